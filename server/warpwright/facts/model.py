@@ -1,0 +1,241 @@
+"""What is true of the kernels of one translation unit. Plain data; every reader shares these names.
+
+Example: in `out[x * n + y]` with x from threadIdx.x, a warp's load is one Access with 32 active lanes, its addresses
+(`Access.lanes`), and the sectors that they touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tree_sitter import Node
+
+from warpwright.syntax.source import Source, Span
+
+WARP = 32
+SECTOR_BYTES = 32
+BANKS = 32
+BANK_BYTES = 4
+
+
+class Basis(StrEnum):
+    """Where a number comes from."""
+
+    EXACT = "exact"
+    ASSUMED = "assumed"
+    DATA_DEPENDENT = "data-dependent"
+    UNKNOWN = "unknown"
+    EMULATED = "emulated"
+    MEASURED = "measured"
+
+
+class Space(StrEnum):
+    GLOBAL = "global"
+    SHARED = "shared"
+    LOCAL = "local"
+    CONSTANT = "constant"
+
+
+class AccessKind(StrEnum):
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+
+
+class Divergence(StrEnum):
+    """How a branch splits warps.
+
+    boundary: only the warps at the edge of the data diverge (`if (i < n)`); partial: some warps; every-warp: all.
+    """
+
+    UNIFORM = "uniform"
+    BOUNDARY = "boundary"
+    PARTIAL = "partial"
+    EVERY_WARP = "every-warp"
+    DATA_DEPENDENT = "data-dependent"
+    UNKNOWN = "unknown"
+
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A kernel parameter. `element_bytes` is of the pointed-to type for a pointer, of the value otherwise."""
+
+    name: str
+    type: str
+    is_pointer: bool
+    is_const: bool
+    element_bytes: int | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """A __shared__ variable. `dims` is empty for a scalar and (None,) for `extern __shared__ T a[]`."""
+
+    name: str
+    element_type: str
+    element_bytes: int | None
+    dims: tuple[int | None, ...]
+    dynamic: bool
+    span: Span
+
+    @property
+    def bytes(self) -> int | None:
+        """Static size in bytes; None where a part of it is unknown; 0 for a dynamic array."""
+        if self.dynamic:
+            return 0
+        total = self.element_bytes
+        for dim in self.dims:
+            total = total * dim if total is not None and dim is not None else None
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One `kernel<<<grid, block, shared, stream>>>(...)`, or the shape assumed where no launch is in sight.
+
+    `span` is the whole call expression, None for an assumed shape. `source` says where the shape comes from, as
+    `a.cu:41`, or `default`, or `__launch_bounds__`. `checked` is true where the launch's error is read afterwards.
+    """
+
+    grid: tuple[int | None, int | None, int | None]
+    block: tuple[int | None, int | None, int | None]
+    dynamic_shared_bytes: int | None
+    basis: Basis
+    source: str
+    span: Span | None = None
+    checked: bool = True
+
+    @property
+    def threads(self) -> int | None:
+        x, y, z = self.block
+        return x * y * z if x is not None and y is not None and z is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneAddresses:
+    """Byte addresses of one request, by lane; None for a lane that is off. The worst request looked at."""
+
+    warp: int
+    block: Dim3
+    addresses: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One memory access in the text, for one block shape. Counts are averages over the requests looked at."""
+
+    span: Span
+    expression: str
+    array: str | None
+    launch: int
+    space: Space
+    kind: AccessKind
+    bytes: int
+    basis: Basis
+    active_lanes: float
+    requests: int
+    sectors_per_request: float | None
+    ideal_sectors_per_request: float | None
+    wavefronts_per_request: float | None
+    ideal_wavefronts_per_request: float | None
+    why: str
+    lanes: LaneAddresses | None = None
+    in_loop: bool = False
+
+    @property
+    def excess(self) -> float | None:
+        """Transactions over the fewest possible; 1.0 is perfect. None where nothing was counted."""
+        if self.space is Space.SHARED:
+            got, ideal = self.wavefronts_per_request, self.ideal_wavefronts_per_request
+        else:
+            got, ideal = self.sectors_per_request, self.ideal_sectors_per_request
+        return got / ideal if got is not None and ideal else None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A condition that a warp evaluates. `span` is the condition; `statement` the whole if, loop or ?:."""
+
+    span: Span
+    statement: Span
+    kind: str  # "if" | "for" | "while" | "do" | "switch" | "conditional"
+    condition: str
+    launch: int
+    divergence: Divergence
+    warps_diverging: float | None
+    in_loop: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A block-wide barrier. `divergent` is true where threads of one block are known to disagree about reaching it.
+
+    `condition` is the innermost condition that splits the block, `reason` says how.
+    """
+
+    span: Span
+    expression: str
+    divergent: bool
+    basis: Basis
+    condition: Span | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A `__global__` function, or (node None) one that is launched here and defined elsewhere."""
+
+    name: str
+    source: Source
+    span: Span
+    name_span: Span
+    node: Node | None
+    parameters: tuple[Parameter, ...] = ()
+    shared_arrays: tuple[SharedArray, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    accesses: tuple[Access, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    barriers: tuple[Barrier, ...] = ()
+    incomplete: str | None = None  # why part of the kernel could not be followed, for people
+
+    @property
+    def shared_bytes(self) -> int | None:
+        """Static shared memory of one block in bytes; None where an extent is unknown."""
+        total = 0
+        for array in self.shared_arrays:
+            if array.bytes is None:
+                return None
+            total += array.bytes
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A translation unit: the file asked for and the quoted includes that were found."""
+
+    source: Source
+    sources: Mapping[str, Source]
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def defined_kernels(self) -> tuple[Kernel, ...]:
+        return tuple(k for k in self.kernels if k.node is not None)
+
+    def kernel(self, name: str) -> Kernel | None:
+        return next((k for k in self.kernels if k.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What analysis takes for granted where the text is silent. `block` comes from the user's settings."""
+
+    arch: str = "sm_90"
+    block: Dim3 | None = None
+    defines: Mapping[str, str] = field(default_factory=lambda: {})

@@ -1,0 +1,77 @@
+"""What a rule is.
+
+A rule is a module in a group's folder. Its name is the file's (`bank_conflict.py` is `bank-conflict`), its docstring
+is its page, and it has
+
+    severity = Severity.WARNING
+
+    def check(kernel: Kernel) -> Iterator[Finding]: ...
+
+Rules are found by folder; there is no list to keep.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+
+from warpwright.facts.model import Kernel, Program
+from warpwright.syntax.source import Span
+
+log = logging.getLogger(__name__)
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFORMATION = "information"
+    HINT = "hint"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A rewrite that cures a finding. It is proposed at the finding's span; `safe` means: keeps the results bit for bit."""
+
+    rewrite: str
+    title: str
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that explains a finding, such as the launch that fixes the block's shape."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One defect at one place. A rule fills what it knows; `rule` and `severity` are set by `run_rules` unless given."""
+
+    span: Span
+    message: str
+    evidence: Mapping[str, object] = field(default_factory=lambda: {})
+    fixes: tuple[Fix, ...] = ()
+    related: tuple[Related, ...] = ()
+    severity: Severity | None = None
+    rule: str = ""
+    kernel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    name: str
+    group: str
+    doc: str
+    severity: Severity
+    check: Callable[[Kernel], Iterable[Finding]]
+
+    @property
+    def summary(self) -> str:
+        return self.doc.strip().splitlines()[0]

@@ -1,0 +1,1 @@
+"""Text to tree, spans and edits. Knows no CUDA meaning."""

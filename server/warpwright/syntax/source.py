@@ -1,0 +1,185 @@
+"""A source file as bytes, lines and a tree-sitter tree.
+
+Offsets are byte offsets everywhere inside warpwright: they are what tree-sitter gives and what edits need.
+Lines and columns are for people and are 1-based; a column counts characters, not bytes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import tree_sitter_cuda
+from tree_sitter import Language, Node, Parser, Point, Tree
+
+from warpwright.syntax.edits import TextEdit, apply_edits
+
+CUDA = Language(tree_sitter_cuda.language())
+
+
+class SourceError(Exception):
+    """A file that cannot be analysed; the message is one sentence for the user."""
+
+
+class Source:
+    """One version of one file. Immutable: an edit gives a new Source.
+
+    >>> source = Source("a.cu", b"int x;\\nint y;\\n")
+    >>> source.position(11)
+    (2, 5)
+    >>> source.line_text(2)
+    'int y;'
+    """
+
+    def __init__(self, path: str, data: bytes, tree: Tree | None = None) -> None:
+        self.path = path
+        self.data = data
+        self._tree = tree
+
+    def __repr__(self) -> str:
+        return f"Source({self.path!r}, {len(self.data)} bytes)"
+
+    @cached_property
+    def tree(self) -> Tree:
+        return self._tree if self._tree is not None else Parser(CUDA).parse(self.data)
+
+    @property
+    def root(self) -> Node:
+        return self.tree.root_node
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Byte offset of the first byte of each line."""
+        starts = [0]
+        find = self.data.find
+        at = find(b"\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = find(b"\n", at + 1)
+        return starts
+
+    def text(self, start: int = 0, end: int | None = None) -> str:
+        """The text between two byte offsets; bytes that are not UTF-8 show as U+FFFD."""
+        return self.data[start:end].decode("utf-8", errors="replace")
+
+    def node_text(self, node: Node) -> str:
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", errors="replace")
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """1-based (line, column) of a byte offset; the column counts characters."""
+        offset = max(0, min(offset, len(self.data)))
+        line = bisect_right(self.line_starts, offset)
+        start = self.line_starts[line - 1]
+        return line, len(self.data[start:offset].decode("utf-8", errors="replace")) + 1
+
+    def line_text(self, line: int) -> str:
+        """The text of a 1-based line, without its line end."""
+        start = self.line_starts[line - 1]
+        end = self.line_starts[line] if line < len(self.line_starts) else len(self.data)
+        return self.text(start, end).rstrip("\r\n")
+
+    def line_indent(self, offset: int) -> str:
+        """The white space at the start of the line that holds a byte offset."""
+        text = self.line_text(self.position(offset)[0])
+        return text[: len(text) - len(text.lstrip())]
+
+    def span(self, node: Node) -> Span:
+        return Span(self, node.start_byte, node.end_byte)
+
+    def edited(self, edits: list[TextEdit]) -> Source:
+        """The Source after `edits`, parsed incrementally.
+
+        >>> Source("a.cu", b"int x;").edited([TextEdit(4, 5, "yy")]).text()
+        'int yy;'
+        """
+        data = apply_edits(self.data, edits)
+        tree = self.tree.copy()
+        for edit in sorted(edits, key=lambda e: e.start, reverse=True):
+            new = edit.new_text.encode("utf-8")
+            tree.edit(
+                edit.start,
+                edit.end,
+                edit.start + len(new),
+                self._point(edit.start),
+                self._point(edit.end),
+                _advance(self._point(edit.start), new),
+            )
+        return Source(self.path, data, Parser(CUDA).parse(data, tree))
+
+    def _point(self, offset: int) -> Point:
+        row = bisect_right(self.line_starts, offset) - 1
+        return Point(row, offset - self.line_starts[row])
+
+
+def _advance(point: Point, inserted: bytes) -> Point:
+    rows = inserted.count(b"\n")
+    if not rows:
+        return Point(point.row, point.column + len(inserted))
+    return Point(point.row + rows, len(inserted) - inserted.rfind(b"\n") - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one file, in byte offsets; `end` is exclusive."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def path(self) -> str:
+        return self.source.path
+
+    @property
+    def text(self) -> str:
+        return self.source.text(self.start, self.end)
+
+    @property
+    def line(self) -> int:
+        return self.source.position(self.start)[0]
+
+    @property
+    def column(self) -> int:
+        return self.source.position(self.start)[1]
+
+    @property
+    def end_line(self) -> int:
+        return self.source.position(self.end)[0]
+
+    @property
+    def end_column(self) -> int:
+        return self.source.position(self.end)[1]
+
+    def contains(self, offset: int) -> bool:
+        return self.start <= offset <= self.end
+
+
+def read_source(path: str | Path) -> Source:
+    """Read a file from disk.
+
+    Bytes that are not UTF-8 are kept as they are (nvcc takes them in comments and strings too) and shown as U+FFFD.
+    Raises SourceError for what is missing, unreadable or binary.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise SourceError(f"{path}: is a directory") from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
+    if b"\0" in data:
+        raise SourceError(f"{path}: is a binary file, not CUDA source")
+    return Source(str(path), data)
+
+
+def invalid_utf8_offset(data: bytes) -> int | None:
+    """Byte offset of the first byte that is not UTF-8, or None."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
