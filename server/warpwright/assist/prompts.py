@@ -1,0 +1,236 @@
+"""What the model is shown and the form of what it answers. Training examples are rendered by the same functions.
+
+The default model is a base model without a chat template: a prompt is text whose most likely continuation is the
+answer. The untuned model needs worked examples for that; a tuned one (an adapter is loaded) has learned the form and
+gets none, which saves a second of reading.
+
+A training example is `plan_prompt(question) + plan_answer(...)` or `generate_prompt(task) + generate_answer(...)`, ended
+by the model's end-of-sequence token; the loss belongs on the answer alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+KERNEL_CHARACTERS = 3000  # about 1,000 tokens: a prompt with its answer stays well inside 4,096
+ANALYSIS_CHARACTERS = 240
+REASON_CHARACTERS = 120
+MAX_STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """A kernel to be planned for. `findings` are sentences with numbers; `rewrites` are (name, what it does)."""
+
+    goal: str  # "speed" | "memory" | "fix"
+    kernel: str
+    findings: tuple[str, ...]
+    rewrites: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShot:
+    """A worked example: a question with its answer."""
+
+    question: PlanQuestion
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateShot:
+    task: str
+    answer: str
+
+
+GOALS = {"speed": "run faster", "memory": "use less memory", "fix": "be correct"}
+
+
+def plan_prompt(question: PlanQuestion, shots: Sequence[PlanShot] = ()) -> str:
+    """The text after which the model writes a plan.
+
+    >>> question = PlanQuestion("speed", "__global__ void k() {}", ("bank-conflict at `t[x][y]`: 32 wavefronts",),
+    ...                         (("pad-shared-array", "Pad the shared array"),))
+    >>> print(plan_prompt(question), end="")
+    # Goal: make the kernel run faster
+    # Kernel
+    __global__ void k() {}
+    # Findings
+    - bank-conflict at `t[x][y]`: 32 wavefronts
+    # Rewrites
+    - pad-shared-array: Pad the shared array
+    # Plan
+    """
+    return "".join(_question_text(shot.question) + shot.answer + "\n\n" for shot in shots) + _question_text(question)
+
+
+def _question_text(question: PlanQuestion) -> str:
+    lines = [f"# Goal: make the kernel {GOALS[question.goal]}", "# Kernel", shortened(question.kernel)]
+    lines += ["# Findings", *(f"- {one_line(finding)}" for finding in question.findings or ("none",))]
+    lines += ["# Rewrites", *(f"- {name}: {one_line(title)}" for name, title in question.rewrites), "# Plan", ""]
+    return "\n".join(lines)
+
+
+def plan_answer(analysis: str, optimizations: Iterable[str], estimated_speedup: float) -> str:
+    """A plan in the exact form that `plan_grammar` admits; the analysis is cut to its limit.
+
+    >>> plan_answer("Column reads hit one bank.", ["pad-shared-array"], 1.9)
+    '{"analysis": "Column reads hit one bank.", "optimizations": ["pad-shared-array"], "estimated_speedup": 1.9}'
+    """
+    names = ", ".join(json.dumps(name) for name in optimizations)
+    words = json.dumps(_plain(analysis)[:ANALYSIS_CHARACTERS])
+    return f'{{"analysis": {words}, "optimizations": [{names}], "estimated_speedup": {estimated_speedup:.1f}}}'
+
+
+def plan_grammar(names: Sequence[str]) -> str:
+    """GBNF that admits a plan naming only `names`, and ends: every part has a longest form.
+
+    The analysis may hold printable ASCII without quotes and backslashes, so that the JSON needs no escapes.
+    """
+    choices = " | ".join(f'"\\"{name}\\""' for name in names)
+    more = f' (", " name){{0,{len(names) - 1}}}' if len(names) > 1 else ""
+    return "\n".join(
+        (
+            r'root ::= "{\"analysis\": \"" text "\", \"optimizations\": [" names "], \"estimated_speedup\": " number "}"',
+            f"text ::= [A-Za-z] character{{10,{ANALYSIS_CHARACTERS - 1}}}",
+            r"character ::= [ !#-\[\]-~]",
+            f"names ::= name{more}",
+            f"name ::= {choices}",
+            'number ::= [1-9] [0-9]? "." [0-9]',
+        )
+    )
+
+
+def generate_prompt(task: str, shots: Sequence[GenerateShot] = ()) -> str:
+    """The text after which the model writes its steps, as comments, and then one kernel.
+
+    >>> print(generate_prompt("add two vectors"), end="")
+    // Task: add two vectors
+    """
+    return "".join(f"// Task: {shot.task}\n{shot.answer}\n\n" for shot in shots) + f"// Task: {one_line(task)}\n"
+
+
+def generate_answer(steps: Iterable[str], kernel: str) -> str:
+    """Reasoning steps as one comment line each, then the kernel.
+
+    >>> print(generate_answer(["one thread per element"], "__global__ void f() {}"))
+    // Step: one thread per element
+    __global__ void f() {}
+    """
+    said = [f"// Step: {_plain(step)[:REASON_CHARACTERS]}" for step in list(steps)[:MAX_STEPS]]
+    return "\n".join([*said, kernel.strip()])
+
+
+def one_line(text: str) -> str:
+    """White space collapsed, so that no text of the user's can look like a heading of ours."""
+    return " ".join(text.split())
+
+
+def _plain(text: str) -> str:
+    """One line of printable ASCII without quotes and backslashes: what the plan's grammar admits."""
+    text = one_line(text).replace('"', "'").replace("\\", "/")
+    return "".join(c if " " <= c <= "~" else "?" for c in text)
+
+
+def shortened(kernel: str, limit: int = KERNEL_CHARACTERS) -> str:
+    """The kernel, or its first whole lines and a note of how many follow.
+
+    >>> shortened("a\\nb\\nc\\n", 4)
+    'a\\nb\\n// 1 more lines'
+    """
+    kernel = kernel.strip()
+    if len(kernel) <= limit:
+        return kernel
+    kept = kernel[:limit].rpartition("\n")[0] or kernel[:limit]
+    return f"{kept}\n// {kernel.count(chr(10)) - kept.count(chr(10))} more lines"
+
+
+PLAN_SHOTS = (
+    PlanShot(
+        PlanQuestion(
+            "speed",
+            "__global__ void column_sum(const float *in, float *out, int rows, int columns) {\n"
+            "  int row = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  for (int c = 0; c < columns; ++c) out[row] += in[row * columns + c];\n"
+            "}",
+            ("uncoalesced-access at `in[row * columns + c]`: 32 sectors per request where 4 would do",),
+            (
+                ("swap-thread-axes", "Let threadIdx.x walk the contiguous dimension"),
+                ("check-launch", "Check the launch for errors"),
+            ),
+        ),
+        plan_answer(
+            "Lanes of a warp read different rows, so each load touches 32 sectors instead of 4. "
+            "Give neighbouring lanes neighbouring columns.",
+            ["swap-thread-axes"],
+            4.0,
+        ),
+    ),
+    PlanShot(
+        PlanQuestion(
+            "speed",
+            "__global__ void block_sum(const float *in, float *out) {\n"
+            "  __shared__ float part[256];\n"
+            "  part[threadIdx.x] = in[blockIdx.x * 256 + threadIdx.x];\n"
+            "  __syncthreads();\n"
+            "  for (int s = 1; s < 256; s *= 2) {\n"
+            "    if (threadIdx.x % (2 * s) == 0) part[threadIdx.x] += part[threadIdx.x + s];\n"
+            "    __syncthreads();\n"
+            "  }\n"
+            "  if (threadIdx.x == 0) out[blockIdx.x] = part[0];\n"
+            "}",
+            ("divergent-branch at `threadIdx.x % (2 * s) == 0`: every warp diverges in 8 of 8 rounds",),
+            (
+                ("pad-shared-array", "Pad the shared array"),
+                ("sequential-reduction-addressing", "Reduce with the lower half of the threads"),
+            ),
+        ),
+        plan_answer(
+            "The modulo test leaves one lane in two idle in every warp. "
+            "Let the lower threads do the additions so that whole warps retire.",
+            ["sequential-reduction-addressing"],
+            1.7,
+        ),
+    ),
+)
+
+GENERATE_SHOTS = (
+    GenerateShot(
+        "scale a vector of floats by a constant",
+        generate_answer(
+            ("one thread per element", "the last block is guarded by the length"),
+            "__global__ void scale(float *x, float a, int n) {\n"
+            "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  if (i < n) {\n"
+            "    x[i] = a * x[i];\n"
+            "  }\n"
+            "}",
+        ),
+    ),
+    GenerateShot(
+        "copy a matrix of floats",
+        generate_answer(
+            ("a 2-D grid, x over the columns so that a warp reads one row", "rows and columns are guarded"),
+            "__global__ void copy_matrix(const float *in, float *out, int rows, int columns) {\n"
+            "  int column = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  int row = blockIdx.y * blockDim.y + threadIdx.y;\n"
+            "  if (row < rows && column < columns) {\n"
+            "    out[row * columns + column] = in[row * columns + column];\n"
+            "  }\n"
+            "}",
+        ),
+    ),
+    GenerateShot(
+        "elementwise maximum of two vectors of floats",
+        generate_answer(
+            ("one thread per element", "fmaxf of the two inputs"),
+            "__global__ void maximum(const float *a, const float *b, float *c, int n) {\n"
+            "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  if (i < n) {\n"
+            "    c[i] = fmaxf(a[i], b[i]);\n"
+            "  }\n"
+            "}",
+        ),
+    ),
+)
