@@ -14,8 +14,6 @@ from pathlib import Path
 
 LOG = Path(sys.prefix) / "install.log"
 STEP = re.compile(r"\s*(Collecting|Downloading|Using cached|Building wheel for|Preparing metadata|Installing)\b")
-    r"\s*(Collecting|Downloading|Using cached|Building wheel for|Preparing metadata|Installing|Obtaining)\b"
-)
 
 
 class Status:
