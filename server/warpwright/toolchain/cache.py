@@ -1,0 +1,123 @@
+"""Compilations kept on disk: one folder per result, found by hash, never changed after it appears.
+
+`manifests/<key>.json` says, for one text with its flags and compiler, which files it included, their hashes, and the
+result; it holds only while all of those files are unchanged. `results/<id>/` holds the cubin and what the compiler
+printed. Both appear by a rename, so that a reader sees a whole entry or none, and two writers of one entry do no harm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpwright.places import cache_dir
+
+MOST_RESULTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finished compilation: its cubin and the compiler's whole output."""
+
+    cubin: Path
+    output: str
+
+
+def key_of(*parts: object) -> str:
+    """A hash of all that decides a compilation, other than the included files.
+
+    >>> key_of("a", b"b") == key_of("a", b"b"), key_of("ab", b"") == key_of("a", b"b")
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else repr(part).encode("utf-8", errors="surrogateescape")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def _folder(name: str) -> Path:
+    return cache_dir() / "cubins" / name
+
+
+def lookup(key: str) -> Entry | None:
+    """The kept result, or None where there is none or a file that it included has changed."""
+    try:
+        manifest = json.loads((_folder("manifests") / f"{key}.json").read_text(encoding="utf-8"))
+        if any(_hash(Path(path)) != digest for path, digest in manifest["includes"].items()):
+            return None
+        result = _folder("results") / manifest["result"]
+        entry = Entry(result / "kernel.cubin", (result / "compiler-output.txt").read_text("utf-8", errors="replace"))
+        os.utime(result)  # the longest unused go first
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return entry if entry.cubin.is_file() else None
+
+
+@contextmanager
+def building_directory() -> Iterator[Path]:
+    """A new folder to compile in, on the cache's own file system; gone afterwards unless `store` took it.
+
+    Raises OSError where the cache cannot be written.
+    """
+    parent = _folder("building")
+    parent.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(dir=parent))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def store(key: str, directory: Path, includes: Iterable[Path]) -> Entry:
+    """Keep the compilation in `directory` (kernel.cubin, compiler-output.txt) under `key`. Raises OSError."""
+    hashes = {str(path): digest for path in includes if (digest := _hash(path))}
+    output = (directory / "compiler-output.txt").read_text("utf-8", errors="replace")
+    result = key_of(key, sorted(hashes.items()))
+    home = _folder("results") / result
+    home.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.rename(home)
+    except OSError:
+        if not (home / "kernel.cubin").is_file():
+            raise
+    _write_atomically(_folder("manifests") / f"{key}.json", json.dumps({"result": result, "includes": hashes}))
+    _prune()
+    return Entry(home / "kernel.cubin", output)
+
+
+def _hash(path: Path) -> str:
+    """Hash of a file's bytes; empty where it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as sink:
+        sink.write(text)
+    Path(temporary).replace(path)
+
+
+def _prune() -> None:
+    """Drop the half of the results that was unused longest, once there are more than MOST_RESULTS."""
+    results = list(_folder("results").iterdir())
+    if len(results) <= MOST_RESULTS:
+        return
+    with suppress(OSError):
+        results.sort(key=lambda p: p.stat().st_mtime)
+        for old in results[: MOST_RESULTS // 2]:
+            shutil.rmtree(old, ignore_errors=True)
+        for manifest in _folder("manifests").glob("*.json"):
+            if not (_folder("results") / json.loads(manifest.read_text(encoding="utf-8"))["result"]).exists():
+                manifest.unlink()

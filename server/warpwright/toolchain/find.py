@@ -1,0 +1,128 @@
+"""Where NVIDIA's compiler is on this machine.
+
+Looked for in this order: the environment variable WARPWRIGHT_NVCC, PATH, CUDA_HOME and CUDA_PATH, /usr/local/cuda, and
+NVIDIA's wheels in this Python environment (`pip install 'warpwright[cuda]'`), which put nvcc at
+`site-packages/nvidia/cu13/bin/nvcc`. The wheels' nvcc.profile adds their own headers, cccl's (cub, thrust) among them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from warpwright.missing import Missing
+
+_ADVICE = "Install it with `pip install 'warpwright[cuda]'`, or set WARPWRIGHT_NVCC to the path of nvcc."
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """One installation of the compiler. `version` is nvcc's own, such as 13.0.88; `origin` says where it was found."""
+
+    nvcc: Path
+    version: str
+    origin: str
+    cuobjdump: Path | None
+    nvdisasm: Path | None
+    include_dirs: tuple[Path, ...]
+
+
+def find_toolchain() -> Toolchain | Missing:
+    """The compiler to use, or what is missing. Runs `nvcc --version` once per binary (about 10 ms).
+
+    A path in WARPWRIGHT_NVCC is taken at its word: where it does not work, no other compiler is used instead.
+    """
+    override = os.environ.get("WARPWRIGHT_NVCC")
+    if override:
+        return _describe(Path(override), "WARPWRIGHT_NVCC")
+    broken: Missing | None = None
+    for nvcc, origin in _candidates():
+        found = _describe(nvcc, origin)
+        if isinstance(found, Toolchain):
+            return found
+        broken = broken or found
+    return broken or Missing("nvcc", "NVIDIA's compiler nvcc was not found on this machine.", _ADVICE)
+
+
+def wheel_directories() -> Iterator[Path]:
+    """The folders into which NVIDIA's wheels unpack a toolkit, newest CUDA first."""
+    for entry in sys.path:
+        yield from sorted(Path(entry or ".").glob("nvidia/cu[0-9]*"), reverse=True)
+
+
+def _candidates() -> Iterator[tuple[Path, str]]:
+    on_path = shutil.which("nvcc")
+    if on_path:
+        yield Path(on_path), "PATH"
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        home = os.environ.get(variable)
+        if home and (nvcc := Path(home) / "bin" / _executable("nvcc")).is_file():
+            yield nvcc, variable
+    if (nvcc := Path("/usr/local/cuda/bin/nvcc")).is_file():
+        yield nvcc, "/usr/local/cuda"
+    for directory in wheel_directories():
+        if (nvcc := directory / "bin" / _executable("nvcc")).is_file():
+            yield nvcc, "NVIDIA's wheels"
+
+
+def _executable(name: str) -> str:
+    return name + ".exe" if sys.platform == "win32" else name
+
+
+def _describe(nvcc: Path, origin: str) -> Toolchain | Missing:
+    try:
+        modified = nvcc.stat().st_mtime_ns
+    except OSError:
+        return Missing("nvcc", f"{origin} names {nvcc}, which is not there.", _ADVICE)
+    answer = _version(nvcc, modified)
+    if isinstance(answer, Missing):
+        return answer
+    version, home = answer
+    include_dirs = tuple(p for p in (home / "include", home / "include" / "cccl") if p.is_dir())
+    return Toolchain(nvcc, version, origin, _tool("cuobjdump", home), _tool("nvdisasm", home), include_dirs)
+
+
+@lru_cache(maxsize=16)
+def _version(nvcc: Path, modified: int) -> tuple[str, Path] | Missing:
+    """nvcc's version and the toolkit's folder; `modified` makes a replaced binary be asked again.
+
+    The folder is what nvcc itself calls TOP: nvcc on PATH may be a script that starts the real one elsewhere.
+    """
+    try:
+        version = subprocess.run(
+            [str(nvcc), "--version"], capture_output=True, text=True, errors="replace", timeout=10, check=False
+        )
+        match = re.search(r"\bV(\d+\.\d+\.\d+)", version.stdout)
+        if version.returncode != 0 or not match:
+            return Missing("nvcc", f"{nvcc} does not answer `--version` as NVIDIA's compiler does.", _ADVICE)
+        dry = subprocess.run(
+            [str(nvcc), "--dryrun", "-cubin", "-x", "cu", os.devnull],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Missing("nvcc", f"{nvcc} did not answer `--version` within 10 seconds.", _ADVICE)
+    except OSError as error:
+        return Missing("nvcc", f"{nvcc} cannot be run ({error.strerror}).", _ADVICE)
+    top = re.search(r"^#\$ TOP=(.+)$", dry.stderr, re.MULTILINE)
+    return match.group(1), Path(top.group(1)).resolve() if top else nvcc.resolve().parent.parent
+
+
+def _tool(name: str, home: Path) -> Path | None:
+    """A companion of nvcc: beside it, else on PATH, else in the wheels."""
+    beside = home / "bin" / _executable(name)
+    if beside.is_file():
+        return beside
+    if on_path := shutil.which(name):
+        return Path(on_path)
+    return next((p for d in wheel_directories() if (p := d / "bin" / _executable(name)).is_file()), None)

@@ -1,0 +1,100 @@
+"""Run a compiler under limits.
+
+A compiler is fed text that a model or a half-awake human wrote, so it gets a process group of its own, a deadline, and
+limits on memory, processor time and output; the whole group dies with the deadline or a cancel.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpwright.progress import CancelledError, IsCancelled
+
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a command ended. `stopped` is empty, or one sentence's tail such as "did not finish in 60 seconds"."""
+
+    returncode: int
+    output: str
+    stopped: str
+    timed_out: bool
+    seconds: float
+
+
+def run_limited(
+    command: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    output_bytes: int,
+    memory_bytes: int,
+    is_cancelled: IsCancelled,
+) -> Finished:
+    """Run `command` in `directory`; its stdout and stderr together come back as text, at most `output_bytes` of it.
+
+    Raises CancelledError within a poll of `is_cancelled` turning true, and OSError where the command cannot be started.
+    Nothing of the command is left running on any way out.
+    """
+    log = directory / "compiler-output.txt"
+    started = time.monotonic()
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            _limited(command, timeout, memory_bytes),
+            cwd=directory,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        stopped, timed_out = "", False
+        try:
+            while process.poll() is None:
+                if is_cancelled():
+                    raise CancelledError
+                if time.monotonic() - started > timeout:
+                    stopped, timed_out = f"did not finish in {timeout:g} seconds and was stopped", True
+                    break
+                if log.stat().st_size > output_bytes:
+                    stopped = f"printed more than {output_bytes:,} bytes and was stopped"
+                    break
+                try:
+                    process.wait(POLL_SECONDS)
+                except subprocess.TimeoutExpired:
+                    continue
+        finally:
+            _kill_group(process)
+    with log.open("rb") as source:
+        output = source.read(output_bytes).decode("utf-8", errors="replace")
+    return Finished(process.returncode, output, stopped, timed_out, time.monotonic() - started)
+
+
+def _limited(command: Sequence[str], timeout: float, memory_bytes: int) -> list[str]:
+    """The command behind `ulimit` (address space in KiB, processor seconds, no core file) where there is a shell."""
+    if sys.platform == "win32":
+        return list(command)
+    limits = f"ulimit -c 0; ulimit -v {memory_bytes // 1024}; ulimit -t {int(timeout) + 5}; "
+    return ["/bin/sh", "-c", limits + 'exec "$0" "$@"', *command]
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End the command and whatever it started; a group that is gone already is fine."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            process.kill()
+    process.wait()
