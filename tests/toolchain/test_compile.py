@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from toolchain.conftest import FakeNvcc
+from warpwright.progress import CancelledError
+from warpwright.syntax.source import Source
+from warpwright.toolchain.compile import Ending, compile_cubin
+
+KERNELS = b"""
+__global__ void plain(float* a) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = a[threadIdx.x];
+    __syncthreads();
+    a[threadIdx.x] = tile[63 - threadIdx.x];
+}
+template <typename T, int N> __global__ void scale(T* a) { a[threadIdx.x] *= N; }
+__global__ void stacked(float* a, int k) {
+    float local[100];
+    for (int i = 0; i < 100; i++) local[i] = a[i] * a[i + k];
+    a[0] = local[k];
+}
+int main() { scale<float, 3><<<1, 32>>>(nullptr); scale<double, -2><<<1, 32>>>(nullptr); return 0; }
+"""
+
+
+@pytest.mark.nvcc
+def test_resources_of_each_kernel_and_instance(tmp_path: Path) -> None:
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), KERNELS))
+    assert compiled.ok, compiled.reason
+    assert set(compiled.kernels) == {"plain", "scale<float, 3>", "scale<double, -2>", "stacked"}
+    plain = compiled.kernels["plain"]
+    assert (plain.mangled_name, plain.shared_bytes, plain.barriers, plain.spill_store_bytes) == (
+        "_Z5plainPf",
+        256,
+        1,
+        0,
+    )
+    assert plain.registers >= 4
+    assert compiled.kernels["stacked"].stack_bytes == 400
+    assert len(compiled.instances("scale")) == 2
+    assert compiled.cubin is not None
+    assert compiled.cubin.read_bytes()[:4] == b"\x7fELF"
+    assert compiled.compiler.startswith("nvcc ")
+
+
+@pytest.mark.nvcc
+def test_spills_are_counted(tmp_path: Path) -> None:
+    body = " ".join(f"float v{i} = a[{i} * n];" for i in range(80))
+    total = " + ".join(f"v{i} * v{(i * 7 + 3) % 80}" for i in range(80))
+    text = (
+        f"__global__ void __launch_bounds__(1024, 2) k(float* a, int n) {{ {body} __syncthreads(); a[0] = {total}; }}"
+    )
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), text.encode()))
+    assert compiled.ok, compiled.reason
+    assert compiled.kernels["k"].registers <= 32
+    assert compiled.kernels["k"].spill_store_bytes > 0
+    assert compiled.kernels["k"].spill_load_bytes > 0
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (b"// one\n__global__ void k(float* a) { a[0] = missing; }\n", 2, 'identifier "missing" is undefined'),
+        (b"\n\n#include \"nowhere.h\"\n", 3, "nowhere.h: No such file"),
+        (b"int host() {\n  return undeclared(3);\n}\n", 2, 'identifier "undeclared" is undefined'),
+        (b"#error stop\n", 1, "#error stop"),
+        (b"__global__ void k(float* a) { __shared__ float t[20000]; t[0] = *a; a[1] = t[threadIdx.x]; }", 0, "too much"),
+        (b'__global__ void k() { asm("bogus.f32 a;"); }', 0, "Not a name of any known instruction"),
+    ],
+    ids=["device", "include", "host", "directive", "shared", "ptx"],
+)  # fmt: skip
+def test_errors_stand_at_their_place(text: bytes, line: int, words: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "with space é.cu")
+    compiled = compile_cubin(Source(path, text))
+    assert compiled.ending is Ending.ERRORS
+    error = next(m for m in compiled.messages if m.severity == "error")
+    assert (error.path, error.line) == (path, line)
+    assert words in error.text
+    assert compiled.reason.startswith("nvcc found ")
+    assert compiled.cubin is None
+
+
+@pytest.mark.nvcc
+def test_an_unsaved_buffer_is_compiled_with_the_includes_beside_its_path(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("this on the disk is not CUDA")
+    (tmp_path / "b.h").write_text('#include "c.h"\n')
+    (tmp_path / "c.h").write_text("#define SIZE 4\n")
+    kernel = b"__global__ void k(int* a) { __shared__ int t[SIZE]; t[0] = a[0]; a[1] = t[a[2]]; int unused; }\n"
+    source = Source(str(tmp_path / "a.cu"), b'\xef\xbb\xbf#include "b.h"\n' + kernel)
+    first = compile_cubin(source)
+    assert first.ok, first.reason
+    assert first.kernels["k"].shared_bytes == 16
+    assert [(m.path, m.line, m.severity) for m in first.messages] == [(source.path, 2, "warning")]
+
+    (tmp_path / "c.h").write_text("#define SIZE 8\n")
+    second = compile_cubin(source)
+    assert second.kernels["k"].shared_bytes == 32
+
+
+@pytest.mark.nvcc
+def test_a_kernel_in_a_header_compiles(tmp_path: Path) -> None:
+    assert compile_cubin(Source(str(tmp_path / "k.cuh"), b"#pragma once\n__global__ void k(int* a) { a[0] = 1; }")).ok
+
+
+@pytest.mark.nvcc
+def test_flags_and_architecture_decide_and_a_bad_one_is_one_sentence(tmp_path: Path) -> None:
+    source = Source(str(tmp_path / "a.cu"), b"__global__ void k(int* a) { a[0] = __CUDA_ARCH__ + EXTRA; }")
+    assert compile_cubin(source, arch="sm_80", flags=("-DEXTRA=1",)).ok
+    assert not compile_cubin(source, arch="sm_80").ok
+    wrong = compile_cubin(source, arch="sm_12345")
+    assert wrong.ending is Ending.ERRORS
+    assert "Unsupported gpu architecture" in wrong.reason
+
+
+def counting_body(log: Path) -> str:
+    return f'echo x >> "{log}"; touch kernel.cubin; echo "source.o : source.cu" > dependencies.d'
+
+
+def test_a_second_compilation_of_the_same_text_runs_no_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    fake_nvcc(counting_body(runs))
+    source = Source(str(tmp_path / "a.cu"), b"int x;")
+    first, second = compile_cubin(source), compile_cubin(source)
+    assert first == second
+    assert runs.read_text() == "x\n"
+    compile_cubin(source, flags=("-O1",))
+    compile_cubin(source, arch="sm_80")
+    compile_cubin(Source(source.path, b"int y;"))
+    assert runs.read_text() == "x\n" * 4
+
+
+def test_a_failure_is_not_kept(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+    source = Source(str(tmp_path / "a.cu"), b"int x;")
+    fake_nvcc("echo 'a.cu(1): error: no'; exit 1")
+    assert compile_cubin(source).ending is Ending.ERRORS
+    fake_nvcc(counting_body(tmp_path / "runs"))
+    assert compile_cubin(source).ok
+
+
+def process_gone(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    return False
+
+
+def test_a_hanging_compiler_is_stopped_with_all_that_it_started(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    script = fake_nvcc(f'sleep 600 & echo $! > "{child}"; wait')
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"), timeout=0.5)
+    assert compiled.ending is Ending.TIMEOUT
+    assert compiled.reason == f"{script} did not finish in 0.5 seconds and was stopped."
+    assert process_gone(int(child.read_text()))
+
+
+def test_a_cancel_stops_the_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    fake_nvcc(f'sleep 600 & echo $! > "{child}"; wait')
+    cancelled = threading.Event()
+
+    def cancel_once_started() -> bool:
+        if child.exists() and child.read_text().strip():
+            cancelled.set()
+        return cancelled.is_set()
+
+    with pytest.raises(CancelledError):
+        compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"), is_cancelled=cancel_once_started)
+    assert process_gone(int(child.read_text()))
+    assert not list((tmp_path / "cache" / "cubins" / "building").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("body", "ending", "words"),
+    [
+        ("exit 1", Ending.BROKEN, "failed with exit status 1 and named no error; it printed nothing."),
+        ("head -c 3000 /dev/urandom; exit 3", Ending.BROKEN, "failed with exit status 3 and named no error"),
+        ("echo 'Killed by someone'; exit 9", Ending.BROKEN, 'its last words were "Killed by someone".'),
+        ("exit 0", Ending.BROKEN, "ended without an error and without writing a cubin."),
+        (
+            "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done",
+            Ending.BROKEN,
+            "printed more than",
+        ),
+        ("echo 'nvcc error   : cicc died due to signal 9'; exit 1", Ending.ERRORS, "cicc died due to signal 9"),
+    ],
+    ids=["silent", "garbage", "unknown", "no-cubin", "flood", "cicc"],
+)
+def test_a_compiler_that_misbehaves_ends_in_one_sentence(
+    body: str, ending: Ending, words: str, fake_nvcc: FakeNvcc, tmp_path: Path
+) -> None:
+    fake_nvcc(body)
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"))
+    assert compiled.ending is ending
+    assert words in compiled.reason
+    assert "\n" not in compiled.reason
+    assert compiled.reason.isprintable()
+
+
+def test_a_cache_that_cannot_be_written_is_said(
+    fake_nvcc: FakeNvcc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_nvcc("exit 0")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("WARPWRIGHT_CACHE_DIR", str(tmp_path / "file"))
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"))
+    assert compiled.ending is Ending.BROKEN
+    assert "cannot be written" in compiled.reason
+
+
+def test_no_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPWRIGHT_NVCC", "/nowhere/nvcc")
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"))
+    assert compiled.ending is Ending.MISSING
+    assert "/nowhere/nvcc" in compiled.reason
