@@ -1,0 +1,71 @@
+"""What every stage says to a person, and how it fails: one sentence, exit status 2, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from warpwright.progress import Progress as Report
+from warpwright.syntax.source import SourceError
+
+
+class StageError(Exception):
+    """A stage cannot go on; the message is one sentence: what happened and what to do."""
+
+
+def fail(message: str) -> NoReturn:
+    raise StageError(message)
+
+
+def stage(command: click.Command) -> NoReturn:
+    """Run a stage's command: exit 0 when it did its work, 2 when it could not."""
+    # Read by libraries when they are imported: no network, and no progress bar but ours.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    try:
+        command()
+    except (StageError, SourceError) as error:
+        Console(stderr=True).print(f"error: {error}", style="bold red", highlight=False, markup=False)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        name = (error.name or "a package").split(".")[0]
+        Console(stderr=True).print(
+            f"error: the Python package {name} is not installed; run `pip install 'warpwright[upskill]'`.",
+            style="bold red",
+            highlight=False,
+            markup=False,
+        )
+        sys.exit(2)
+    sys.exit(0)
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Report]:
+    """A bar on stderr that is told `(message, share done)`; where stderr is no terminal, a line every tenth."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+        ) as bar:
+            task = bar.add_task(title, total=total)
+            yield lambda message, share: bar.update(
+                task, description=f"{title}: {message}", completed=round((share or 0.0) * total)
+            )
+        return
+    told = -1
+
+    def line(message: str, share: float | None) -> None:
+        nonlocal told
+        tenth = int((share or 0.0) * 10)
+        if tenth > told:
+            told = tenth
+            print(f"{title}: {(share or 0.0):.0%} {message}", file=sys.stderr, flush=True)
+
+    yield line

@@ -1,0 +1,199 @@
+"""Write a trained adapter as a GGUF LoRA file, and check that llama.cpp computes with it what torch does.
+
+    python -m warpwright_upskill.export .build/adapter --out adapter.gguf --check examples.jsonl
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warpwright_upskill.console import StageError, fail, stage
+from warpwright_upskill.examples import read_examples
+from warpwright_upskill.gemma import BOS, Tokens, load_weights, quiet_llama_cpp, quiet_warnings
+from warpwright_upskill.options import find_base, model_option
+from warpwright_upskill.render import render
+
+GGUF_NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+_PEFT_NAME = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([\w.]+)\.lora_([AB])\.weight")
+_TYPES = {"f32": "F32", "f16": "F16", "q8_0": "Q8_0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The two programs' next tokens over the same answers.
+
+    `same_choice` of `positions` have torch's and llama.cpp's most likely token in common; `changed` counts the
+    positions where the adapter changes what llama.cpp holds most likely; `largest_change` is the largest difference
+    of a logit with and without it, `largest_difference` between llama.cpp and torch with it.
+    """
+
+    positions: int
+    same_choice: int
+    changed: int
+    largest_change: float
+    largest_difference: float
+
+
+def gguf_name(peft_name: str) -> str:
+    """llama.cpp's name of a LoRA matrix.
+
+    >>> gguf_name("base_model.model.model.layers.3.self_attn.o_proj.lora_B.weight")
+    'blk.3.attn_output.weight.lora_b'
+    """
+    match = _PEFT_NAME.fullmatch(peft_name)
+    if match is None or match[2] not in GGUF_NAMES:
+        raise StageError(f"The adapter holds {peft_name}, which has no place in a GGUF LoRA file; train it anew.")
+    return f"blk.{match[1]}.{GGUF_NAMES[match[2]]}.weight.lora_{match[3].lower()}"
+
+
+def export(adapter: Path, out: Path, kind: str = "f16") -> int:
+    """Write the peft adapter in folder `adapter` to `out`; returns the number of matrices.
+
+    lora_a is (rank, columns of the weight), lora_b (rows, rank), as peft has them. `kind` "q8_0" quantises the
+    matrices whose rows are whole blocks of 32 and leaves the others in f16. The file is written whole or not at all.
+    """
+    import gguf
+    import numpy as np
+    from safetensors.numpy import load_file
+
+    try:
+        config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        tensors = load_file(adapter / "adapter_model.safetensors")
+    except OSError as error:
+        raise StageError(f"{adapter}: holds no trained adapter ({error.strerror or error}); `train` writes it.") from None
+    except Exception as error:  # safetensors' own error class derives from Exception alone
+        raise StageError(f"{adapter}: holds a damaged adapter ({error}); train it anew.") from None
+    if config.get("use_rslora") or config.get("use_dora"):
+        fail("llama.cpp scales by alpha/rank and knows no DoRA; train without use_rslora and use_dora.")
+    unfinished = out.with_name(f".{out.name}.part")
+    writer = gguf.GGUFWriter(str(unfinished), "gemma3")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", float(config["lora_alpha"]))
+    writer.add_name("warpwright adapter for Gemma 3")
+    writer.add_license("gemma")
+    writer.add_license_link("https://ai.google.dev/gemma/terms")
+    for name in sorted(tensors):
+        values: Any = np.ascontiguousarray(tensors[name], dtype=np.float32)
+        as_type = _TYPES[kind]
+        if as_type == "Q8_0" and values.shape[-1] % 32:
+            as_type = "F16"
+        quantised = gguf.GGMLQuantizationType[as_type]
+        writer.add_tensor(gguf_name(name), gguf.quants.quantize(values, quantised), raw_dtype=quantised)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    unfinished.replace(out)
+    return len(tensors)
+
+
+def check(base: Path, adapter: Path, exported: Path, sequences: Sequence[tuple[Sequence[int], int]]) -> Agreement:
+    """Compare llama.cpp with the exported adapter to torch with the trained one.
+
+    `sequences` are (token ids, index of the answer's first token). Both read the same ids; each predicted position of
+    the answer counts once. Raises StageError where llama.cpp does not take the file.
+    """
+    import numpy as np
+    import peft
+    import torch
+
+    weights = load_weights(base, device="cpu", dtype="float32")
+    with quiet_warnings():
+        model: Any = peft.PeftModel.from_pretrained(weights, str(adapter)).eval()
+    with_adapter = _logits(base, exported, sequences)
+    without = _logits(base, None, sequences)
+    positions = same = changed = 0
+    largest_change = largest_difference = 0.0
+    for (ids, at), ours, plain in zip(sequences, with_adapter, without, strict=True):
+        with torch.no_grad():
+            theirs = model(torch.tensor([list(ids)])).logits[0, at - 1 : len(ids) - 1].float().numpy()
+        positions += len(ours)
+        same += int((ours.argmax(1) == theirs.argmax(1)).sum())
+        changed += int((ours.argmax(1) != plain.argmax(1)).sum())
+        largest_change = max(largest_change, float(np.abs(ours - plain).max()))
+        largest_difference = max(largest_difference, float(np.abs(ours - theirs).max()))
+    return Agreement(positions, same, changed, largest_change, largest_difference)
+
+
+def _logits(base: Path, adapter: Path | None, sequences: Sequence[tuple[Sequence[int], int]]) -> list[Any]:
+    """llama.cpp's logits at the positions that predict each answer: (answer tokens, vocabulary) per sequence."""
+    import numpy as np
+
+    llama_cpp = quiet_llama_cpp()
+    longest = max(len(ids) for ids, _ in sequences)
+    try:
+        llama: Any = llama_cpp.Llama(
+            str(base),
+            lora_path=str(adapter) if adapter else None,
+            n_ctx=longest + 1,
+            n_batch=longest + 1,
+            logits_all=True,
+            verbose=False,
+        )
+    except (ValueError, RuntimeError):
+        raise StageError(f"llama.cpp does not take {adapter or base}; does the adapter belong to this model?") from None
+    found: list[Any] = []
+    try:
+        for ids, at in sequences:
+            llama.reset()
+            llama.eval(list(ids))
+            found.append(np.array(llama.scores[at - 1 : len(ids) - 1], dtype=np.float32))
+    finally:
+        llama.close()
+    return found
+
+
+@click.command()
+@click.argument("adapter", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="GGUF file to write.")
+@click.option("--type", "kind", default="f16", show_default=True, type=click.Choice(sorted(_TYPES)), help="Number type.")
+@click.option("--check", "checked", type=click.Path(path_type=Path), help="Examples to compare llama.cpp and torch on.")
+@click.option("--check-count", default=4, show_default=True, type=click.IntRange(1), help="How many of them.")
+@model_option
+def main(adapter: Path, out: Path, kind: str, checked: Path | None, check_count: int, model: str | None) -> None:
+    """Write the trained ADAPTER (a folder from `train`) as a GGUF LoRA file that llama.cpp loads."""
+    if not out.parent.is_dir():
+        fail(f"{out.parent}: no such folder; make it first.")
+    count = export(adapter, out, kind)
+    click.echo(f"{out}: {count} matrices, {out.stat().st_size / 1e6:.1f} MB")
+    if checked is None:
+        return
+    base = find_base(model).path
+    tokens = Tokens(base)
+    sequences: list[tuple[list[int], int]] = []
+    for example in read_examples(checked)[:check_count]:
+        rendered = render(example)
+        prompt = [BOS, *tokens.encode(rendered.prompt)]
+        sequences.append(([*prompt, *tokens.encode(rendered.answer)], len(prompt)))
+    tokens.close()
+    if not sequences:
+        fail(f"{checked}: holds no example to check with.")
+    agreement = check(base, adapter, out, sequences)
+    click.echo(json.dumps(asdict(agreement)))
+    if not agreement.largest_change > 0:
+        fail("The exported adapter changes nothing in llama.cpp's output; train longer, or with a higher learning rate.")
+    if agreement.same_choice < 0.9 * agreement.positions:
+        fail(
+            f"llama.cpp with the exported adapter and torch agree on {agreement.same_choice} of "
+            f"{agreement.positions} tokens only; do not use {out}."
+        )
+
+
+if __name__ == "__main__":
+    stage(main)
