@@ -1,0 +1,160 @@
+"""`warpwright check`: findings, with their numbers, in files and directories."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+
+import click
+
+from warpwright.cli import baseline as baselines
+from warpwright.cli.findings import FAILING, Checked, Row, check_file, unique
+from warpwright.cli.findings_text import findings_text
+from warpwright.cli.github import github_lines
+from warpwright.cli.inputs import Inputs, arch_option, find_inputs
+from warpwright.cli.log import log_to_stderr
+from warpwright.cli.sarif import sarif_log
+from warpwright.cli.terminal import CannotRun, say_error, say_note, say_warning
+from warpwright.rules.registry import all_rules
+
+PARALLEL_FROM = 24  # files; below, starting processes costs more than it saves
+
+
+def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of rules or groups, given one by one or with commas. An unknown one ends the command."""
+    names = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+    known = sorted({name for rule in all_rules() for name in (rule.name, rule.group)})
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else "`warpwright explain` lists them."
+            raise CannotRun(f"there is no rule or group '{name}'. {hint}")
+    return names
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "sarif", "github"]),
+    default="text",
+    show_default=True,
+    help="text for people, sarif for code scanning, github for annotations of a pull request.",
+)
+@click.option("--select", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules or groups.")
+@click.option("--ignore", multiple=True, callback=rule_names, metavar="RULES", help="All but these rules or groups.")
+@arch_option
+@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
+@click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
+def command(
+    *,
+    paths: tuple[str, ...],
+    output: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    arch: str,
+    baseline: str | None,
+    write_baseline: str | None,
+) -> int:
+    """Report what is wrong with CUDA kernels. Directories are walked for .cu and .cuh files.
+
+    Exit status: 0 nothing at warning or above, 1 findings, 2 an input could not be read (the others are reported).
+    """
+    known = baselines.read(Path(baseline)) if baseline else None
+    inputs = find_inputs(paths)
+    checked = _check_all(inputs, partial(check_file, select=select, ignore=ignore, arch=arch))
+    failures = [*inputs.failures, *(one.failure for one in checked if one.failure)]
+    for one in checked:
+        if one.warning:
+            say_warning(one.warning)
+        if one.kernels == 0 and one.failure is None and Path(one.path) in inputs.named:
+            say_note(f"{one.path}: no kernel (__global__ function) in this file")
+
+    rows = unique(row for one in checked for row in one.rows)
+    if write_baseline:
+        baselines.write(Path(write_baseline), rows)
+        say_note(f"{len(rows)} findings recorded in {write_baseline}")
+    recorded = 0
+    if known is not None:
+        rows, recorded = known.new(rows)
+    _print(output, rows, checked, failures, recorded)
+    for failure in failures:
+        say_error(failure)
+    if failures:
+        return 2
+    return 0 if write_baseline else int(any(row.severity in FAILING for row in rows))
+
+
+def _check_all(inputs: Inputs, check: partial[Checked]) -> list[Checked]:
+    """Every input once. A header of a walked directory that a file there includes is covered by that file's analysis,
+    which knows how the header's kernels are launched; on its own it would be judged by an assumed launch."""
+    headers = [path for path in inputs.walked if path.suffix == ".cuh"]
+    first = [str(path) for path in (*inputs.named, *inputs.walked) if path not in headers]
+    checked = list(_run(check, dict.fromkeys(first), len(first) + len(headers)))
+    covered = {Path(source).resolve() for one in checked for source in one.sources}
+    rest = [str(path) for path in headers if path.resolve() not in covered]
+    return checked + list(_run(check, rest, len(rest)))
+
+
+def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[Checked]:
+    paths = list(paths)
+    if len(paths) < PARALLEL_FROM:
+        yield from map(check, paths)
+        return
+    tick = _Ticker(total)
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=log_to_stderr) as pool:
+        futures = {pool.submit(check, path): path for path in paths}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    yield Checked(
+                        futures[future], failure=f"{futures[future]}: its analysis ended the process that ran it"
+                    )
+                tick(done)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        finally:
+            tick.clear()
+
+
+class _Ticker:
+    """How far a long check is, on a terminal, from its second second on."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.start = time.monotonic()
+        self.live = sys.stderr.isatty()
+
+    def __call__(self, done: int) -> None:
+        if self.live and time.monotonic() - self.start > 1:
+            click.echo(f"\rchecked {done} of {self.total} files", nl=False, err=True)
+
+    def clear(self) -> None:
+        if self.live:
+            click.echo("\r\033[K", nl=False, err=True)
+
+
+def _print(output: str, rows: list[Row], checked: list[Checked], failures: list[str], recorded: int) -> None:
+    if output == "json":
+        click.echo(json.dumps([row.to_json() for row in rows], indent=2, default=str))
+    elif output == "sarif":
+        click.echo(json.dumps(sarif_log(rows, failures, Path.cwd()), indent=2, default=str))
+    elif output == "github":
+        for line in github_lines(rows, Path.cwd()):
+            click.echo(line)
+    else:
+        files = len([one for one in checked if one.failure is None])
+        kernels = sum(one.kernels for one in checked)
+        click.echo(findings_text(rows, files, kernels, recorded))

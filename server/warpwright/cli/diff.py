@@ -1,0 +1,29 @@
+"""Diffs on a terminal."""
+
+from __future__ import annotations
+
+import click
+
+from warpwright.syntax.edits import unified_diff
+from warpwright.syntax.source import Source
+
+
+def source_diff(before: Source, after: Source) -> str:
+    return unified_diff(before.text(), after.text(), before.path)
+
+
+def coloured(diff: str) -> str:
+    """
+    >>> coloured("+x\\n y\\n") == click.style("+x", fg="green") + "\\n y\\n"
+    True
+    """
+    return "".join(_line(line) for line in diff.splitlines(keepends=True))
+
+
+def _line(line: str) -> str:
+    text = line.rstrip("\r\n")
+    end = line[len(text) :]
+    if text.startswith(("+++", "---")):
+        return click.style(text, bold=True) + end
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(text[:1])
+    return (click.style(text, fg=colour) if colour else text) + end

@@ -1,0 +1,158 @@
+"""`warpwright doctor`: what was found on this machine, and what to do about what was not."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from warpwright import __version__
+from warpwright.missing import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that features need. `gives` says which; `advice` is empty where it was found."""
+
+    name: str
+    found: bool
+    what: str
+    gives: str
+    advice: str = ""
+
+
+@click.command("doctor")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(output: str) -> int:
+    """Say what was found: Python, NVIDIA's compiler, a GPU, the model, editors; and what to do where one is missing.
+
+    Findings need none of the optional parts. Exit status 0, whatever is missing.
+    """
+    parts = list(_parts())
+    if output == "json":
+        click.echo(json.dumps([asdict(part) for part in parts], indent=2))
+        return 0
+    width = max(len(part.name) for part in parts)
+    for part in parts:
+        mark = click.style("found  ", fg="green") if part.found else click.style("missing", fg="yellow")
+        click.echo(f"{mark}  {click.style(f'{part.name:<{width}}', bold=True)}  {part.what}")
+        if not part.found:
+            indent = " " * (width + 11)
+            click.echo(f"{indent}without it: no {part.gives}")
+            click.echo(f"{indent}{click.style(part.advice, fg='cyan')}")
+    return 0
+
+
+def _parts() -> Iterator[Part]:
+    yield Part("warpwright", True, f"{__version__}, Python {platform.python_version()} ({sys.executable})", "anything")
+    yield _analysis()
+    yield _compiler()
+    yield _gpu()
+    yield _harness()
+    yield _runtime()
+    yield _weights()
+    yield _editors()
+
+
+def _analysis() -> Part:
+    found = f"tree-sitter {_version('tree-sitter')}, grammar tree-sitter-cuda {_version('tree-sitter-cuda')}"
+    return Part("analysis", True, found, "findings")
+
+
+def _compiler() -> Part:
+    from warpwright.toolchain.find import find_toolchain
+
+    name, gives = "compiler", "verified fixes, registers and spills"
+    toolchain = find_toolchain()
+    if isinstance(toolchain, Missing):
+        return Part(name, False, toolchain.reason, gives, toolchain.advice)
+    tools = [
+        tool
+        for tool, path in (("cuobjdump", toolchain.cuobjdump), ("nvdisasm", toolchain.nvdisasm))
+        if path is not None
+    ]
+    beside = f", with {' and '.join(tools)}" if tools else ""
+    return Part(name, True, f"nvcc {toolchain.version} from {toolchain.origin} ({toolchain.nvcc}){beside}", gives)
+
+
+def _gpu() -> Part:
+    name, gives = "GPU", "kernels run, compared and timed here"
+    command = ["nvidia-smi", "--query-gpu=name,compute_cap,memory.total,driver_version", "--format=csv,noheader"]
+    advice = (
+        "On a machine with an NVIDIA GPU, install NVIDIA's driver. Everything but running and timing works without."
+    )
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except FileNotFoundError:
+        return Part(name, False, "No NVIDIA driver: nvidia-smi is not on PATH.", gives, advice)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Part(name, False, f"nvidia-smi could not be asked ({type(error).__name__}).", gives, advice)
+    gpus = [line.split(", ") for line in answer.stdout.splitlines() if line.count(", ") == 3]
+    if answer.returncode or not gpus:
+        return Part(name, False, "nvidia-smi shows no GPU.", gives, advice)
+    shown = [f"{gpu[0]} (compute capability {gpu[1]}, {gpu[2]}, driver {gpu[3]})" for gpu in gpus]
+    more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
+    return Part(name, True, shown[0] + more, gives)
+
+
+def _harness() -> Part:
+    name, gives = "harness", "kernels run, compared and timed on a GPU"
+    lacking = [package for package in ("torch", "numpy", "cuda") if importlib.util.find_spec(package) is None]
+    if lacking:
+        return Part(
+            name,
+            False,
+            f"Not installed: {', '.join(lacking)}.",
+            gives,
+            "Install it with `pip install 'warpwright[gpu]'`.",
+        )
+    return Part(name, True, f"torch {_version('torch')}, cuda-bindings {_version('cuda-bindings')}", gives)
+
+
+def _runtime() -> Part:
+    name, gives = "model runtime", "plans and generated kernels"
+    if importlib.util.find_spec("llama_cpp") is None:
+        advice = "Install it with `pip install 'warpwright[model]'`; it is compiled, so a C++ compiler is needed."
+        return Part(name, False, "llama-cpp-python is not installed.", gives, advice)
+    return Part(name, True, f"llama-cpp-python {_version('llama-cpp-python')}", gives)
+
+
+def _weights() -> Part:
+    from warpwright.assist.weights import find_adapter, find_model
+    from warpwright.cli.terminal import progress_line
+
+    name, gives = "model", "plans and generated kernels"
+    with progress_line() as progress:
+        model = find_model(None, progress)
+    if isinstance(model, Missing):
+        return Part(name, False, model.reason, gives, model.advice)
+    adapter = find_adapter(model)
+    return Part(name, True, f"{model.name} ({model.path})" + (f", adapter {adapter}" if adapter else ""), gives)
+
+
+def _editors() -> Part:
+    name, gives = "editor", "findings as you type"
+    found = [f"{label} ({path})" for label, binary in EDITORS if (path := shutil.which(binary))]
+    if found:
+        return Part(name, True, ", ".join(found), gives)
+    return Part(
+        name, False, "None of Neovim, VS Code, Emacs, Helix on PATH.", gives, "docs/editors.md shows the set-up."
+    )
+
+
+EDITORS = (("Neovim", "nvim"), ("VS Code", "code"), ("Emacs", "emacs"), ("Helix", "hx"))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(unknown version)"

@@ -1,0 +1,60 @@
+"""`warpwright explain`: the page of a rule or a rewrite, in the terminal."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+import click
+
+from warpwright.cli.terminal import CannotRun
+from warpwright.rewrites.base import RewriteKind
+from warpwright.rewrites.registry import all_rewrites
+from warpwright.rules.base import Rule
+from warpwright.rules.registry import all_rules
+
+
+@click.command("explain")
+@click.argument("name", required=False, metavar="[RULE]")
+def command(name: str | None) -> int:
+    """Explain a rule or a rewrite: why it matters, an example, what to do instead, its limits.
+
+    Without a name, list them all.
+    """
+    pages: dict[str, Rule | RewriteKind] = {one.name: one for one in (*all_rules(), *all_rewrites())}
+    if name is None:
+        _list(all_rules(), all_rewrites())
+        return 0
+    page = pages.get(name.strip().replace("_", "-").lower())
+    if page is None:
+        near = difflib.get_close_matches(name, pages, n=3, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "`warpwright explain` lists them."
+        raise CannotRun(f"there is no rule or rewrite '{name}'. {hint}")
+    _show(page)
+    return 0
+
+
+def _list(rules: tuple[Rule, ...], rewrites: tuple[RewriteKind, ...]) -> None:
+    width = max(len(one.name) for one in (*rules, *rewrites))
+    click.secho("Rules", bold=True)
+    for rule in sorted(rules, key=lambda r: (r.group, r.name)):
+        click.echo(f"  {click.style(f'{rule.name:<{width}}', fg='yellow')}  {rule.summary}")
+    click.secho("\nRewrites", bold=True)
+    for rewrite in rewrites:
+        click.echo(f"  {click.style(f'{rewrite.name:<{width}}', fg='green')}  {rewrite.summary}")
+    click.echo("\n`warpwright explain NAME` tells more.")
+
+
+def _show(page: Rule | RewriteKind) -> None:
+    if isinstance(page, Rule):
+        kind = f"rule of the group {page.group}, severity {page.severity.value}"
+    else:
+        kind = f"rewrite for {', '.join(page.goals)}"
+    text = f"# {page.name}\n\n*{kind}*\n\n{page.doc.strip()}\n"
+    if not sys.stdout.isatty():
+        click.echo(text, nl=False)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text, code_theme="ansi_dark"))

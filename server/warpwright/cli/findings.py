@@ -1,0 +1,132 @@
+"""Findings as the command line shows them: plain, picklable, in the terms of the output formats."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpwright.cli.inputs import encoding_warning
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.source import SourceError, Span, read_include, read_source
+
+FAILING = (Severity.ERROR, Severity.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """1-based, the end exclusive; columns count characters. `text` is the first line's."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    place: Place
+    rule: str
+    severity: Severity
+    message: str
+    kernel: str
+    evidence: dict[str, object]
+    fixes: tuple[tuple[str, str, bool], ...]  # rewrite, title, safe
+    related: tuple[tuple[Place, str], ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The contract of `warpwright check --format json`."""
+        place = self.place
+        return {
+            "file": place.file,
+            "line": place.line,
+            "column": place.column,
+            "end_line": place.end_line,
+            "end_column": place.end_column,
+            "rule": self.rule,
+            "severity": self.severity.value,
+            "message": self.message,
+            "kernel": self.kernel,
+            "evidence": self.evidence,
+            "fixes": [{"rewrite": rewrite, "title": title, "safe": safe} for rewrite, title, safe in self.fixes],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one file. `sources` are the files that its analysis covered, itself included."""
+
+    path: str
+    rows: tuple[Row, ...] = ()
+    kernels: int = 0
+    sources: tuple[str, ...] = ()
+    warning: str | None = None
+    failure: str | None = None
+
+
+def check_file(path: str, select: tuple[str, ...], ignore: tuple[str, ...], arch: str) -> Checked:
+    """Analyse one file. Never raises: what cannot be read is a Checked with its failure."""
+    try:
+        source = read_source(path)
+    except SourceError as error:
+        return Checked(path, failure=str(error))
+    try:
+        program = analyze(source, read_include, Assumptions(arch=arch))
+        rows = tuple(_row(finding) for finding in run_rules(program, select, ignore))
+    except Exception as error:
+        return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
+    return Checked(path, rows, len(program.defined_kernels), tuple(program.sources), encoding_warning(source))
+
+
+def unique(rows: Iterable[Row]) -> list[Row]:
+    """Sorted by place; what several files say about one header stands once."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        found.setdefault((row.place, row.rule, row.message), row)
+    return sorted(found.values(), key=lambda r: (r.place.file, r.place.line, r.place.column, r.rule, r.message))
+
+
+def fingerprints(rows: Sequence[Row], root: Path) -> list[str]:
+    """One for each row, which stays when lines move: file (relative to root), rule, kernel and the line's words.
+
+    Equal ones are numbered in the order of the text, so a second copy of a known defect is a new one.
+    """
+    seen: Counter[str] = Counter()
+    result = []
+    for row in rows:
+        words = " ".join(row.place.text.split())
+        key = "\0".join((relative(row.place.file, root), row.rule, row.kernel, words))
+        seen[key] += 1
+        result.append(hashlib.sha256(f"{key}\0{seen[key]}".encode()).hexdigest()[:32])
+    return result
+
+
+def relative(file: str, root: Path) -> str:
+    """`file` as seen from `root`, with forward slashes; absolute where it lies elsewhere."""
+    absolute = Path(file).resolve()
+    root = root.resolve()
+    return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else absolute.as_posix()
+
+
+def _row(finding: Finding) -> Row:
+    return Row(
+        place=_place(finding.span),
+        rule=finding.rule,
+        severity=finding.severity or Severity.WARNING,
+        message=finding.message,
+        kernel=finding.kernel,
+        evidence=dict(finding.evidence),
+        fixes=tuple((fix.rewrite, fix.title, fix.safe) for fix in finding.fixes),
+        related=tuple((_place(related.span), related.message) for related in finding.related),
+    )
+
+
+def _place(span: Span) -> Place:
+    return Place(span.path, span.line, span.column, span.end_line, span.end_column, span.source.line_text(span.line))

@@ -1,0 +1,106 @@
+"""Findings for people: where, what, the source with carets, why, and how to get rid of it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import click
+
+from warpwright.cli.findings import Place, Row
+from warpwright.rules.base import Severity
+
+COLOURS = {
+    Severity.ERROR: "red",
+    Severity.WARNING: "yellow",
+    Severity.INFORMATION: "blue",
+    Severity.HINT: "cyan",
+}
+TAB = 4
+
+
+def findings_text(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str:
+    blocks = ["\n".join(_block(row)) for row in rows]
+    return "\n\n".join([*blocks, summary(rows, files, kernels, recorded)])
+
+
+def summary(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str:
+    """One line: how many of what, in how much, and what can be fixed."""
+    scope = f"{count(files, 'file')}, {count(kernels, 'kernel')}"
+    known = f"; {count(recorded, 'known finding')} left out by the baseline" if recorded else ""
+    if not rows:
+        return click.style("No findings", fg="green", bold=True) + f" in {scope}{known}."
+    tally = Counter(row.severity for row in rows)
+    kinds = ", ".join(_severities(tally))
+    fixable = len([row for row in rows if row.fixes])
+    fix = f" {count(fixable, 'finding')} can be fixed: warpwright fix." if fixable else ""
+    return click.style(count(len(rows), "finding"), bold=True) + f" ({kinds}) in {scope}{known}.{fix}"
+
+
+def count(number: int, noun: str) -> str:
+    """
+    >>> count(1, "file"), count(0, "file")
+    ('1 file', '0 files')
+    """
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _severities(tally: Counter[Severity]) -> Iterator[str]:
+    for severity in Severity:
+        if tally[severity]:
+            noun = severity.value if severity in (Severity.ERROR, Severity.WARNING, Severity.HINT) else "note"
+            yield click.style(count(tally[severity], noun), fg=COLOURS[severity])
+
+
+def _block(row: Row) -> Iterator[str]:
+    place, colour = row.place, COLOURS[row.severity]
+    head = click.style(f"{row.severity.value}[{row.rule}]", fg=colour, bold=True)
+    yield f"{head}: {click.style(row.message, bold=True)}"
+    width = len(str(max([place.line, *(related.line for related, _ in row.related)])))
+    gutter = " " * width
+    bar = click.style("|", fg="blue")
+    where = f"{place.file}:{place.line}:{place.column}"
+    yield f"{gutter}{click.style('-->', fg='blue')} {where}" + (f" in {row.kernel}" if row.kernel else "")
+    yield f"{gutter} {bar}"
+    yield from _quoted(place, width, "^", colour)
+    for other, message in row.related:
+        if other.file != place.file:
+            yield f"{gutter}{click.style('-->', fg='blue')} {other.file}:{other.line}:{other.column}"
+        yield from _quoted(other, width, "-", "blue", message)
+    for _, title, safe in row.fixes:
+        yield f"{gutter} {click.style('= fix', fg='green', bold=True)}: {title}" + (
+            "" if safe else " (may change results)"
+        )
+
+
+def _quoted(place: Place, width: int, mark: str, colour: str, label: str = "") -> Iterator[str]:
+    """The place's first line and marks under the part that is meant."""
+    bar = click.style("|", fg="blue")
+    number = click.style(f"{place.line:>{width}}", fg="blue")
+    text = place.text.rstrip()
+    start = min(place.column - 1, len(text))
+    end = place.end_column - 1 if place.end_line == place.line else len(text)
+    before = _columns(text[:start], 0)
+    marked = max(1, _columns(text[:end], 0) - before)
+    yield f"{number} {bar} {printable(text)}"
+    note = f" {label}" if label else ""
+    yield f"{' ' * width} {bar} {' ' * before}{click.style(mark * marked + note, fg=colour)}"
+
+
+def printable(text: str) -> str:
+    """Tabs as spaces, and no character that a terminal would obey.
+
+    >>> printable("\\tx\\x1b[2J")
+    '    x\ufffd[2J'
+    """
+    expanded = text.expandtabs(TAB)
+    return "".join(c if unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in expanded)
+
+
+def _columns(text: str, at: int) -> int:
+    """How many terminal columns `text` takes; East Asian wide characters take two."""
+    for char in text.expandtabs(TAB):
+        wide = unicodedata.east_asian_width(char) in ("W", "F")
+        at += 0 if unicodedata.combining(char) else 2 if wide else 1
+    return at

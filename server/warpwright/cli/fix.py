@@ -1,0 +1,126 @@
+"""`warpwright fix`: the findings' fixes, each verified before it is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from warpwright.cli.check import rule_names
+from warpwright.cli.diff import coloured, source_diff
+from warpwright.cli.files import write_atomically
+from warpwright.cli.fixing import Attempt, Fixed, fix_source
+from warpwright.cli.inputs import encoding_warning, find_inputs
+from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
+from warpwright.missing import Missing
+from warpwright.syntax.source import SourceError, read_source
+from warpwright.toolchain.find import find_toolchain
+
+
+@click.command("fix")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--rule", "rules", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules' fixes.")
+@click.option(
+    "--diff/--write", "diff", default=True, help="Show the fixes as a diff (the default), or write the files."
+)
+@click.option("--unsafe", is_flag=True, help="Also fixes that may change results, such as the order of a sum.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(*, paths: tuple[str, ...], rules: tuple[str, ...], diff: bool, unsafe: bool, output: str) -> int:
+    """Fix what has a fix. Each is compiled, analysed again and, on a GPU, run and compared before it is offered.
+
+    Exit status: 0 every fix there is was made, 1 one was refused, 2 an input could not be read or nothing verified.
+    """
+    toolchain = find_toolchain()
+    if isinstance(toolchain, Missing):
+        raise CannotRun(f"fixes cannot be verified. {toolchain}")
+    inputs = find_inputs(paths)
+    failures = list(inputs.failures)
+    fixed: list[Fixed] = []
+    with stop_on_ctrl_c() as is_cancelled:
+        for path in (*inputs.named, *inputs.walked):
+            if is_cancelled():
+                break
+            try:
+                source = read_source(path)
+            except SourceError as error:
+                failures.append(str(error))
+                continue
+            if warning := encoding_warning(source):
+                say_warning(warning)
+            with progress_line() as progress:
+                fixed.append(fix_source(source, rules, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled))
+        stopped = is_cancelled()
+
+    if not diff:
+        failures += [failure for one in fixed if (failure := _write(one))]
+    if output == "json":
+        click.echo(json.dumps([_to_json(one) for one in fixed], indent=2, default=str))
+    else:
+        for one in fixed:
+            _print(one, show_diff=diff)
+        _print_summary(fixed, diff=diff)
+    for failure in failures:
+        say_error(failure)
+    if stopped:
+        raise KeyboardInterrupt
+    if failures:
+        return 2
+    return int(any(not attempt.applied for one in fixed for attempt in one.attempts))
+
+
+def _write(one: Fixed) -> str | None:
+    """The sentence that says why nothing was written, or None. A file that changed meanwhile is left as it is."""
+    if one.after.data == one.before.data:
+        return None
+    path = Path(one.before.path)
+    try:
+        if path.read_bytes() != one.before.data:
+            return f"{path}: changed on disk while it was being fixed; nothing was written to it, run again"
+        write_atomically(path, one.after.data)
+    except OSError as error:
+        return f"{path}: cannot be written ({error.strerror}); it is as it was"
+    return None
+
+
+def _print(one: Fixed, *, show_diff: bool) -> None:
+    for attempt in one.attempts:
+        click.echo(_line(attempt), err=True)
+    if show_diff and one.after.data != one.before.data:
+        click.echo(coloured(source_diff(one.before, one.after)), nl=False)
+
+
+def _line(attempt: Attempt) -> str:
+    where = f"{attempt.file}:{attempt.line}: {attempt.rule}"
+    if attempt.applied and attempt.report is not None:
+        return f"{click.style('fixed', fg='green', bold=True)}    {where}: {attempt.title} [{attempt.report.badge()}]"
+    return f"{click.style('refused', fg='yellow', bold=True)}  {where}: {attempt.title}: {attempt.reason}"
+
+
+def _print_summary(fixed: list[Fixed], *, diff: bool) -> None:
+    made = sum(attempt.applied for one in fixed for attempt in one.attempts)
+    refused = sum(not attempt.applied for one in fixed for attempt in one.attempts)
+    if not made and not refused:
+        say_note("nothing here has a fix")
+    elif made:
+        say_note(f"{made} fixed, {refused} refused" + ("; --write writes them" if diff else ""))
+
+
+def _to_json(one: Fixed) -> dict[str, object]:
+    return {
+        "file": one.before.path,
+        "diff": source_diff(one.before, one.after),
+        "fixes": [
+            {
+                "line": attempt.line,
+                "rule": attempt.rule,
+                "kernel": attempt.kernel,
+                "rewrite": attempt.rewrite,
+                "title": attempt.title,
+                "applied": attempt.applied,
+                "reason": attempt.reason,
+                "report": attempt.report.to_json() if attempt.report is not None else None,
+            }
+            for attempt in one.attempts
+        ],
+    }

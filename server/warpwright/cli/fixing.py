@@ -1,0 +1,123 @@
+"""Fixing one file: each finding's fix is proposed, verified, and kept only if verification accepts it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Program
+from warpwright.progress import IsCancelled, Progress
+from warpwright.rewrites.base import Declined
+from warpwright.rewrites.registry import propose
+from warpwright.rules.base import Finding, Fix
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.source import Source, read_include
+from warpwright.verify.report import Report
+from warpwright.verify.verify import acceptable, verify
+
+MOST_FIXES = 200  # for one file; a tree-wide clean-up of generated code is run again
+
+Key = tuple[str, str, str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One fix that was tried: at the place of the finding in the text as it was then. `reason` is why it was refused."""
+
+    file: str
+    line: int
+    rule: str
+    kernel: str
+    rewrite: str
+    title: str
+    applied: bool
+    reason: str
+    report: Report | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    before: Source
+    after: Source
+    attempts: tuple[Attempt, ...]
+
+
+def fix_source(
+    source: Source, rules: tuple[str, ...], *, unsafe: bool, progress: Progress, is_cancelled: IsCancelled
+) -> Fixed:
+    """Apply the fixes of `source`'s findings, one at a time: each next one is looked for in the text that is left.
+
+    `rules` empty means all. A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`
+    between two fixes, it returns what was verified until then.
+    """
+    current = source
+    refused: set[Key] = set()
+    attempts: list[Attempt] = []
+    while len(attempts) < MOST_FIXES and not is_cancelled():
+        program = analyze(current, read_include)
+        found = next(_candidates(program, rules, refused, unsafe=unsafe), None)
+        if found is None:
+            break
+        key, finding, fix = found
+        attempt, edited = _try(program, finding, fix, progress, is_cancelled)
+        attempts.append(attempt)
+        if attempt.applied:
+            current = edited
+        else:
+            refused.add(key)
+    return Fixed(source, current, tuple(attempts))
+
+
+def _candidates(
+    program: Program, rules: tuple[str, ...], refused: set[Key], *, unsafe: bool
+) -> Iterator[tuple[Key, Finding, Fix]]:
+    """Findings with a fix that was not refused. A key outlives edits elsewhere: it holds the line's words, no number."""
+    seen: Counter[tuple[str, str, str, str]] = Counter()
+    for finding in run_rules(program, rules):
+        for fix in finding.fixes:
+            words = " ".join(finding.span.source.line_text(finding.span.line).split())
+            name = (finding.rule, fix.rewrite, finding.kernel, words)
+            seen[name] += 1
+            key = (*name, seen[name])
+            if key not in refused and (fix.safe or unsafe):
+                yield key, finding, fix
+
+
+def _try(
+    program: Program, finding: Finding, fix: Fix, progress: Progress, is_cancelled: IsCancelled
+) -> tuple[Attempt, Source]:
+    source = program.source
+
+    def refused(reason: str, report: Report | None = None) -> tuple[Attempt, Source]:
+        return attempt(applied=False, reason=reason, report=report), source
+
+    def attempt(*, applied: bool, reason: str, report: Report | None) -> Attempt:
+        span = finding.span
+        return Attempt(
+            span.path, span.line, finding.rule, finding.kernel, fix.rewrite, fix.title, applied, reason, report
+        )
+
+    kernel = program.kernel(finding.kernel)
+    if kernel is None:
+        return refused(f"the kernel {finding.kernel} is not defined here")
+    progress(f"{source.path}:{finding.span.line}: {fix.title}", None)
+    proposal = propose(fix.rewrite, kernel, finding.span)
+    if isinstance(proposal, Declined):
+        return refused(proposal.reason)
+    if proposal.source.path != source.path:
+        return refused(f"it edits {proposal.source.path}; fix that file")
+    candidate = proposal.apply()
+    report = verify(
+        source,
+        candidate,
+        kernel=finding.kernel,
+        goal="fix",
+        expect_gone=finding,
+        progress=progress,
+        is_cancelled=is_cancelled,
+    )
+    if not acceptable(report, "fix"):
+        return refused(report.reason or f"verification ended with '{report.status}'", report)
+    return attempt(applied=True, reason="", report=report), candidate

@@ -1,0 +1,109 @@
+"""From the paths on a command line to sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from warpwright.cli.terminal import CannotRun, say_note, say_warning
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions, Kernel, Program
+from warpwright.syntax.source import Source, SourceError, invalid_utf8_offset, read_include, read_source
+
+SUFFIXES = (".cu", ".cuh")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """`named` were given by name and are read whatever their suffix; `walked` were found in a directory."""
+
+    named: tuple[Path, ...]
+    walked: tuple[Path, ...]
+    failures: tuple[str, ...]
+
+
+def find_inputs(paths: Iterable[str]) -> Inputs:
+    """Files as they are named, directories walked for .cu and .cuh. Hidden directories are left out."""
+    named: list[Path] = []
+    walked: list[Path] = []
+    failures: list[str] = []
+    for path in map(Path, paths):
+        if not path.is_dir():
+            named.append(path)
+            continue
+        found = sorted(
+            file
+            for file in path.rglob("*")
+            if file.suffix in SUFFIXES
+            and file.is_file()
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        )
+        if not found:
+            failures.append(f"{path}: no .cu or .cuh file in this directory")
+        walked += found
+    return Inputs(tuple(dict.fromkeys(named)), tuple(dict.fromkeys(walked)), tuple(failures))
+
+
+def encoding_warning(source: Source) -> str | None:
+    """Names the first byte that is not UTF-8; such a file is analysed as it is."""
+    at = invalid_utf8_offset(source.data)
+    if at is None:
+        return None
+    line, column = source.position(at)
+    return f"{source.path}:{line}:{column}: byte 0x{source.data[at]:02x} is not UTF-8; the file is read as it is"
+
+
+def read_program(path: str | Path, assume: Assumptions | None = None) -> Program:
+    """Read and analyse one file. Raises CannotRun for one that cannot be read."""
+    try:
+        source = read_source(path)
+    except SourceError as error:
+        raise CannotRun(str(error)) from None
+    warning = encoding_warning(source)
+    if warning:
+        say_warning(warning)
+    return analyze(source, read_include, assume or Assumptions())
+
+
+def choose_kernel(program: Program, name: str | None) -> Kernel:
+    """The kernel that is named; without a name the file's only one, or its first, and a note says so."""
+    defined = program.defined_kernels
+    names = ", ".join(kernel.name for kernel in defined)
+    if not defined:
+        raise CannotRun(f"{program.source.path}: no kernel (__global__ function) in this file")
+    if name is not None:
+        found = next((kernel for kernel in defined if kernel.name == name), None)
+        if found is None:
+            raise CannotRun(f"{program.source.path}: no kernel '{name}'; it has: {names}")
+        return found
+    if len(defined) > 1:
+        say_note(
+            f"{program.source.path} has {len(defined)} kernels ({names}); taking '{defined[0].name}'. "
+            "--kernel names another."
+        )
+    return defined[0]
+
+
+class Arch(click.ParamType):
+    """A compute architecture as nvcc names it.
+
+    >>> Arch().convert("90", None, None)
+    'sm_90'
+    """
+
+    name = "sm_XX"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        number = re.fullmatch(r"(?:sm_)?(\d{2,3}[af]?)", value)
+        if not number:
+            self.fail(f"'{value}' is not an architecture; write it as sm_90", param, ctx)
+        return f"sm_{number[1]}"
+
+
+arch_option = click.option(
+    "--arch", type=Arch(), default="sm_90", show_default=True, help="The GPU architecture to look at the code for."
+)

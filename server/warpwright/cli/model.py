@@ -1,0 +1,68 @@
+"""`warpwright model`: which local model is used, and how to get another."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from warpwright.cli.terminal import CannotRun, progress_line, say_note
+from warpwright.missing import Missing
+
+
+@click.group("model")
+def command() -> None:
+    """The local model: what is used, and how to get another."""
+
+
+@command.command("info")
+@click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def info(spec: str | None, output: str) -> int:
+    """Which model would be used now, and where its file is. WARPWRIGHT_MODEL names another.
+
+    Exit status: 0 it is there, 2 it is not.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    from warpwright.assist.weights import find_adapter, find_model
+
+    with progress_line() as progress:
+        model = find_model(spec, progress)
+    if isinstance(model, Missing):
+        raise CannotRun(str(model))
+    try:
+        runtime = f"llama-cpp-python {version('llama-cpp-python')}"
+    except PackageNotFoundError:
+        runtime = ""
+    adapter = find_adapter(model)
+    facts = {
+        "name": model.name,
+        "path": str(model.path),
+        "bytes": model.path.stat().st_size,
+        "adapter": str(adapter) if adapter else None,
+        "runtime": runtime or None,
+    }
+    if output == "json":
+        click.echo(json.dumps(facts, indent=2))
+        return 0
+    click.echo(f"model    {click.style(model.name, bold=True)}, {facts['bytes']:,} bytes")
+    click.echo(f"file     {model.path}")
+    click.echo(f"adapter  {adapter or 'none'}")
+    click.echo(f"runtime  {runtime or 'none: install it with `pip install warpwright[model]`'}")
+    return 0
+
+
+@command.command("pull")
+@click.argument("name", metavar="ORG/REPO[:FILE.gguf]")
+def pull(name: str) -> int:
+    """Download a GGUF model from the Hugging Face hub into the cache."""
+    from warpwright.assist import weights
+
+    with progress_line() as progress:
+        model = weights.pull(name, progress)
+    if isinstance(model, Missing):
+        raise CannotRun(str(model))
+    click.echo(model.path)
+    say_note(f"use it with --model {name} or WARPWRIGHT_MODEL={name}")
+    return 0

@@ -1,0 +1,82 @@
+"""What the commands share towards the person: errors, notes, progress, and Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import IO, Any
+
+import click
+
+from warpwright.progress import IsCancelled, Progress
+
+
+class CannotRun(click.ClickException):
+    """The command cannot do what was asked; the message is one sentence. Exit status 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        say_error(self.format_message())
+
+
+def say_error(message: str) -> None:
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True)
+
+
+def say_warning(message: str) -> None:
+    click.echo(f"{click.style('warning', fg='yellow', bold=True)}: {message}", err=True)
+
+
+def say_note(message: str) -> None:
+    click.echo(f"{click.style('note', fg='cyan')}: {message}", err=True)
+
+
+@contextmanager
+def progress_line() -> Iterator[Progress]:
+    """A Progress on stderr: one line that moves on a terminal, else a line for each new message."""
+    start = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        with console.status("starting") as status:
+
+            def moving(message: str, share: float | None) -> None:
+                percent = f" {share:4.0%}" if share is not None else ""
+                status.update(f"{message}[dim]{percent} {time.monotonic() - start:.0f} s[/dim]")
+
+            yield moving
+        return
+
+    said: list[str] = []
+
+    def lines(message: str, share: float | None) -> None:
+        if said[-1:] != [message]:
+            said.append(message)
+            click.echo(f"  {time.monotonic() - start:5.1f} s  {message}", err=True)
+
+    yield lines
+
+
+@contextmanager
+def stop_on_ctrl_c() -> Iterator[IsCancelled]:
+    """The first Ctrl-C asks the work to stop and keep what it has; the second ends the command at once."""
+    asked = False
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        click.echo("\nStopping; Ctrl-C again stops at once.", err=True)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
