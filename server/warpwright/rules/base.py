@@ -12,18 +12,12 @@ Rules are found by folder; there is no list to keep.
 
 from __future__ import annotations
 
-import importlib
-import logging
-import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 
-from warpwright.facts.model import Kernel, Program
+from warpwright.facts.model import Kernel
 from warpwright.syntax.source import Span
-
-log = logging.getLogger(__name__)
 
 
 class Severity(StrEnum):

@@ -1,0 +1,104 @@
+"""Questions that several rewrites ask of a kernel's text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Access, Kernel, Launch
+from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.source import Source, Span
+
+STATEMENTS = frozenset(
+    {
+        "if_statement",
+        "for_statement",
+        "for_range_loop",
+        "while_statement",
+        "do_statement",
+        "switch_statement",
+        "else_clause",
+    }
+)
+"""Statements whose body may stand without braces."""
+
+
+def body(kernel: Kernel) -> Node | None:
+    return kernel.node.child_by_field_name("body") if kernel.node is not None else None
+
+
+def squeezed(text: str) -> str:
+    """Text without white space and outer parentheses, to compare expressions by.
+
+    >>> squeezed("( 2 * s )"), squeezed("(a) * (b)")
+    ('2*s', '(a)*(b)')
+    """
+    text = re.sub(r"\s+", "", text)
+    while text.startswith("(") and text.endswith(")") and _matches(text) == len(text) - 1:
+        text = text[1:-1]
+    return text
+
+
+def _matches(text: str) -> int:
+    """Where the parenthesis that opens at 0 closes; -1 where it does not."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return at
+    return -1
+
+
+def names(node: Node, source: Source, name: str) -> Iterator[Node]:
+    """Every identifier of that name below a node."""
+    return (n for n in descendants(node, "identifier") if source.node_text(n) == name)
+
+
+def overlaps(span: Span, at: Span) -> bool:
+    return span.path == at.path and span.start <= at.end and at.start <= span.end
+
+
+def called_name(call: Node, source: Source) -> str:
+    """The last name of what is called: `sync` for `cg::sync(block)` and for `block.sync()`.
+
+    Empty where something else than a name is called.
+    """
+    function = call.child_by_field_name("function")
+    while function is not None and function.type in ("template_function", "qualified_identifier", "field_expression"):
+        function = function.child_by_field_name("name") or function.child_by_field_name("field")
+    return source.node_text(function) if function is not None and function.is_named else ""
+
+
+def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
+    """Names of the macros of a file whose replacement contains a word."""
+    found: list[str] = []
+    for macro in descendants(source.root, "preproc_def", "preproc_function_def"):
+        name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
+        if name is not None and value is not None and word.search(source.node_text(value)):
+            found.append(source.node_text(name))
+    return found
+
+
+def is_power_of_two(value: int) -> bool:
+    """
+    >>> [n for n in range(9) if is_power_of_two(n)]
+    [1, 2, 4, 8]
+    """
+    return value > 0 and value & (value - 1) == 0
+
+
+def in_macro(node: Node) -> bool:
+    return any(n.type.startswith("preproc_") and n.type.endswith("def") for n in ancestors(node))
+
+
+def host_launches(kernel: Kernel) -> list[Launch]:
+    """The launches that stand in the text, assumed shapes left out."""
+    return [launch for launch in kernel.launches if launch.span is not None]
+
+
+def by_cost(accesses: list[Access]) -> list[Access]:
+    """Accesses that move more than they need, the dearest first."""
+    wasteful = [a for a in accesses if (a.excess or 0.0) > 1.0]
+    return sorted(wasteful, key=lambda a: (a.excess or 0.0) * a.requests, reverse=True)

@@ -1,0 +1,284 @@
+r"""Read the error of a launch, in the way that the file already does it.
+
+## Before
+
+```cuda
+#include <cstdio>
+#include <cstdlib>
+
+__global__ void fill(float *out, float value, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = value;
+}
+
+void run(float *out, int n) {
+  fill<<<(n + 255) / 256, 256>>>(out, 1.0f, n);
+}
+```
+
+## After
+
+```cuda
+#include <cstdio>
+#include <cstdlib>
+
+__global__ void fill(float *out, float value, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = value;
+}
+
+void run(float *out, int n) {
+  fill<<<(n + 255) / 256, 256>>>(out, 1.0f, n);
+  if (cudaError_t error = cudaGetLastError()) {
+    fprintf(stderr, "fill: %s\n", cudaGetErrorString(error));
+    exit(EXIT_FAILURE);
+  }
+}
+```
+
+The first of these that fits is used:
+
+- a macro or function that the file defines for launches, such as `CHECK_LAUNCH()`;
+- a macro or function that the file wraps around CUDA calls, such as `CUDA_CHECK(...)`, `gpuErrchk(...)` or
+  `checkCudaErrors(...)`;
+- `C10_CUDA_KERNEL_LAUNCH_CHECK()` in an extension of PyTorch;
+- `return error;` in a function that returns `cudaError_t`;
+- a message and `exit`, as above.
+
+## Assumes
+
+- The launch is a statement of its own in host code.
+
+## Cost
+
+Some nanoseconds of host time: `cudaGetLastError()` does not wait for the kernel. It also clears the error that it reads, so
+a check further down no longer sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel, Launch
+from warpwright.rewrites._code import STATEMENTS, called_name, host_launches, in_macro, overlaps
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, enclosing, node_at
+from warpwright.syntax.source import Source, Span
+
+NAME = "check-launch"
+title = "Check the launch"
+goals = ("fix",)
+
+_READS_ERROR = re.compile(r"\bcuda(?:GetLastError|PeekAtLastError)\b")
+_HANDLES_ERROR = re.compile(r"\bcuda(?:Success|GetErrorString|GetErrorName)\b")
+_RUNTIME_CALL = re.compile(r"cuda[A-Z]\w*")
+_NOT_WRAPPERS = re.compile(r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?")
+_TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
+_TORCH_CHECK_HEADER = re.compile(r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)")
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    unchecked = [launch for launch in host_launches(kernel) if not launch.checked]
+    if at is not None:
+        unchecked = [launch for launch in unchecked if launch.span is not None and overlaps(launch.span, at)]
+    if not unchecked:
+        return Declined(NAME, f"Every launch of {kernel.name} here is checked already.")
+    return _check(kernel, unchecked[-1])
+
+
+def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
+    span = launch.span
+    node = node_at(span.source.root, span.start, span.end) if span is not None else None
+    if span is None or node is None:
+        return Declined(NAME, f"The launch at {launch.source} is not in the text.")
+    statement = node if node.type == "expression_statement" else node.parent
+    if statement is None or statement.type != "expression_statement" or in_macro(statement):
+        return Declined(NAME, f"The launch at {launch.source} is part of a larger expression, so no statement can follow it.")
+    function = enclosing(statement, "function_definition")
+    if function is None:
+        return Declined(NAME, f"The launch at {launch.source} is not in a function.")
+    source = span.source
+    head = source.text(function.start_byte, statement.start_byte)
+    if re.search(r"__global__|__device__", head.split("{", 1)[0]):
+        return Declined(NAME, f"The launch at {launch.source} is in device code, where errors are read in another way.")
+    lines, includes, manner = _style(kernel, source, function, statement)
+    return Rewrite(
+        rewrite=NAME,
+        title=f"Check the launch of {kernel.name}",
+        source=source,
+        edits=tuple(_include_edits(source, includes) + _insert(source, statement, lines)),
+        explanation=(
+            f"A launch that fails says nothing by itself. The check reads its error {manner}, without waiting for the kernel."
+        ),
+    )
+
+
+def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> tuple[list[str], list[str], str]:
+    """The lines of the check, headers that it needs, and how it is said."""
+    launch_check = _launch_checker(source, statement.start_byte)
+    if launch_check:
+        return [f"{launch_check};"], [], f"with this file's {launch_check.split('(')[0]}"
+    wrapper = _wrapper(source, statement.start_byte)
+    if wrapper:
+        return [f"{wrapper}(cudaGetLastError());"], [], f"with this file's {wrapper}"
+    text = source.text()
+    if _TORCH.search(text):
+        header = [] if _TORCH_CHECK_HEADER.search(text) else ["#include <c10/cuda/CUDAException.h>"]
+        return ["C10_CUDA_KERNEL_LAUNCH_CHECK();"], header, "as PyTorch's own kernels do"
+    error = _fresh_name(source, function)
+    returned = function.child_by_field_name("type")
+    plain = (function.child_by_field_name("declarator") or function).type == "function_declarator"
+    if plain and returned is not None and source.node_text(returned) == "cudaError_t":
+        return [f"if (cudaError_t {error} = cudaGetLastError())", f"\treturn {error};"], [], "and returns it to the caller"
+    includes = [
+        f"#include <{names[0]}>"
+        for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
+        if not re.search(rf"#\s*include\s*[<\"](?:{'|'.join(map(re.escape, names))})[>\"]", text)
+    ]
+    return (
+        [
+            f"if (cudaError_t {error} = cudaGetLastError()) {{",
+            f'\tfprintf(stderr, "{kernel.name}: %s\\n", cudaGetErrorString({error}));',
+            "\texit(EXIT_FAILURE);",
+            "}",
+        ],
+        includes,
+        "and ends the program with a message",
+    )
+
+
+def _launch_checker(source: Source, before: int) -> str:
+    """A call that takes no error and reads the last one: `CHECK_LAUNCH()`, or `getLastCudaError("...")`; "" for none."""
+    for name, parameters, value in _definitions(source, before):
+        if not parameters and _READS_ERROR.search(value) and _HANDLES_ERROR.search(value):
+            return f"{name}()"
+    for call in descendants(source.root, "call_expression"):
+        if called_name(call, source) == "getLastCudaError":
+            return 'getLastCudaError("kernel launch failed")'
+    return ""
+
+
+def _wrapper(source: Source, before: int) -> str:
+    """What the file wraps around CUDA's calls, as a statement; "" for nothing.
+
+    What it already uses most counts before what it only defines.
+    """
+    used: Counter[str] = Counter()
+    defined_later = {name for name, _, _ in _definitions(source, len(source.data))}
+    defined = {name: parameters for name, parameters, _ in _definitions(source, before)}
+    defined_later -= defined.keys()
+    for call in descendants(source.root, "call_expression"):
+        arguments = call.child_by_field_name("arguments")
+        function = call.child_by_field_name("function")
+        if arguments is None or function is None or function.type not in ("identifier", "qualified_identifier"):
+            continue
+        name = source.node_text(function)
+        given = [a for a in arguments.named_children if a.type != "comment"]
+        is_statement = call.parent is not None and call.parent.type == "expression_statement"
+        if (
+            is_statement
+            and len(given) == 1
+            and given[0].type == "call_expression"
+            and _RUNTIME_CALL.fullmatch(called_name(given[0], source))
+            and not _NOT_WRAPPERS.fullmatch(name)
+            and name not in defined_later
+        ):
+            used[name] += 1
+    if used:
+        return used.most_common(1)[0][0]
+    for name, parameters, value in _definitions(source, before):
+        if len(parameters) == 1 and _HANDLES_ERROR.search(value) and not _READS_ERROR.search(value):
+            return name
+    return ""
+
+
+def _definitions(source: Source, before: int) -> list[tuple[str, list[str], str]]:
+    """Macros and functions that the file defines before a place: name, parameters without default, and body."""
+    found: list[tuple[str, list[str], str]] = []
+    for node in descendants(source.root, "preproc_function_def", "function_definition"):
+        if node.end_byte > before:
+            continue
+        if node.type == "preproc_function_def":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            parameters = node.child_by_field_name("parameters")
+        else:
+            declarator, value = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+            if declarator is None or declarator.type != "function_declarator":
+                continue
+            name, parameters = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("parameters")
+            if "cudaError_t" not in source.node_text(declarator) and parameters is not None and parameters.named_children:
+                continue
+        if name is not None and value is not None:
+            needed = [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")] if parameters else []
+            found.append((source.node_text(name), [source.node_text(p) for p in needed], source.node_text(value)))
+    return found
+
+
+def _fresh_name(source: Source, function: Node) -> str:
+    """A name for the error that the function does not use."""
+    taken = {source.node_text(n) for n in descendants(function, "identifier")}
+    return next(name for name in ("error", "launchError", "launchStatus", "cudaLaunchError") if name not in taken)
+
+
+def _insert(source: Source, statement: Node, lines: list[str]) -> list[TextEdit]:
+    """The check on lines of its own after the launch; in braces where the launch is a body without them."""
+    outer = source.line_indent(statement.start_byte)
+    unit = "\t" if "\t" in outer else _indent_unit(source)
+    newline = "\r\n" if b"\r\n" in source.data else "\n"
+    parent = statement.parent
+    braced = parent is None or parent.type not in STATEMENTS
+    indent = outer
+    edits: list[TextEdit] = []
+    if not braced:
+        edits.append(TextEdit(statement.start_byte, statement.start_byte, "{ " if _shares_line(source, statement) else "{" + newline + indent))
+    body = "".join(newline + indent + line.replace("\t", unit) for line in lines)
+    end = statement.end_byte
+    rest = source.text(end, _line_end(source, end))
+    if re.fullmatch(r"\s*(//.*|/\*.*\*/\s*)", rest):
+        end += len(rest.rstrip().encode())
+    edits.append(TextEdit(end, end, body if braced else f"{body}{newline}{indent}}}"))
+    return edits
+
+
+def _shares_line(source: Source, statement: Node) -> bool:
+    start = source.line_starts[source.position(statement.start_byte)[0] - 1]
+    return bool(source.text(start, statement.start_byte).strip())
+
+
+def _line_end(source: Source, offset: int) -> int:
+    end = source.data.find(b"\n", offset)
+    return end if end >= 0 else len(source.data)
+
+
+def _indent_unit(source: Source) -> str:
+    """How far the file indents a block: the most common step from one line to a deeper one; two spaces for none."""
+    steps: Counter[int] = Counter()
+    depth = 0
+    for line in source.text().splitlines():
+        if not line.strip():
+            continue
+        spaces = len(line) - len(line.lstrip(" "))
+        if depth < spaces <= depth + 8:
+            steps[spaces - depth] += 1
+        depth = spaces
+    return " " * (steps.most_common(1)[0][0] if steps else 2)
+
+
+def _include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
+    """Headers after the last #include at the top level, or before the first code."""
+    if not includes:
+        return []
+    newline = "\r\n" if b"\r\n" in source.data else "\n"
+    text = newline.join(includes) + newline
+    present = [n for n in source.root.children if n.type == "preproc_include"]
+    if present:
+        return [TextEdit(present[-1].end_byte, present[-1].end_byte, text)]
+    first = next((n for n in source.root.children if n.type != "comment"), None)
+    at = first.start_byte if first is not None else 0
+    return [TextEdit(at, at, text + newline)]

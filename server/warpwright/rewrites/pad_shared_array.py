@@ -1,0 +1,239 @@
+"""Pad the rows of a shared array, so that the rows start in different banks.
+
+## Before
+
+```cuda
+__global__ void transpose(float *out, const float *in, int n) {
+  __shared__ float tile[32][32];
+  int x = blockIdx.x * 32 + threadIdx.x;
+  int y = blockIdx.y * 32 + threadIdx.y;
+  tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+  __syncthreads();
+  x = blockIdx.y * 32 + threadIdx.x;
+  y = blockIdx.x * 32 + threadIdx.y;
+  out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+
+void run(float *out, const float *in, int n) {
+  transpose<<<dim3(n / 32, n / 32), dim3(32, 32)>>>(out, in, n);
+}
+```
+
+## After
+
+```cuda
+__global__ void transpose(float *out, const float *in, int n) {
+  __shared__ float tile[32][32 + 1];
+  int x = blockIdx.x * 32 + threadIdx.x;
+  int y = blockIdx.y * 32 + threadIdx.y;
+  tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+  __syncthreads();
+  x = blockIdx.y * 32 + threadIdx.x;
+  y = blockIdx.x * 32 + threadIdx.y;
+  out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+
+void run(float *out, const float *in, int n) {
+  transpose<<<dim3(n / 32, n / 32), dim3(32, 32)>>>(out, in, n);
+}
+```
+
+## Assumes
+
+- The array is a static `__shared__` array of two or more dimensions, and every use of it names one element with all its
+  indices, so that nothing depends on where rows lie. Taking an address (other than for an atomic), `sizeof`, passing
+  the array or a row on, and walking over the end of a row are refused.
+- The padded array and the rest of the block's shared memory fit in 48 KB.
+- The smallest number of extra elements that serves the counted accesses best is taken; when none lowers their
+  wavefronts, the rewrite is refused.
+
+## Cost
+
+Some bytes of shared memory for each row, which can lower occupancy where shared memory is what limits it. Results stay
+the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.memory import wavefronts
+from warpwright.facts.model import Access, Kernel, SharedArray, Space
+from warpwright.rewrites._code import body, by_cost, called_name, macros_naming, names, overlaps
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source, Span
+
+NAME = "pad-shared-array"
+title = "Pad the shared array"
+goals = ("speed",)
+
+LIMIT = 48 * 1024
+"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
+WIDEST_PAD = 8
+"""Elements tried; one 4-byte word is 4 elements of one byte, and 16-byte elements need no more than one."""
+
+_LOOSE = re.compile(r"[-+*/%\w.()\s:]*")
+"""Sizes to which `+ 1` can be added as they stand."""
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    conflicts = [
+        access
+        for access in by_cost([a for a in kernel.accesses if a.space is Space.SHARED])
+        if at is None or overlaps(access.span, at)
+    ]
+    refusal = Declined(NAME, "No access to shared memory here is known to conflict.")
+    for place, access in enumerate(conflicts):
+        result = _pad(kernel, access)
+        if isinstance(result, Rewrite):
+            return result
+        if place == 0:
+            refusal = result
+    return refusal
+
+
+def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
+    array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
+    block = body(kernel)
+    if array is None or block is None:
+        return Declined(NAME, f"`{access.expression}` is not an access to a __shared__ array of this kernel.")
+    if array.dynamic or len(array.dims) < 2:
+        return Declined(NAME, f"`{array.name}` has no rows to pad: it is not a static array of two or more dimensions.")
+    declarator = _declarator(block, kernel.source, array)
+    if declarator is None:
+        return Declined(NAME, f"The declaration of `{array.name}` is not in the body of {kernel.name}.")
+    reason = _misuse(block, kernel.source, array, declarator) or _walks_over_rows(kernel, array)
+    if reason:
+        return Declined(NAME, reason)
+    pad = _best_pad(kernel, array)
+    if isinstance(pad, str):
+        return Declined(NAME, pad)
+    size = declarator.child_by_field_name("size")
+    if size is None:
+        return Declined(NAME, f"The last extent of `{array.name}` is not written out.")
+    text = kernel.source.node_text(size)
+    edits = (
+        [TextEdit(size.end_byte, size.end_byte, f" + {pad}")]
+        if _LOOSE.fullmatch(text)
+        else [TextEdit(size.start_byte, size.start_byte, "("), TextEdit(size.end_byte, size.end_byte, f") + {pad}")]
+    )
+    rows = 1
+    for extent in array.dims[:-1]:
+        rows *= extent or 1
+    extra = rows * pad * (array.element_bytes or 0)
+    return Rewrite(
+        rewrite=NAME,
+        title=f"Pad the rows of {array.name} by {pad} element{'s' if pad > 1 else ''}",
+        source=kernel.source,
+        edits=tuple(edits),
+        explanation=(
+            f"Each row of {array.name} begins {pad * (array.element_bytes or 0)} bytes further in the banks than the row "
+            f"above, so the lanes that read a column no longer meet in one bank. It costs {extra} bytes of shared memory "
+            "per block."
+        ),
+    )
+
+
+def _declarator(block: Node, source: Source, array: SharedArray) -> Node | None:
+    """The array_declarator of the last dimension; its `size` is the length of a row."""
+    for declaration in descendants(block, "declaration"):
+        if not any(source.node_text(child) == "__shared__" for child in declaration.children):
+            continue
+        for declarator in declaration.children_by_field_name("declarator"):
+            inner: Node | None = declarator
+            while inner is not None and inner.type == "array_declarator":
+                inner = inner.child_by_field_name("declarator")
+            if declarator.type == "array_declarator" and inner is not None and source.node_text(inner) == array.name:
+                return declarator
+    return None
+
+
+def _misuse(block: Node, source: Source, array: SharedArray, declarator: Node) -> str:
+    """Why the array's layout can matter to some use of it; empty where every use names one element."""
+    name, depth = array.name, len(array.dims)
+    macros = macros_naming(source, re.compile(rf"\b{re.escape(name)}\b"))
+    if macros:
+        return f"The macro {macros[0]} uses `{name}`, so not every use of it can be seen."
+    for use in names(block, source, name):
+        if declarator.start_byte <= use.start_byte < declarator.end_byte:
+            continue
+        line = source.position(use.start_byte)[0]
+        parent = use.parent
+        if parent is not None and parent.type.endswith("_declarator"):
+            return f"`{name}` is declared again at line {line}."
+        element: Node = use
+        subscripts = 0
+        while parent is not None and parent.type == "subscript_expression" and parent.child_by_field_name("argument") == element:
+            element, parent, subscripts = parent, parent.parent, subscripts + 1
+        while parent is not None and parent.type == "parenthesized_expression":
+            parent = parent.parent
+        if parent is not None and parent.type == "sizeof_expression":
+            return f"Its size is taken at line {line}, and padding would change it."
+        if subscripts != depth:
+            if parent is not None and parent.type == "argument_list" and parent.parent is not None:
+                callee = called_name(parent.parent, source) or "a function"
+                return f"`{name}` or a row of it is passed to {callee} at line {line}, which may rely on its layout."
+            return f"`{name}` is used as flat memory or through a pointer at line {line}."
+        if parent is not None and _takes_address(parent, source):
+            return f"The address of an element of `{name}` is taken at line {line}."
+        if parent is not None and parent.type == "init_declarator" and _is_reference(parent):
+            return f"A reference to an element of `{name}` is bound at line {line}."
+    return ""
+
+
+def _takes_address(parent: Node, source: Source) -> bool:
+    """Whether `&element` is taken for anything but an atomic operation on that element."""
+    if parent.type != "pointer_expression" or not source.node_text(parent).startswith("&"):
+        return False
+    arguments = parent.parent
+    call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
+    return call is None or not called_name(call, source).startswith("atomic")
+
+
+def _is_reference(declarator: Node) -> bool:
+    inner = declarator.child_by_field_name("declarator")
+    return inner is not None and inner.type == "reference_declarator"
+
+
+def _walks_over_rows(kernel: Kernel, array: SharedArray) -> str:
+    """`tile[0][i]` with i past the row is flat use in the guise of two indices."""
+    row = (array.dims[-1] or 0) * (array.element_bytes or 0)
+    for access in kernel.accesses:
+        if access.array != array.name or access.space is not Space.SHARED or access.lanes is None or not row:
+            continue
+        outer = re.findall(r"\[([^\[\]]*)\]", access.expression)[:-1]
+        on = [a for a in access.lanes.addresses if a is not None]
+        if outer and all(re.fullmatch(r"\s*\d+\s*", index) for index in outer) and on and max(on) - min(on) >= row:
+            return f"`{access.expression}` walks over the end of a row, so `{array.name}` is used as flat memory."
+    return ""
+
+
+def _best_pad(kernel: Kernel, array: SharedArray) -> int | str:
+    """The fewest extra elements per row that give the fewest wavefronts, or the reason why there is none."""
+    width, size = array.dims[-1], array.element_bytes
+    if width is None or size is None or kernel.shared_bytes is None:
+        return f"The size of `{array.name}` or of the kernel's other shared memory is not known from the text."
+    used = kernel.shared_bytes + max((launch.dynamic_shared_bytes or 0 for launch in kernel.launches), default=0)
+    rows = (array.bytes or 0) // (width * size)
+    costs = {pad: _cost(kernel, array, width * size, pad * size) for pad in range(WIDEST_PAD + 1)}
+    room = [pad for pad in costs if used + rows * pad * size <= LIMIT]
+    best = min(room, key=lambda pad: (costs[pad], pad), default=0)
+    if best:
+        return best
+    if min(costs.values()) < costs[0]:
+        return f"The block uses {used} bytes of shared memory, and padding `{array.name}` would pass 48 KB."
+    return f"No padding of the rows of `{array.name}` lowers the wavefronts of its accesses."
+
+
+def _cost(kernel: Kernel, array: SharedArray, row: int, pad: int) -> int:
+    """Wavefronts of the worst requests to an array whose rows of `row` bytes are `pad` bytes longer."""
+    total = 0
+    for access in kernel.accesses:
+        if access.array == array.name and access.space is Space.SHARED and access.lanes is not None:
+            moved = [a + a // row * pad if a is not None else None for a in access.lanes.addresses]
+            total += wavefronts(moved, access.bytes)
+    return total

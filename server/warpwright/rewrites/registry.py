@@ -1,0 +1,72 @@
+"""The rewrites that there are, found by folder, and how they are proposed.
+
+A rewrite is a module of this folder; `base`, `registry` and modules whose name starts with an underscore are not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+
+from warpwright import rewrites
+from warpwright.facts.model import Kernel
+from warpwright.rewrites.base import Declined, Rewrite, RewriteKind
+from warpwright.syntax.source import Span
+
+log = logging.getLogger(__name__)
+
+_NOT_REWRITES = frozenset({"base", "registry"})
+
+
+@cache
+def all_rewrites() -> tuple[RewriteKind, ...]:
+    """Every rewrite, sorted by name. Imported once, on first use.
+
+    >>> [kind.name for kind in all_rewrites()][:2]
+    ['check-launch', 'pad-shared-array']
+    """
+    return tuple(sorted(_load(), key=lambda kind: kind.name))
+
+
+def find_rewrite(name: str) -> RewriteKind | None:
+    """The rewrite of that name, or None."""
+    return next((kind for kind in all_rewrites() if kind.name == name), None)
+
+
+def applicable(kernel: Kernel, goal: str) -> list[Rewrite]:
+    """What can be done to a kernel for a goal ("speed", "memory" or "fix"): each rewrite at its best place.
+
+    Raises ValueError for any other goal.
+    """
+    if goal not in ("speed", "memory", "fix"):
+        raise ValueError(f"no such goal: {goal}; use speed, memory or fix")
+    proposals = (_proposal(kind, kernel, None) for kind in all_rewrites() if goal in kind.goals)
+    return [proposal for proposal in proposals if isinstance(proposal, Rewrite)]
+
+
+def propose(name: str, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    """One rewrite at one place (None: the best place in the kernel), or the reason against it."""
+    kind = find_rewrite(name)
+    if kind is None:
+        return Declined(name, f"There is no rewrite of the name {name}.")
+    return _proposal(kind, kernel, at)
+
+
+def _load() -> Iterator[RewriteKind]:
+    for info in pkgutil.iter_modules(rewrites.__path__):
+        if info.name.startswith("_") or info.name in _NOT_REWRITES:
+            continue
+        module = importlib.import_module(f"{rewrites.__name__}.{info.name}")
+        name = info.name.replace("_", "-")
+        yield RewriteKind(name, module.title, module.__doc__ or "", module.goals, module.propose)
+
+
+def _proposal(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    try:
+        return kind.propose(kernel, at)
+    except Exception:
+        log.exception("rewrite %s failed on kernel %s of %s", kind.name, kernel.name, kernel.source.path)
+        return Declined(kind.name, f"The rewrite {kind.name} failed on this kernel; the log has the details.")

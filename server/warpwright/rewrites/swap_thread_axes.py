@@ -1,0 +1,253 @@
+"""Swap the roles of threadIdx.x and threadIdx.y, so that neighbouring lanes use neighbouring addresses.
+
+## Before
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor, int width, int height) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  int col = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < height && col < width)
+    out[row * width + col] = factor * in[row * width + col];
+}
+
+void run(float *out, const float *in, int width, int height) {
+  dim3 block(16, 16);
+  scale<<<dim3((height + 15) / 16, (width + 15) / 16), block>>>(out, in, 2.0f, width, height);
+}
+```
+
+## After
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor, int width, int height) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y;
+  int col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < height && col < width)
+    out[row * width + col] = factor * in[row * width + col];
+}
+
+void run(float *out, const float *in, int width, int height) {
+  dim3 block(16, 16);
+  scale<<<dim3((width + 15) / 16, (height + 15) / 16), block>>>(out, in, 2.0f, width, height);
+}
+```
+
+## Assumes
+
+x and y change places in `threadIdx`, `blockIdx`, `blockDim` and `gridDim` throughout the kernel, and in the grid of its
+launches. Each thread of the old numbering then has exactly one counterpart that computes the same, so results stay the
+same bit for bit as long as
+
+- the block is square (x equals y) at every launch, and all launches are in this file;
+- nothing depends on which threads share a warp: no shared memory, no warp-level operation, no cooperative group, and no
+  called function or macro that reads the thread's number;
+- the grid's y extent stays under 65,536. A run-time extent is taken to.
+
+The swap is refused where the kernel's accesses would not move fewer sectors in all: in a transpose it only trades an
+uncoalesced store for an uncoalesced load.
+
+## Cost
+
+None at run time; blocks are visited in another order.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions, Basis, Dim3, Kernel, Launch, Space
+from warpwright.rewrites._code import body, called_name, host_launches, in_macro, macros_naming, overlaps
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, node_at
+from warpwright.syntax.source import Source, Span
+
+NAME = "swap-thread-axes"
+title = "Swap the roles of threadIdx.x and threadIdx.y"
+goals = ("speed",)
+
+MOST_BLOCKS_Y = 65535
+"""Largest grid extent in y (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+
+_NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_NUMBER = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\b")
+_WARP_LEVEL = re.compile(
+    r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|warpSize|asm"
+    r"|cooperative_groups|cg|wmma|mma_sync|__nanosleep)\b"
+)
+_KNOWN_FUNCTIONS = re.compile(
+    r"__\w+|atomic\w+|(?:f|d)?(?:min|max)f?|abs|fabsf?|labs|make_\w+|printf|assert|rsqrtf?|sqrtf?|cbrtf?|powf?|expf?|exp2f?|expm1f?"
+    r"|exp10f?|logf?|log2f?|log10f?|log1pf?|sinf?|cosf?|tanf?|sinpif?|cospif?|sincosf?|asinf?|acosf?|atanf?|atan2f?|sinhf?|coshf?"
+    r"|tanhf?|erff?|erfcf?|fmaf?|fmodf?|floorf?|ceilf?|roundf?|rintf?|truncf?|hypotf?|copysignf?|signbit|isnan|isinf|isfinite"
+    r"|fdividef|saturate|dim3|(?:u?int|float|double)[234]?"
+)
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    block = body(kernel)
+    if block is None:
+        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    scattered = [a for a in kernel.accesses if a.space is Space.GLOBAL and (a.excess or 0.0) > 1.0]
+    if at is not None:
+        scattered = [a for a in scattered if overlaps(a.span, at)]
+    if not scattered:
+        return Declined(NAME, "No access to global memory here is known to be uncoalesced.")
+    launches = host_launches(kernel)
+    reason = _dependence(kernel, block) or _launches_unfit(kernel, launches)
+    if reason:
+        return Declined(NAME, reason)
+    edits = _kernel_edits(block, kernel.source)
+    if isinstance(edits, str):
+        return Declined(NAME, edits)
+    for launch in launches:
+        grid = _grid_edits(kernel.source, launch)
+        if isinstance(grid, str):
+            return Declined(NAME, grid)
+        edits += grid
+    reason = _gains(kernel, edits, launches)
+    if reason:
+        return Declined(NAME, reason)
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=kernel.source,
+        edits=tuple(edits),
+        explanation=(
+            f"The lanes of a warp differ in threadIdx.x first. In {kernel.name} that was the index with a factor, so each lane "
+            "touched a sector of its own; now neighbouring lanes touch neighbouring elements. The grid's extents change places "
+            "with it, and every thread's work is done by exactly one thread as before."
+        ),
+    )
+
+
+def _dependence(kernel: Kernel, block: Node) -> str:
+    """What in the kernel depends on how threads are numbered, other than the index computation; empty for nothing."""
+    source = kernel.source
+    if kernel.shared_arrays:
+        return f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads."
+    text = source.node_text(block)
+    warp_level = _WARP_LEVEL.search(text)
+    if warp_level:
+        return f"{kernel.name} uses `{warp_level.group()}`, which depends on which threads share a warp."
+    for macro in macros_naming(source, _NUMBER):
+        if re.search(rf"\b{re.escape(macro)}\b", text):
+            return f"{kernel.name} uses the macro {macro}, which reads the thread's number."
+    functions = _functions(source)
+    for call in descendants(block, "call_expression"):
+        name = called_name(call, source)
+        if name in functions:
+            callee = functions[name]
+            if _NUMBER.search(callee) or _WARP_LEVEL.search(callee) or "__shared__" in callee:
+                return f"{kernel.name} calls {name}, which depends on the thread's number."
+        elif not _KNOWN_FUNCTIONS.fullmatch(name):
+            return f"{kernel.name} calls {name or 'something'}, which is not in this file and may read the thread's number."
+    return ""
+
+
+def _functions(source: Source) -> dict[str, str]:
+    """Text of every function that the file defines, by name; overloads are joined."""
+    found: dict[str, str] = {}
+    for function in descendants(source.root, "function_definition"):
+        declarator = function.child_by_field_name("declarator")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        name = declarator.child_by_field_name("declarator") if declarator is not None else None
+        if name is not None:
+            key = source.node_text(name).rsplit("::", 1)[-1]
+            found[key] = found.get(key, "") + source.node_text(function)
+    return found
+
+
+def _launches_unfit(kernel: Kernel, launches: list[Launch]) -> str:
+    if not launches:
+        return f"No launch of {kernel.name} is in this file, and the grid would have to change with the kernel."
+    for launch in launches:
+        span = launch.span
+        if span is None or span.source is not kernel.source:
+            return f"{kernel.name} is launched at {launch.source}, in another file than the kernel's."
+        x, y, _ = launch.block
+        if launch.basis is not Basis.EXACT and (x is None or y is None):
+            return f"The block of the launch at {launch.source} is not known, and it has to be square."
+        if x != y or x == 1:
+            return f"The block at {launch.source} is {x} x {y}; x and y can only be swapped in a square block."
+        if (launch.grid[0] or 0) > MOST_BLOCKS_Y:
+            return f"The grid at {launch.source} has {launch.grid[0]} blocks in x, more than y can have."
+    return ""
+
+
+def _kernel_edits(block: Node, source: Source) -> list[TextEdit] | str:
+    """x for y and y for x after every built-in variable; a reason where one is used in another way."""
+    edits: list[TextEdit] = []
+    for use in descendants(block, "identifier"):
+        if source.node_text(use) not in _NUMBERS:
+            continue
+        member = use.parent
+        field = member.child_by_field_name("field") if member is not None and member.type == "field_expression" else None
+        line = source.position(use.start_byte)[0]
+        if field is None or in_macro(use):
+            return f"`{source.node_text(use)}` is used as a whole at line {line}."
+        axis = source.node_text(field)
+        if axis in ("x", "y"):
+            edits.append(TextEdit(field.start_byte, field.end_byte, "y" if axis == "x" else "x"))
+    return edits
+
+
+def _grid_edits(source: Source, launch: Launch) -> list[TextEdit] | str:
+    """The launch's grid with x and y swapped, written where the launch stands."""
+    if launch.grid[0] is not None and launch.grid[0] == launch.grid[1]:
+        return []
+    grid = _grid_expression(source, launch)
+    if grid is None:
+        return f"The grid of the launch at {launch.source} cannot be read."
+    arguments: Node | None = None
+    if grid.type == "call_expression" and called_name(grid, source) == "dim3":
+        arguments = grid.child_by_field_name("arguments")
+    elif grid.type == "initializer_list":
+        arguments = grid
+    elif grid.type == "compound_literal_expression":
+        arguments = grid.child_by_field_name("value")
+    if arguments is not None and len(arguments.named_children) >= 2:
+        x, y = arguments.named_children[:2]
+        if source.node_text(x) == source.node_text(y):
+            return []
+        return [
+            TextEdit(x.start_byte, x.end_byte, source.node_text(y)),
+            TextEdit(y.start_byte, y.end_byte, source.node_text(x)),
+        ]
+    text = source.node_text(grid)
+    if grid.type == "identifier" and re.search(rf"\bdim3\b[^;]*\b{re.escape(text)}\b", source.text(0, grid.start_byte)):
+        return [TextEdit(grid.start_byte, grid.end_byte, f"dim3({text}.y, {text}.x, {text}.z)")]
+    return f"The grid of the launch at {launch.source} has no y extent to swap."
+
+
+def _grid_expression(source: Source, launch: Launch) -> Node | None:
+    if launch.span is None:
+        return None
+    node = node_at(source.root, launch.span.start, launch.span.end)
+    configuration = next(iter(descendants(node, "kernel_call_syntax")), None) if node is not None else None
+    values = [n for n in configuration.named_children if n.type != "comment"] if configuration is not None else []
+    return values[0] if values else None
+
+
+def _gains(kernel: Kernel, edits: list[TextEdit], launches: list[Launch]) -> str:
+    """Why the swapped kernel would not move fewer sectors; empty where it would."""
+    block = launches[0].block
+    shape: Dim3 | None = (block[0] or 1, block[1] or 1, block[2] or 1) if None not in block else None
+    program = analyze(kernel.source.edited(edits), assume=Assumptions(block=shape))
+    swapped = program.kernel(kernel.name)
+    before, after = _sectors(kernel), _sectors(swapped) if swapped is not None else None
+    if before is None or after is None:
+        return "How many sectors the swapped kernel would move cannot be counted from the text."
+    if after >= before:
+        return f"The swap would not help: the kernel's requests would move {after:g} sectors in all, and move {before:g} now."
+    return ""
+
+
+def _sectors(kernel: Kernel) -> float | None:
+    """Sectors of one request of each access to global memory, added up; None where one is not known."""
+    counts = [a.sectors_per_request for a in kernel.accesses if a.space is Space.GLOBAL and a.launch == 0]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None

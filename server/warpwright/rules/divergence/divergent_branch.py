@@ -1,0 +1,211 @@
+"""A branch in a loop splits most warps, and the lanes that work could be neighbours.
+
+## Why is this bad?
+
+The lanes of a warp run one instruction at a time together. Where they disagree about a branch, both sides run one after
+the other with the other lanes off. `if (tid % (2 * s) == 0)` keeps one lane in two on at the first step of a
+reduction, one in four at the second, and all the warps of the block stay busy with it. When the same work is given
+to neighbouring lanes, whole warps are on or off, and those that are off cost nothing.
+
+## Example
+
+```cuda
+__global__ void sum(int *out, const int *in) {
+  __shared__ int partial[256];
+  unsigned int tid = threadIdx.x;
+  partial[tid] = in[blockIdx.x * blockDim.x + tid];
+  __syncthreads();
+  for (unsigned int s = 1; s < blockDim.x; s *= 2) {
+    if (tid % (2 * s) == 0)
+      partial[tid] += partial[tid + s];
+    __syncthreads();
+  }
+  if (tid == 0)
+    out[blockIdx.x] = partial[0];
+}
+
+void run(int *out, const int *in) {
+  sum<<<1024, 256>>>(out, in);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void sum(int *out, const int *in) {
+  __shared__ int partial[256];
+  unsigned int tid = threadIdx.x;
+  partial[tid] = in[blockIdx.x * blockDim.x + tid];
+  __syncthreads();
+  for (unsigned int s = blockDim.x / 2; s > 0; s >>= 1) {
+    if (tid < s)
+      partial[tid] += partial[tid + s];
+    __syncthreads();
+  }
+  if (tid == 0)
+    out[blockIdx.x] = partial[0];
+}
+
+void run(int *out, const int *in) {
+  sum<<<1024, 256>>>(out, in);
+}
+```
+
+## Limits
+
+Said only where it repeats and costs: the branch is in a loop, at least half of the warps that reach it split, and what
+it guards touches memory or calls a function. Not said of
+
+- a guard at the edge of the data (`if (i < n)`), of an early `return`, and of a condition on data that was read;
+- one lane that acts for its warp (`if (lane == 0) atomicAdd(...)`);
+- a run of neighbouring lanes (`if (threadIdx.x < RADIUS)` for a halo), which packing would not help;
+- loops whose trip count differs from lane to lane, and `?:`, which becomes a select.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warpwright.facts.model import WARP, Access, Branch, Divergence, Kernel
+from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.words import (
+    block_of,
+    block_shape_matters,
+    launch_evidence,
+    launch_of,
+    launch_related,
+    number,
+)
+from warpwright.syntax.nodes import ancestors, descendants, node_at
+
+severity = Severity.WARNING
+
+MOST = 0.5
+"""Share of the warps at the branch that must split."""
+FEW_LANES = WARP / 4
+"""Average lanes on up to which the branch is a warning; with more of them on it is information."""
+
+_SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
+_PARITY = re.compile(r"%|(?<!&)&(?!&)")
+_BARRIERS = ("__syncthreads", "__syncwarp", "sync")
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    for branch in kernel.branches:
+        if branch.kind not in ("if", "switch") or branch.divergence not in _SPLITTING or not branch.in_loop:
+            continue
+        if branch.warps_diverging is None or branch.warps_diverging < MOST:
+            continue
+        statement = _statement(branch)
+        if statement is None or not any(_works(branch, side) for side in _sides(statement)):
+            continue
+        guarded = _guarded(kernel, branch)
+        if not _is_scattered(branch, guarded):
+            continue
+        lanes = max((access.active_lanes for access in guarded), default=None)
+        if lanes is not None and lanes <= 1.0:
+            continue
+        launch = launch_of(kernel, branch.launch)
+        two_sided = all(_works(branch, side) for side in _sides(statement)) and len(_sides(statement)) > 1
+        grave = two_sided or lanes is None or lanes <= FEW_LANES
+        if launch is None or (launch.basis.value != "exact" and block_shape_matters(kernel)):
+            grave = False
+        on = f", with {number(lanes)} of 32 lanes on inside" if lanes is not None and not two_sided else ""
+        both = ", and both sides do work" if two_sided else ""
+        held_for = f" ({block_of(launch)})" if launch else ""
+        reduction = _in_doubling_loop(branch)
+        yield Finding(
+            span=branch.span,
+            message=(
+                f"{branch.warps_diverging:.0%} of the warps that reach this branch split{on}{both}{held_for}. "
+                + (
+                    "Address sequentially: halve the stride each step and let the first lanes do the work."
+                    if reduction
+                    else "Give the work to neighbouring lanes, so that whole warps are on or off."
+                )
+            ),
+            severity=Severity.WARNING if grave else Severity.INFORMATION,
+            evidence={
+                "warps_diverging": round(branch.warps_diverging, 3),
+                "active_lanes": round(lanes, 3) if lanes is not None else None,
+                "divergence": branch.divergence.value,
+                **launch_evidence(launch),
+            },
+            fixes=(
+                (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
+                if reduction
+                else ()
+            ),
+            related=launch_related(launch),
+        )
+
+
+def _statement(branch: Branch) -> Node | None:
+    span = branch.statement
+    node = node_at(span.source.root, span.start, span.end)
+    while node is not None and node.type not in ("if_statement", "switch_statement"):
+        node = node.parent
+    return node
+
+
+def _sides(statement: Node) -> list[Node]:
+    if statement.type == "switch_statement":
+        body = statement.child_by_field_name("body")
+        return [child for child in body.named_children if child.type == "case_statement"] if body else []
+    sides = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
+    return [side for side in sides if side is not None]
+
+
+def _works(branch: Branch, side: Node) -> bool:
+    """Whether a side touches memory or calls something; locals alone become predicated instructions."""
+    if any(True for _ in descendants(side, "subscript_expression", "pointer_expression", "new_expression")):
+        return True
+    source = branch.statement.source
+    for call in descendants(side, "call_expression"):
+        function = call.child_by_field_name("function")
+        name = source.node_text(function).rsplit(".", 1)[-1].rsplit("::", 1)[-1] if function else ""
+        if name not in _BARRIERS:
+            return True
+    return False
+
+
+def _guarded(kernel: Kernel, branch: Branch) -> list[Access]:
+    """Accesses inside the branch for the same launch, conditions left out."""
+    span = branch.statement
+    return [
+        a
+        for a in kernel.accesses
+        if a.launch == branch.launch
+        and a.span.source is span.source
+        and branch.span.end <= a.span.start < span.end
+    ]
+
+
+def _is_scattered(branch: Branch, guarded: list[Access]) -> bool:
+    """Whether the lanes that are on are not one run of neighbours; by the condition where no lanes are known."""
+    patterns = [a.lanes.addresses for a in guarded if a.lanes is not None]
+    if not patterns:
+        return _PARITY.search(branch.condition) is not None
+    return any(_has_gap([address is not None for address in pattern]) for pattern in patterns)
+
+
+def _has_gap(on: list[bool]) -> bool:
+    """
+    >>> _has_gap([True, False, True, False]), _has_gap([False, True, True, False])
+    (True, False)
+    """
+    runs = sum(1 for i, lane in enumerate(on) if lane and (i == 0 or not on[i - 1]))
+    return runs > 1
+
+
+def _in_doubling_loop(branch: Branch) -> bool:
+    span = branch.statement
+    node = node_at(span.source.root, span.start, span.end)
+    if node is None:
+        return False
+    loop = next((n for n in ancestors(node) if n.type == "for_statement"), None)
+    update = loop.child_by_field_name("update") if loop is not None else None
+    return update is not None and re.search(r"\*=\s*2|<<=\s*1|\*\s*2|<<\s*1", span.source.node_text(update)) is not None

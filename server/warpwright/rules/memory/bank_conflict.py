@@ -1,0 +1,155 @@
+"""Lanes of a warp meet in one bank of shared memory.
+
+## Why is this bad?
+
+Shared memory has 32 banks, each 4 bytes wide, and a bank serves one 4-byte word per wavefront. Lanes that read the same
+word share it. Lanes that want different words of one bank wait for each other: a request that needs 32 words of one
+bank takes 32 wavefronts where 1 would do, and the warp stalls that much longer. The classic case is a column of a tile
+whose rows are 32 floats: every row starts in bank 0, so a column is one bank.
+
+The counts are those of the real lanes of real warps, with the block shape that the host code launches. A warning is
+given from 4 wavefronts for each one needed; from 2 it is information.
+
+## Example
+
+```cuda
+#define TILE 32
+
+__global__ void transpose(float *out, const float *in, int n) {
+  __shared__ float tile[TILE][TILE];
+  int x = blockIdx.x * TILE + threadIdx.x;
+  int y = blockIdx.y * TILE + threadIdx.y;
+  if (x < n && y < n)
+    tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+  __syncthreads();
+  x = blockIdx.y * TILE + threadIdx.x;
+  y = blockIdx.x * TILE + threadIdx.y;
+  if (x < n && y < n)
+    out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+
+void run(float *out, const float *in, int n) {
+  dim3 block(TILE, TILE), grid((n + TILE - 1) / TILE, (n + TILE - 1) / TILE);
+  transpose<<<grid, block>>>(out, in, n);
+}
+```
+
+## Use instead
+
+A row of 33 floats starts one bank further than the row above it, so a column visits all 32 banks:
+
+```cuda
+#define TILE 32
+
+__global__ void transpose(float *out, const float *in, int n) {
+  __shared__ float tile[TILE][TILE + 1];
+  int x = blockIdx.x * TILE + threadIdx.x;
+  int y = blockIdx.y * TILE + threadIdx.y;
+  if (x < n && y < n)
+    tile[threadIdx.y][threadIdx.x] = in[y * n + x];
+  __syncthreads();
+  x = blockIdx.y * TILE + threadIdx.x;
+  y = blockIdx.x * TILE + threadIdx.y;
+  if (x < n && y < n)
+    out[y * n + x] = tile[threadIdx.x][threadIdx.y];
+}
+
+void run(float *out, const float *in, int n) {
+  dim3 block(TILE, TILE), grid((n + TILE - 1) / TILE, (n + TILE - 1) / TILE);
+  transpose<<<grid, block>>>(out, in, n);
+}
+```
+
+## Limits
+
+- An index that is read from memory (a histogram's bin) is not judged: its conflicts depend on the data.
+- Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
+- A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpwright.facts.model import Access, Kernel, SharedArray, Space
+from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.words import (
+    COUNTED,
+    block_of,
+    launch_evidence,
+    launch_of,
+    launch_related,
+    number,
+    plural,
+    weighed,
+    worst_by_place,
+)
+
+severity = Severity.WARNING
+
+NOTABLE = 2.0
+"""Wavefronts for each one needed from which a conflict is said at all."""
+GRAVE = 4.0
+"""From here it is a warning: shared memory serves at a quarter of its rate or less."""
+
+_DOUBLING_LOOP = re.compile(r"for\s*\([^;]*;[^;]*;[^)]*(?:\*=\s*2|<<=\s*1)")
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    shared = (a for a in kernel.accesses if a.space is Space.SHARED and a.basis in COUNTED)
+    for access in worst_by_place(shared, lambda a: a.excess or 0.0):
+        got, ideal, excess = access.wavefronts_per_request, access.ideal_wavefronts_per_request, access.excess
+        if got is None or ideal is None or excess is None or excess < NOTABLE:
+            continue
+        array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
+        launch = launch_of(kernel, access.launch)
+        why = f" {access.why}" if access.why else ""
+        held_for = f" ({block_of(launch)})" if launch else ""
+        yield Finding(
+            span=access.span,
+            message=(
+                f"{plural(got, 'wavefront')} per request where {number(ideal)} would do:{why}{held_for}. "
+                + _advice(kernel, access, array)
+            ),
+            severity=weighed(kernel, access, Severity.WARNING if excess >= GRAVE else Severity.INFORMATION),
+            evidence={
+                "wavefronts_per_request": round(got, 3),
+                "ideal_wavefronts_per_request": round(ideal, 3),
+                "active_lanes": round(access.active_lanes, 3),
+                "bytes": access.bytes,
+                "basis": access.basis.value,
+                **launch_evidence(launch),
+            },
+            fixes=_fixes(kernel, access, array),
+            related=launch_related(launch),
+        )
+
+
+def _has_rows(array: SharedArray | None) -> bool:
+    return array is not None and not array.dynamic and len(array.dims) >= 2
+
+
+def _advice(kernel: Kernel, access: Access, array: SharedArray | None) -> str:
+    if array is not None and _has_rows(array):
+        return f"Pad the rows of {array.name}, so that each row starts in another bank."
+    if _in_doubling_loop(kernel, access):
+        return "Address sequentially: halve the stride each step and let the first lanes do the work."
+    return "Let neighbouring lanes use neighbouring words, or make the stride an odd number of words."
+
+
+def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[Fix, ...]:
+    if array is not None and _has_rows(array):
+        return (Fix("pad-shared-array", f"Pad the rows of {array.name}"),)
+    if _in_doubling_loop(kernel, access):
+        return (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
+    return ()
+
+
+def _in_doubling_loop(kernel: Kernel, access: Access) -> bool:
+    """Whether the access stands in a loop that doubles its variable, as interleaved reductions do."""
+    if not access.in_loop or access.span.source is not kernel.source:
+        return False
+    before = kernel.source.text(kernel.span.start, access.span.start)
+    loop = before.rfind("for")
+    return loop >= 0 and _DOUBLING_LOOP.match(before, loop) is not None

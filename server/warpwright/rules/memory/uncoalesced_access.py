@@ -1,0 +1,159 @@
+"""A warp's addresses scatter over more sectors of global memory than its data fills.
+
+## Why is this bad?
+
+Global memory is moved in sectors of 32 bytes. When the 32 lanes of a warp read 32 neighbouring floats, the request
+moves 4 sectors. When each lane reads from another row, it moves 32 sectors and uses 4 bytes of each: seven eighths of
+the bandwidth carry nothing, and bandwidth is what most kernels wait for.
+
+The counts are those of the real lanes of real warps, with the block shape that the host code launches. Where the stride
+is a run-time parameter, a large value of it is counted, and the basis says `assumed`. A warning is given from 4 sectors
+for each one needed; from 2 it is information.
+
+## Example
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor, int width, int height) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  int col = blockIdx.y * blockDim.y + threadIdx.y;
+  if (row < height && col < width)
+    out[row * width + col] = factor * in[row * width + col];
+}
+
+void run(float *out, const float *in, int width, int height) {
+  dim3 block(16, 16);
+  scale<<<dim3((height + 15) / 16, (width + 15) / 16), block>>>(out, in, 2.0f, width, height);
+}
+```
+
+## Use instead
+
+Neighbouring lanes differ in threadIdx.x, so threadIdx.x belongs to the index that has no factor:
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor, int width, int height) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y;
+  int col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < height && col < width)
+    out[row * width + col] = factor * in[row * width + col];
+}
+
+void run(float *out, const float *in, int width, int height) {
+  dim3 block(16, 16);
+  scale<<<dim3((width + 15) / 16, (height + 15) / 16), block>>>(out, in, 2.0f, width, height);
+}
+```
+
+## Limits
+
+- An index that is read from memory (a gather) is not judged: its sectors depend on the data.
+- Caches are not modelled. A kernel that goes on to use the rest of each sector soon after, such as one that reads all
+  the members of a structure, pays in L1 transactions and not in DRAM bandwidth; where the kernel's other accesses can be
+  seen to use it, the finding is information.
+- Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
+- A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
+from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.words import (
+    COUNTED,
+    at_most,
+    block_of,
+    launch_evidence,
+    launch_of,
+    launch_related,
+    number,
+    plural,
+    weighed,
+    worst_by_place,
+)
+
+severity = Severity.WARNING
+
+NOTABLE = 2.0
+"""Sectors for each one needed from which an access is said at all: half of what is moved is not used."""
+GRAVE = 4.0
+"""From here it is a warning: three quarters or more of what is moved are not used."""
+MANY = 8.0
+"""Sectors too many in one request below which the access is information at most: a misaligned row costs one or two."""
+
+_BOTH_AXES = (re.compile(rb"\bthreadIdx\s*\.\s*x\b"), re.compile(rb"\bthreadIdx\s*\.\s*y\b"))
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    counted = [a for a in kernel.accesses if a.space is Space.GLOBAL and a.basis in COUNTED]
+    for access in worst_by_place(counted, lambda a: a.excess or 0.0):
+        got, ideal, excess = access.sectors_per_request, access.ideal_sectors_per_request, access.excess
+        if got is None or ideal is None or excess is None or excess < NOTABLE:
+            continue
+        launch = launch_of(kernel, access.launch)
+        why = f" {access.why}" if access.why else ""
+        held_for = f" ({block_of(launch)})" if launch else ""
+        used = _share_used(access, counted)
+        level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
+        if used is not None and used >= 0.5:
+            level = at_most(Severity.INFORMATION, level)
+        yield Finding(
+            span=access.span,
+            message=(
+                f"{plural(got, 'sector')} per request where {number(ideal)} would do:{why}{held_for}. "
+                + _advice(kernel, access, used)
+            ),
+            severity=weighed(kernel, access, level),
+            evidence={
+                "sectors_per_request": round(got, 3),
+                "ideal_sectors_per_request": round(ideal, 3),
+                "active_lanes": round(access.active_lanes, 3),
+                "bytes": access.bytes,
+                "basis": access.basis.value,
+                "share_of_sectors_used": round(used, 3) if used is not None else None,
+                **launch_evidence(launch),
+            },
+            fixes=_fixes(kernel, access),
+            related=launch_related(launch),
+        )
+
+
+def _share_used(access: Access, others: list[Access]) -> float | None:
+    """Of the bytes in the sectors that this request moves, the share that the kernel's accesses of the array use.
+
+    Only requests of the same warp of the same block are compared; None where the lanes' addresses are not known.
+    """
+    if access.lanes is None or access.array is None:
+        return None
+    sectors = {at // SECTOR_BYTES for at in access.lanes.addresses if at is not None}
+    used: set[int] = set()
+    for other in others:
+        lanes = other.lanes
+        if other.array != access.array or other.launch != access.launch or lanes is None:
+            continue
+        if (lanes.warp, lanes.block) != (access.lanes.warp, access.lanes.block):
+            continue
+        for at in lanes.addresses:
+            if at is not None:
+                used.update(byte for byte in range(at, at + other.bytes) if byte // SECTOR_BYTES in sectors)
+    return len(used) / (len(sectors) * SECTOR_BYTES) if sectors else None
+
+
+def _uses_both_axes(kernel: Kernel) -> bool:
+    return all(axis.search(kernel.source.data, kernel.span.start, kernel.span.end) for axis in _BOTH_AXES)
+
+
+def _advice(kernel: Kernel, access: Access, used: float | None) -> str:
+    if used is not None and used >= 0.5:
+        return "The kernel uses the rest of these sectors elsewhere, so caches help; a structure of arrays would not need them."
+    if _uses_both_axes(kernel):
+        return "Give threadIdx.x to the index without a factor, or go through a tile in shared memory."
+    return "Let neighbouring lanes use neighbouring elements: change the loop order or the layout, or go through shared memory."
+
+
+def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:
+    if access.span.source is kernel.source and _uses_both_axes(kernel) and not kernel.shared_arrays:
+        return (Fix("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),)
+    return ()

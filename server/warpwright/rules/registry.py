@@ -1,0 +1,129 @@
+"""The rules that there are, found by folder, and how they are run over a program.
+
+A rule is `rules/<group>/<rule>.py`; a module whose name starts with an underscore is a helper. Rules of the group
+`nursery` are not settled and run only where `select` names them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from functools import cache
+
+from warpwright import rules
+from warpwright.facts.model import Kernel, Program
+from warpwright.rules.base import Finding, Rule, Severity
+from warpwright.syntax.source import Source, Span
+
+log = logging.getLogger(__name__)
+
+NURSERY = "nursery"
+_ORDER = {severity: place for place, severity in enumerate(Severity)}
+_SUPPRESSION = re.compile(r"(?://|/\*)\s*warpwright:\s*ignore\[([^\]]*)\]")
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, sorted by name. Imported once, on first use.
+
+    >>> [rule.name for rule in all_rules()][:2]
+    ['bank-conflict', 'barrier-in-divergent-branch']
+    """
+    return tuple(sorted(_load(), key=lambda rule: rule.name))
+
+
+def find_rule(name: str) -> Rule | None:
+    """The rule of that name, or None.
+
+    >>> find_rule("bank-conflict").group, find_rule("no-such-rule")
+    ('memory', None)
+    """
+    return next((rule for rule in all_rules() if rule.name == name), None)
+
+
+def run_rules(program: Program, select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Finding]:
+    """Findings of one translation unit, sorted by place, each place once per rule.
+
+    `select` and `ignore` hold names of rules or of groups; an empty `select` means every rule outside the nursery.
+    Where one place is found several times (a header's function that two kernels reach), the gravest finding stays.
+    A rule that fails is logged by its name and costs its own findings alone.
+    """
+    found: dict[tuple[str, str, int, int], Finding] = {}
+    for rule in _chosen(select, ignore):
+        for kernel in program.kernels:
+            for finding in _findings(rule, kernel):
+                span = finding.span
+                key = (rule.name, span.path, span.start, span.end)
+                if (key not in found or _grade(finding) < _grade(found[key])) and not is_suppressed(rule.name, span):
+                    found[key] = finding
+    return sorted(found.values(), key=lambda f: (f.span.path, f.span.start, f.span.end, f.rule))
+
+
+def is_suppressed(rule: str, span: Span) -> bool:
+    """Whether a comment `// warpwright: ignore[rule, other]` covers the line where the span starts.
+
+    A comment covers its own line; one that stands alone covers the next line of code.
+
+    >>> source = Source("a.cu", b"// warpwright: ignore[bank-conflict]\\nx = 1;\\ny = 2;\\n")
+    >>> [is_suppressed("bank-conflict", Span(source, at, at + 1)) for at in (37, 44)]
+    [True, False]
+    """
+    return rule in _ignored_at(span.source, span.line)
+
+
+def _load() -> Iterator[Rule]:
+    for group in pkgutil.iter_modules(rules.__path__):
+        if not group.ispkg:
+            continue
+        package = importlib.import_module(f"{rules.__name__}.{group.name}")
+        for info in pkgutil.iter_modules(package.__path__):
+            if info.name.startswith("_"):
+                continue
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            name = info.name.replace("_", "-")
+            yield Rule(name, group.name, module.__doc__ or "", module.severity, module.check)
+
+
+def _chosen(select: Collection[str], ignore: Collection[str]) -> Iterator[Rule]:
+    for rule in all_rules():
+        names = {rule.name, rule.group}
+        wanted = not names.isdisjoint(select) if select else rule.group != NURSERY
+        if wanted and names.isdisjoint(ignore):
+            yield rule
+
+
+def _findings(rule: Rule, kernel: Kernel) -> list[Finding]:
+    try:
+        return [
+            replace(
+                finding,
+                rule=rule.name,
+                severity=finding.severity or rule.severity,
+                kernel=finding.kernel or kernel.name,
+            )
+            for finding in rule.check(kernel)
+        ]
+    except Exception:
+        log.exception("rule %s failed on kernel %s of %s", rule.name, kernel.name, kernel.source.path)
+        return []
+
+
+def _grade(finding: Finding) -> int:
+    return _ORDER[finding.severity or Severity.HINT]
+
+
+def _ignored_at(source: Source, line: int) -> set[str]:
+    names = _names(source.line_text(line))
+    above = line - 1
+    while above >= 1 and source.line_text(above).lstrip().startswith("//"):
+        names |= _names(source.line_text(above))
+        above -= 1
+    return names
+
+
+def _names(text: str) -> set[str]:
+    return {name.strip() for listed in _SUPPRESSION.findall(text) for name in listed.split(",")}

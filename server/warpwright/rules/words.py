@@ -1,0 +1,118 @@
+"""What the rules' messages share: numbers, launch shapes, and how much an access matters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from warpwright.facts.model import WARP, Access, Basis, Kernel, Launch
+from warpwright.rules.base import Related, Severity
+
+COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED})
+"""Bases whose numbers can be shown. An index read from memory is data-dependent, and nothing is said about it."""
+
+_ONE_BLOCK = 1024
+_GRAVITY = (Severity.HINT, Severity.INFORMATION, Severity.WARNING, Severity.ERROR)
+_OTHER_AXES = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
+
+
+def number(value: float) -> str:
+    """A count for people: whole where it is, else one decimal.
+
+    >>> number(32.0), number(4.583)
+    ('32', '4.6')
+    """
+    return str(round(value)) if abs(value - round(value)) < 0.05 else f"{value:.1f}"
+
+
+def plural(count: float, noun: str) -> str:
+    """
+    >>> plural(1, "wavefront"), plural(32, "sector")
+    ('1 wavefront', '32 sectors')
+    """
+    return f"{number(count)} {noun}" + ("" if number(count) == "1" else "s")
+
+
+def shape(dims: tuple[int | None, ...]) -> str:
+    """A block or grid for people; an unknown extent is a question mark.
+
+    >>> shape((32, 8, 1)), shape((256, 1, 1)), shape((None, 4, 1))
+    ('32 x 8', '256', '? x 4')
+    """
+    last = max((i for i, extent in enumerate(dims) if extent != 1), default=0)
+    return " x ".join("?" if extent is None else str(extent) for extent in dims[: last + 1])
+
+
+def block_of(launch: Launch) -> str:
+    """Which block shape a number holds for, and where that shape comes from."""
+    text = f"block {shape(launch.block)}"
+    if launch.span is not None:
+        return f"{text} from {launch.source}" + ("" if launch.basis is Basis.EXACT else ", assumed in part")
+    return f"{text} assumed, no launch in sight" if launch.source == "default" else f"{text} from {launch.source}"
+
+
+def launch_of(kernel: Kernel, index: int) -> Launch | None:
+    return kernel.launches[index] if 0 <= index < len(kernel.launches) else None
+
+
+def launch_related(launch: Launch | None) -> tuple[Related, ...]:
+    """The launch that fixes the block's shape, as a place to jump to."""
+    if launch is None or launch.span is None:
+        return ()
+    return (Related(launch.span, f"launched here with block {shape(launch.block)}"),)
+
+
+def launch_evidence(launch: Launch | None) -> dict[str, object]:
+    if launch is None:
+        return {}
+    return {"block": list(launch.block), "grid": list(launch.grid), "block_source": launch.source}
+
+
+def worst_by_place(accesses: Iterable[Access], cost: Callable[[Access], float]) -> list[Access]:
+    """One access per place in the text, of all its launches and kinds the one of the greatest cost."""
+    worst: dict[tuple[str, int, int], Access] = {}
+    for access in accesses:
+        key = (access.span.path, access.span.start, access.span.end)
+        if key not in worst or cost(access) > cost(worst[key]):
+            worst[key] = access
+    return list(worst.values())
+
+
+def at_most(limit: Severity, severity: Severity) -> Severity:
+    """
+    >>> at_most(Severity.INFORMATION, Severity.WARNING)
+    <Severity.INFORMATION: 'information'>
+    """
+    return min(limit, severity, key=_GRAVITY.index)
+
+
+def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
+    """The severity that an expert would accept for this access.
+
+    - A place that runs once per thread of a launch of one block costs nanoseconds: a hint.
+    - A request of a few lanes (a tail, one row of a halo) cannot cost much: a hint.
+    - A block shape that was assumed, in a kernel whose lanes depend on it (threadIdx.y or .z is read): information.
+    """
+    launch = launch_of(kernel, access.launch)
+    if launch is None:
+        return at_most(Severity.INFORMATION, severity)
+    if access.active_lanes < WARP / 8 and not access.in_loop:
+        return Severity.HINT
+    if not access.in_loop and _threads(launch) is not None and (_threads(launch) or 0) <= _ONE_BLOCK:
+        return Severity.HINT
+    if launch.basis is not Basis.EXACT and block_shape_matters(kernel):
+        return at_most(Severity.INFORMATION, severity)
+    return severity
+
+
+def block_shape_matters(kernel: Kernel) -> bool:
+    """Whether lanes of a warp can differ in more than threadIdx.x, so that another block shape gives other lanes."""
+    return _OTHER_AXES.search(kernel.source.data, kernel.span.start, kernel.span.end) is not None
+
+
+def _threads(launch: Launch) -> int | None:
+    """Threads of the whole launch, None where its grid or block is not known."""
+    total = launch.threads
+    for extent in launch.grid:
+        total = total * extent if total is not None and extent is not None else None
+    return total
