@@ -1,0 +1,244 @@
+"""The model as this process sees it: one child that completes text.
+
+The child is started by the first request and again after a crash; a request never takes this process down. One
+request runs at a time; others wait for their turn, and may be cancelled while they wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from warpwright.assist.weights import ModelFile
+from warpwright.progress import IsCancelled, never_cancelled
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.05
+START_SECONDS = 120.0
+_CHILD_ENVIRONMENT = {
+    "GGML_NO_BACKTRACE": "1",
+    # Threads that wait for each other sleep instead of spinning: beside other work on the same cores (a build, an
+    # editor) spinning makes the model 3 to 15 times slower, measured on 2 cores.
+    "OMP_WAIT_POLICY": "passive",
+    "PYTHONIOENCODING": "utf-8",
+}
+GRACE_SECONDS = 5.0  # how long past its limit, or its cancellation, a request may take before the child is killed
+
+
+class EngineError(Exception):
+    """The model could not answer; the message is one sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """Text to be continued. `temperature` 0 always takes the likeliest token. `grammar` is GBNF with a rule `root`.
+
+    `seconds` limits this request, without the loading of the model.
+    """
+
+    prompt: str
+    max_tokens: int = 256
+    temperature: float = 0.0
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    grammar: str | None = None
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model wrote. `stop` says why it ended.
+
+    "end": the model ended, or the grammar was complete; "stop": a stop text came, which is not in `text`; "length":
+    max_tokens; "time": the limit; "enough": `is_enough` said so; "cancelled". `reused_tokens` of the prompt were in
+    the model's memory already.
+    """
+
+    text: str
+    stop: str
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    tokens: int = 0
+
+
+class _Child:
+    """The child process, with a thread that reads its lines into a queue; None marks their end."""
+
+    def __init__(self, model: Path, adapter: Path | None) -> None:
+        # By its path, with -P to keep the file's own folder off sys.path: the child imports nothing of warpwright.
+        command = [sys.executable, "-P", str(Path(__file__).with_name("child.py")), str(model)]
+        self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the child
+        self.process = subprocess.Popen(
+            command + ([str(adapter)] if adapter else []),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env=_CHILD_ENVIRONMENT | os.environ,
+        )
+        self.ready = False
+        self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stdout:
+            for line in stdout:
+                self.lines.put(line)
+        self.lines.put(None)
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+        except (OSError, ValueError):  # ValueError: closed by end()
+            raise self._death() from None
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next message, or None if none came for a moment. Raises EngineError if the child is dead."""
+        try:
+            line = self.lines.get(timeout=POLL_SECONDS)
+        except queue.Empty:
+            return None
+        if line is None:
+            raise self._death()
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _death(self) -> EngineError:
+        try:
+            code = self.process.wait(timeout=GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+        if not self.errors.closed:
+            self.errors.seek(0)
+            log.debug("the model's process wrote: %s", self.errors.read()[-2000:].decode(errors="replace"))
+        self.end()
+        return EngineError(f"The model's process ended unexpectedly ({how}); the next request starts it again.")
+
+    def end(self) -> None:
+        """Kill the process, which has nothing to lose, and wait for it."""
+        self.process.kill()
+        self.process.wait()
+        self.errors.close()
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):  # what was written and not read is lost with it
+            self.process.stdin.close()
+
+
+class Engine:
+    """A model in a child process. A context manager: leaving it ends the child."""
+
+    def __init__(self, model: ModelFile, adapter: Path | None = None) -> None:
+        self.model = model
+        self.adapter = adapter
+        self._turn = threading.Lock()
+        self._child: _Child | None = None
+        self._last_id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child, and with it a request that is being answered."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        is_cancelled: IsCancelled = never_cancelled,
+        is_enough: Callable[[str], bool] | None = None,
+    ) -> Completion:
+        """Continue the prompt. `is_enough` sees all text so far after each piece, and ends the request by True.
+
+        Raises EngineError, with one sentence, when the request cannot be answered or the child dies of it.
+        """
+        while not self._turn.acquire(timeout=POLL_SECONDS):
+            if is_cancelled():
+                return Completion("", "cancelled")
+        try:
+            child = self._started(is_cancelled)
+            return self._answered(child, request, is_cancelled, is_enough) if child else Completion("", "cancelled")
+        finally:
+            self._turn.release()
+
+    def _started(self, is_cancelled: IsCancelled) -> _Child | None:
+        """A child that has loaded the model; None if `is_cancelled` said so first (it goes on loading)."""
+        child = self._child
+        if child is None or child.process.poll() is not None:
+            self.close()
+            child = self._child = _Child(self.model.path, self.adapter)
+        limit = time.monotonic() + START_SECONDS
+        while not child.ready:
+            if is_cancelled():
+                return None
+            if time.monotonic() > limit:
+                child.end()
+                raise EngineError(f"The model {self.model.path} was not loaded within {START_SECONDS:.0f} seconds.")
+            message = child.receive()
+            if message and "failed" in message:
+                child.end()
+                raise EngineError(message["failed"])
+            child.ready = message is not None
+        return child
+
+    def _answered(
+        self,
+        child: _Child,
+        request: CompletionRequest,
+        is_cancelled: IsCancelled,
+        is_enough: Callable[[str], bool] | None,
+    ) -> Completion:
+        self._last_id += 1
+        child.send({"id": self._last_id, **asdict(request)})
+        limit = time.monotonic() + request.seconds + GRACE_SECONDS
+        text, ended = "", ""
+        while True:
+            if not ended and is_cancelled():
+                ended = "cancelled"
+                child.send({"cancel": self._last_id})
+                limit = time.monotonic() + GRACE_SECONDS
+            if time.monotonic() > limit:
+                child.end()
+                if ended:
+                    return Completion(text, ended)
+                raise EngineError(f"The model gave no answer within {request.seconds:.0f} seconds and was stopped.")
+            message = child.receive()
+            if message is None or message["id"] != self._last_id:
+                continue
+            if "error" in message:
+                raise EngineError(message["error"])
+            if "done" in message:
+                done = Completion(**message["done"])
+                return replace(done, text=text, stop=ended) if ended else done
+            if ended:
+                continue
+            text += message["text"]
+            if is_enough and is_enough(text):
+                ended = "enough"
+                child.send({"cancel": self._last_id})
+                limit = time.monotonic() + GRACE_SECONDS
