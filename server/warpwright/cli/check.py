@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -111,7 +112,7 @@ def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[
         yield from map(check, paths)
         return
     tick = _Ticker(total)
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=log_to_stderr) as pool:
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=_start_worker) as pool:
         futures = {pool.submit(check, path): path for path in paths}
         try:
             for done, future in enumerate(as_completed(futures), 1):
@@ -127,6 +128,12 @@ def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[
             raise
         finally:
             tick.clear()
+
+
+def _start_worker() -> None:
+    """Ctrl-C reaches every process of the terminal; the first one ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    log_to_stderr()
 
 
 class _Ticker:

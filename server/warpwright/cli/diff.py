@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from warpwright.cli.findings import relative
 from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.source import Source
 
 
 def source_diff(before: Source, after: Source) -> str:
-    return unified_diff(before.text(), after.text(), before.path)
+    """Paths are relative to the working directory, so that `patch -p1` finds the file."""
+    return unified_diff(before.text(), after.text(), relative(before.path, Path.cwd()).lstrip("/"))
 
 
 def coloured(diff: str) -> str:

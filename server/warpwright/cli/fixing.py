@@ -24,7 +24,7 @@ Key = tuple[str, str, str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One fix that was tried: at the place of the finding in the text as it was then. `reason` is why it was refused."""
+    """One fix that was tried, at its finding's place in the text of that moment. `reason` is why it was refused."""
 
     file: str
     line: int
@@ -73,7 +73,7 @@ def fix_source(
 def _candidates(
     program: Program, rules: tuple[str, ...], refused: set[Key], *, unsafe: bool
 ) -> Iterator[tuple[Key, Finding, Fix]]:
-    """Findings with a fix that was not refused. A key outlives edits elsewhere: it holds the line's words, no number."""
+    """Findings with a fix that was not refused. A key outlives edits elsewhere: it holds the line's words."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     for finding in run_rules(program, rules):
         for fix in finding.fixes:

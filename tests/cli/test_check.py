@@ -1,0 +1,228 @@
+"""`warpwright check`: what it reads, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.kernels import CLEAN, CONFLICT
+from support.command import COMMAND, environment, run_command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "clean.cu").write_text(CLEAN, encoding="utf-8")
+    (tmp_path / "conflict.cu").write_text(CONFLICT, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_clean_file(folder: Path) -> None:
+    ran = run_command("check", "clean.cu", cwd=folder)
+    assert (ran.status, ran.stderr) == (0, "")
+    assert ran.stdout == "No findings in 1 file, 1 kernel.\n"
+
+
+def test_a_finding_shows_its_line_and_its_numbers(folder: Path) -> None:
+    ran = run_command("check", "conflict.cu", cwd=folder)
+    assert ran.status == 1
+    assert "[bank-conflict]" in ran.stdout
+    assert "conflict.cu:5:" in ran.stdout
+    assert "32" in ran.stdout.splitlines()[0]
+    lines = ran.stdout.splitlines()
+    quoted = next(at for at, line in enumerate(lines) if line.startswith("5 |"))
+    start = lines[quoted].index("tile[threadIdx.x][threadIdx.y]")
+    carets = lines[quoted + 1]
+    assert carets.index("^") >= lines[quoted].index("out[") and carets.index("^") <= start
+    assert ran.stdout.rstrip().splitlines()[-1].startswith("1 finding (1 warning) in 1 file, 1 kernel.")
+
+
+def test_json(folder: Path) -> None:
+    ran = run_command("check", "conflict.cu", "--format", "json", cwd=folder)
+    assert ran.status == 1
+    (finding,) = ran.json
+    contract = {
+        "file", "line", "column", "end_line", "end_column", "rule", "severity", "message", "kernel",
+        "evidence", "fixes",
+    }  # fmt: skip
+    assert set(finding) == contract
+    assert (finding["file"], finding["line"], finding["rule"]) == ("conflict.cu", 5, "bank-conflict")
+    assert (finding["severity"], finding["kernel"]) == ("warning", "transpose")
+    line = CONFLICT.splitlines()[4]
+    marked = line[finding["column"] - 1 : finding["end_column"] - 1]
+    assert marked == "tile[threadIdx.x][threadIdx.y]"
+    assert {"rewrite": "pad-shared-array", "safe": True}.items() <= finding["fixes"][0].items()
+
+
+def test_json_of_nothing_is_an_empty_list(folder: Path) -> None:
+    assert run_command("check", "clean.cu", "--format", "json", cwd=folder).json == []
+
+
+def test_a_directory_is_walked(folder: Path) -> None:
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (folder / "notes.txt").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("check", ".", "--format", "json", cwd=folder)
+    assert ran.status == 1
+    assert [finding["file"] for finding in ran.json] == ["conflict.cu"]
+
+
+def test_many_files_are_checked_in_parallel_and_reported_in_order(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number:02}.cu").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("check", ".", "--format", "json", cwd=tmp_path)
+    assert ran.status == 1
+    assert [finding["file"] for finding in ran.json] == [f"{number:02}.cu" for number in range(40)]
+
+
+def test_a_header_is_judged_by_the_launch_in_the_file_that_includes_it(tmp_path: Path) -> None:
+    kernel, _, launch = CONFLICT.partition("void launch")
+    (tmp_path / "tile.cuh").write_text("#pragma once\n" + kernel, encoding="utf-8")
+    (tmp_path / "main.cu").write_text('#include "tile.cuh"\nvoid launch' + launch, encoding="utf-8")
+    (finding,) = run_command("check", ".", "--format", "json", cwd=tmp_path).json
+    assert (finding["file"], finding["line"], finding["rule"]) == ("tile.cuh", 6, "bank-conflict")
+
+
+def test_one_bad_input_does_not_hide_the_others(folder: Path) -> None:
+    ran = run_command("check", "conflict.cu", "none.cu", "--format", "json", cwd=folder)
+    assert ran.status == 2
+    assert len(ran.json) == 1
+    assert ran.stderr == "error: none.cu: no such file\n"
+
+
+def test_a_directory_without_cuda_files(tmp_path: Path) -> None:
+    ran = run_command("check", ".", cwd=tmp_path)
+    assert ran.status == 2
+    assert "no .cu or .cuh file in this directory" in ran.stderr
+
+
+def test_invalid_utf8_is_analysed_and_named(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_bytes(b"// caf\xe9\n" + CONFLICT.encode())
+    ran = run_command("check", "a.cu", "--format", "json", cwd=tmp_path)
+    assert ran.status == 1
+    assert [finding["line"] for finding in ran.json] == [6]
+    assert ran.stderr == "warning: a.cu:1:7: byte 0xe9 is not UTF-8; the file is read as it is\n"
+
+
+@pytest.mark.parametrize("size", [1, 57, 120, 200, 333])
+def test_a_half_written_kernel(size: int, tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT[:size], encoding="utf-8")
+    assert run_command("check", "a.cu", cwd=tmp_path).status in (0, 1)
+
+
+@pytest.mark.parametrize("text", ["", "int main() { return 0; }\n", "this is no C++ at all {{{ ]]"])
+def test_a_file_without_a_kernel(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    ran = run_command("check", "a.cu", cwd=tmp_path)
+    assert ran.status == 0
+    assert ran.stderr == "note: a.cu: no kernel (__global__ function) in this file\n"
+
+
+def test_select_and_ignore(folder: Path) -> None:
+    assert run_command("check", "conflict.cu", "--ignore", "bank-conflict", cwd=folder).status == 0
+    assert run_command("check", "conflict.cu", "--select", "divergent-branch,unchecked-launch", cwd=folder).status == 0
+    assert run_command("check", "conflict.cu", "--select", "memory", cwd=folder).status == 1
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+def test_an_unknown_rule(option: str, folder: Path) -> None:
+    ran = run_command("check", "conflict.cu", option, "bank-conflicts", cwd=folder)
+    assert ran.status == 2
+    assert ran.stderr == "error: there is no rule or group 'bank-conflicts'. Did you mean 'bank-conflict'?\n"
+    assert ran.stdout == ""
+
+
+def test_arch(folder: Path) -> None:
+    assert run_command("check", "clean.cu", "--arch", "80", cwd=folder).status == 0
+    ran = run_command("check", "clean.cu", "--arch", "hopper", cwd=folder)
+    assert ran.status == 2
+    assert "'hopper' is not an architecture" in ran.stderr
+
+
+def test_a_suppression_comment(folder: Path) -> None:
+    text = CONFLICT.replace("    out[", "    // warpwright: ignore[bank-conflict]\n    out[")
+    (folder / "a.cu").write_text(text, encoding="utf-8")
+    assert run_command("check", "a.cu", cwd=folder).status == 0
+
+
+def test_a_terminal_is_not_obeyed(tmp_path: Path) -> None:
+    """A source line goes to the user's terminal: its escape sequences do not."""
+    text = CONFLICT.replace("[threadIdx.y];", "[threadIdx.y]; // \x1b[31mred\x07")
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    ran = run_command("check", "a.cu", cwd=tmp_path)
+    assert ran.status == 1
+    assert "\x1b" not in ran.stdout and "\x07" not in ran.stdout
+
+
+class TestBaseline:
+    def test_only_new_findings_fail(self, folder: Path) -> None:
+        assert run_command("check", ".", "--write-baseline", "known.json", cwd=folder).status == 0
+        ran = run_command("check", ".", "--baseline", "known.json", cwd=folder)
+        assert ran.status == 0
+        assert "1 known finding left out by the baseline" in ran.stdout
+
+        (folder / "conflict.cu").write_text("// moved\n\n" + CONFLICT, encoding="utf-8")
+        assert run_command("check", ".", "--baseline", "known.json", cwd=folder).status == 0
+
+        second = CONFLICT.replace("transpose", "transpose_again")
+        (folder / "conflict.cu").write_text(CONFLICT + second, encoding="utf-8")
+        ran = run_command("check", ".", "--baseline", "known.json", "--format", "json", cwd=folder)
+        assert ran.status == 1
+        assert [finding["kernel"] for finding in ran.json] == ["transpose_again"]
+
+    def test_it_holds_wherever_it_is_run_from(self, folder: Path) -> None:
+        run_command("check", ".", "--write-baseline", "known.json", cwd=folder)
+        (folder / "below").mkdir()
+        assert run_command("check", "..", "--baseline", "../known.json", cwd=folder / "below").status == 0
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"{ not json", "is not JSON"),
+            (b"\xff\xfe", "is not JSON"),
+            (b"[]", "not a baseline of version 1"),
+            (b'{"version": 2, "findings": []}', "not a baseline of version 1"),
+            (b'{"version": 1, "findings": [{"rule": "x"}]}', "not a baseline of version 1"),
+        ],
+    )
+    def test_a_broken_one(self, content: bytes, said: str, folder: Path) -> None:
+        (folder / "known.json").write_bytes(content)
+        ran = run_command("check", ".", "--baseline", "known.json", cwd=folder)
+        assert ran.status == 2
+        assert said in ran.stderr
+
+    def test_a_missing_one(self, folder: Path) -> None:
+        ran = run_command("check", ".", "--baseline", "known.json", cwd=folder)
+        assert ran.status == 2
+        assert "no such baseline" in ran.stderr
+
+    def test_one_that_cannot_be_written(self, folder: Path) -> None:
+        ran = run_command("check", ".", "--write-baseline", "nowhere/known.json", cwd=folder)
+        assert ran.status == 2
+        assert "cannot be written" in ran.stderr
+
+
+def test_github_annotations(folder: Path) -> None:
+    (folder / "below").mkdir()
+    ran = run_command("check", "../conflict.cu", "--format", "github", cwd=folder / "below")
+    assert ran.status == 1
+    ran = run_command("check", ".", "--format", "github", cwd=folder)
+    (line,) = ran.stdout.splitlines()
+    command, _, message = line.removeprefix("::").partition("::")
+    assert command.startswith("warning file=conflict.cu,line=5,endLine=5,title=warpwright%3A bank-conflict,col=")
+    assert message
+
+
+def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("// größer ≥\n" + CONFLICT.replace("tile", "größe"), encoding="utf-8")
+    done = subprocess.run(
+        [*COMMAND, "check", "a.cu", "--format", "json"],
+        cwd=tmp_path,
+        env=environment({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"Error" not in done.stderr
+    assert len(json.loads(done.stdout)) == 1

@@ -1,0 +1,50 @@
+"""The command line as a user runs it: a process, its exit status and what it printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "warpwright.cli")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 120) -> Ran:
+    """Run `warpwright ARGUMENTS...` in `cwd`. Whatever it is for, it must not print a traceback."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=seconds,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without what changes the command's output."""
+    own = {
+        name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "WARPWRIGHT_DEBUG")
+    }
+    return own | dict(extra or {})
