@@ -1,0 +1,1 @@
+"""The language server protocol over the functions of `editor`: one file for each method."""

@@ -1,0 +1,148 @@
+"""What an editor offers at a place: the fixes of its findings, silencing them, and the commands on its kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from warpwright.editor.analysis import Analysis
+from warpwright.facts.model import Kernel
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.registry import propose
+from warpwright.rules.base import Finding
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.source import Source
+
+GOALS = {"warpwright.optimize": "speed", "warpwright.reduceMemory": "memory", "warpwright.fix": "fix"}
+"""The commands on a kernel, and the goal that each hands to the search."""
+
+_TITLES = {"speed": "Optimize kernel {}", "memory": "Reduce memory of kernel {}", "fix": "Fix kernel {}"}
+_IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
+
+
+@dataclass(frozen=True, slots=True)
+class FixTarget:
+    """Which fix of which finding, in words that survive a trip through JSON. `start` and `end` are byte offsets."""
+
+    rule: str
+    rewrite: str
+    kernel: str
+    start: int
+    end: int
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class QuickFix:
+    """The fix of a finding; its edit is made and verified when it is chosen. `declined` says why it cannot be had."""
+
+    title: str
+    finding: Finding
+    target: FixTarget
+    preferred: bool
+    declined: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """A comment that silences one rule on one line."""
+
+    title: str
+    finding: Finding
+    edit: TextEdit
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCommand:
+    title: str
+    command: str
+    kernel: str
+
+
+Action = QuickFix | Suppression | KernelCommand
+
+
+def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
+    """What can be done about bytes [start, end) of the document: fixes first, then silencing, then commands."""
+    here = [f for f in analysis.findings_here() if f.span.start <= end and start <= f.span.end]
+    fixes = [fix for finding in here for fix in _quick_fixes(analysis, finding)]
+    suppressions = [s for finding in here if (s := suppression(analysis.source, finding)) is not None]
+    unique = {(s.title, s.edit): s for s in suppressions}
+    return (*fixes, *unique.values(), *_commands(analysis, start))
+
+
+def kernel_for(analysis: Analysis, name: str | None, offset: int | None) -> Kernel | None:
+    """The kernel of that name, or at that byte offset, or the document's only one."""
+    defined = analysis.program.defined_kernels
+    if name is not None:
+        return next((k for k in defined if k.name == name), None)
+    if offset is not None:
+        return analysis.kernel_at(offset)
+    here = analysis.kernels_here()
+    return here[0] if len(here) == 1 else None
+
+
+def find_target(analysis: Analysis, target: FixTarget) -> Finding | None:
+    """The finding that a target names in a fresh analysis of the same text."""
+    return next(
+        (
+            f
+            for f in analysis.findings_here()
+            if (f.rule, f.kernel, f.span.start, f.span.end) == (target.rule, target.kernel, target.start, target.end)
+        ),
+        None,
+    )
+
+
+def propose_fix(analysis: Analysis, finding: Finding, rewrite: str) -> Rewrite | Declined:
+    """The rewrite that cures a finding, at the finding's place."""
+    kernel = analysis.program.kernel(finding.kernel)
+    if kernel is None:
+        return Declined(rewrite, f"The kernel {finding.kernel} is no longer there.")
+    return propose(rewrite, kernel, finding.span)
+
+
+def suppression(source: Source, finding: Finding) -> Suppression | None:
+    """The edit that silences a finding: a comment above its line, or one name more in the comment that stands there.
+
+    None inside a macro's continued lines, where a comment would swallow what follows.
+    """
+    line = finding.span.line
+    above = source.line_text(line - 1) if line > 1 else ""
+    if above.endswith("\\"):
+        return None
+    title = f"Suppress {finding.rule} on this line"
+    written = _IGNORE.search(above) if above.lstrip().startswith("//") else None
+    if written is not None:
+        names = [name.strip() for name in written.group(2).split(",") if name.strip()]
+        if finding.rule in names:
+            return None
+        at = source.line_starts[line - 2] + len(above[: written.start(2)].encode("utf-8"))
+        length = len(written.group(2).encode("utf-8"))
+        return Suppression(title, finding, TextEdit(at, at + length, ", ".join([*names, finding.rule])))
+    start = source.line_starts[line - 1]
+    end_of_line = "\r\n" if source.data[:start].endswith(b"\r\n") else "\n"
+    comment = f"{source.line_indent(finding.span.start)}// warpwright: ignore[{finding.rule}]{end_of_line}"
+    return Suppression(title, finding, TextEdit(start, start, comment))
+
+
+def _quick_fixes(analysis: Analysis, finding: Finding) -> Iterator[QuickFix]:
+    preferred = True
+    for fix in finding.fixes:
+        target = FixTarget(finding.rule, fix.rewrite, finding.kernel, finding.span.start, finding.span.end)
+        answer = propose_fix(analysis, finding, fix.rewrite)
+        if isinstance(answer, Declined):
+            yield QuickFix(fix.title, finding, target, False, answer.reason)
+        else:
+            yield QuickFix(answer.title, finding, target, preferred and fix.safe)
+            preferred = False
+
+
+def _commands(analysis: Analysis, offset: int) -> Iterator[KernelCommand]:
+    kernel = analysis.kernel_at(offset)
+    if kernel is not None:
+        for command, goal in GOALS.items():
+            yield KernelCommand(_TITLES[goal].format(kernel.name), command, kernel.name)

@@ -1,0 +1,54 @@
+"""What the editor's answers are read from: the facts and the findings of one version of one document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwright.editor.settings import Settings
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Kernel, Program
+from warpwright.facts.unit import IncludeReader
+from warpwright.rules.base import Finding
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.source import Source
+
+MAX_BYTES = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """`findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed."""
+
+    source: Source
+    program: Program
+    findings: tuple[Finding, ...] = ()
+    skipped: str = ""
+
+    def findings_here(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.span.path == self.source.path)
+
+    def kernels_here(self) -> tuple[Kernel, ...]:
+        """The kernels that are defined in the document itself."""
+        return tuple(k for k in self.program.defined_kernels if k.span.path == self.source.path)
+
+    def kernel_at(self, offset: int) -> Kernel | None:
+        """The kernel whose definition covers a byte offset of the document."""
+        return next((k for k in self.kernels_here() if k.span.contains(offset)), None)
+
+
+def analyse(source: Source, include: IncludeReader, settings: Settings) -> Analysis:
+    """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason."""
+    reason = unreadable(source.data)
+    if reason:
+        return Analysis(source, Program(source, {source.path: source}, ()), skipped=reason)
+    program = analyze(source, include, settings.assumptions)
+    return Analysis(source, program, tuple(run_rules(program, settings.select, settings.ignore)))
+
+
+def unreadable(data: bytes) -> str:
+    """Why a document is not analysed; "" where it is."""
+    if b"\0" in data:
+        return "it holds binary data"
+    if len(data) > MAX_BYTES:
+        return f"it is larger than {MAX_BYTES // 1_000_000} MB"
+    return ""

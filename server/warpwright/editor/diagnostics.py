@@ -1,0 +1,46 @@
+"""A document's findings as an editor shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwright.editor.analysis import Analysis
+from warpwright.rules.base import Finding, Related, Severity
+from warpwright.syntax.source import Span
+
+SOURCE = "warpwright"
+_PAGES = "https://github.com/warpwright/warpwright/blob/main/docs/rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """`page` is the address of the rule's page; `data` comes back with a request for code actions."""
+
+    span: Span
+    severity: Severity
+    rule: str
+    page: str
+    message: str
+    related: tuple[Related, ...]
+    data: dict[str, object]
+
+
+def diagnostics(analysis: Analysis) -> tuple[Diagnostic, ...]:
+    """One for each finding in the document itself; what lies in an include is shown when that file is open."""
+    return tuple(_diagnostic(finding) for finding in analysis.findings_here())
+
+
+def rule_page(rule: str) -> str:
+    return f"{_PAGES}/{rule}.md"
+
+
+def _diagnostic(finding: Finding) -> Diagnostic:
+    return Diagnostic(
+        finding.span,
+        finding.severity or Severity.WARNING,
+        finding.rule,
+        rule_page(finding.rule),
+        finding.message,
+        finding.related,
+        {"kernel": finding.kernel, "evidence": dict(finding.evidence), "rewrites": [f.rewrite for f in finding.fixes]},
+    )

@@ -1,0 +1,119 @@
+"""The work behind a quick fix and a kernel command, as functions from JSON to JSON; run by `worker`.
+
+A request carries what the user sees, not what is on disk: {"path", "text", "open": {path: text}, "settings", ...}.
+An answer's `edits` are by path: {path: {"crc32": of the text they are made for, "edits": [[start, end, new text]]}}, in
+bytes; whoever applies them checks first that the text is still that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from typing import Any
+from zlib import crc32
+
+from warpwright.assist.engine import Engine
+from warpwright.assist.weights import find_adapter, find_model
+from warpwright.editor.actions import FixTarget, find_target, propose_fix
+from warpwright.editor.analysis import Analysis, analyse
+from warpwright.editor.includes import open_first
+from warpwright.editor.settings import Settings, parse_settings
+from warpwright.editor.text import edit_between
+from warpwright.missing import Missing
+from warpwright.optimize.optimize import optimize
+from warpwright.progress import IsCancelled, Progress
+from warpwright.rewrites.base import Declined
+from warpwright.rewrites.registry import find_rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.source import Source
+from warpwright.verify.verify import acceptable, verify
+
+Json = dict[str, Any]
+
+
+class JobError(Exception):
+    """The job cannot be done; the message is one sentence for the user."""
+
+
+def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """Make the edit of one fix and verify it. Where it may not be offered `edits` are empty and `reason` says why."""
+    progress("Reading the kernel", 0.0)
+    analysis, _ = _analysed(request)
+    target = FixTarget(**request["target"])
+    finding = find_target(analysis, target)
+    if finding is None:
+        raise JobError("The finding is no longer there.")
+    rewrite = propose_fix(analysis, finding, target.rewrite)
+    if isinstance(rewrite, Declined):
+        raise JobError(rewrite.reason)
+    goal = _goal(target.rewrite)
+    report = verify(
+        rewrite.source,
+        rewrite.apply(),
+        kernel=target.kernel,
+        goal=goal,
+        expect_gone=finding,
+        progress=progress,
+        is_cancelled=is_cancelled,
+    )
+    accepted = acceptable(report, goal)
+    return {
+        "title": rewrite.title,
+        "explanation": rewrite.explanation,
+        "badge": report.badge(),
+        "reason": "" if accepted else report.reason or report.badge(),
+        "edits": _edits(rewrite.source, rewrite.edits) if accepted else {},
+        "report": report.to_json(),
+    }
+
+
+def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """Search for a better version of one kernel; `edits` are those of the best one that may be offered, if any."""
+    progress("Reading the kernel", 0.0)
+    analysis, settings = _analysed(request)
+    kernel = analysis.program.kernel(request["kernel"])
+    if kernel is None or kernel.node is None:
+        raise JobError(f"The kernel {request['kernel']} is not defined here.")
+    model = find_model(settings.model or None, progress)
+    with nullcontext() if isinstance(model, Missing) else Engine(model, find_adapter(model)) as engine:
+        outcome = optimize(
+            analysis.program,
+            kernel,
+            request["goal"],
+            engine=engine,
+            progress=progress,
+            is_cancelled=is_cancelled,
+            budget_seconds=settings.optimize_seconds,
+        )
+    if outcome.best is None:
+        return {"outcome": outcome.to_json(), "badge": "", "edits": {}}
+    best = outcome.candidates[outcome.best]
+    edit = edit_between(best.source_before.data, best.source_after.data)
+    return {
+        "outcome": outcome.to_json(),
+        "badge": best.report.badge(),
+        "edits": _edits(best.source_before, [edit] if edit is not None else []),
+    }
+
+
+JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {"fix": fix, "optimize": optimise}
+
+
+def _analysed(request: Json) -> tuple[Analysis, Settings]:
+    settings, _ = parse_settings(request["settings"])
+    opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items()}
+    source = Source(request["path"], request["text"].encode("utf-8"))
+    analysis = analyse(source, open_first(opened), settings)
+    if analysis.skipped:
+        raise JobError(f"The document was not analysed: {analysis.skipped}.")
+    return analysis, settings
+
+
+def _edits(source: Source, edits: Iterable[TextEdit]) -> Json:
+    listed = [[edit.start, edit.end, edit.new_text] for edit in edits]
+    return {source.path: {"crc32": crc32(source.data), "edits": listed}} if listed else {}
+
+
+def _goal(rewrite: str) -> str:
+    kind = find_rewrite(rewrite)
+    return kind.goals[0] if kind is not None and kind.goals else "fix"

@@ -1,0 +1,22 @@
+"""`python -m warpwright.lsp` serves one editor on stdin and stdout; `--tcp PORT` serves editors that connect."""
+
+from __future__ import annotations
+
+import sys
+
+from warpwright.lsp.server import serve_stdio, serve_tcp
+
+_USAGE = "usage: python -m warpwright.lsp [--stdio | --tcp PORT]"
+
+
+def main(arguments: list[str]) -> int:
+    if arguments in ([], ["--stdio"]):
+        return serve_stdio()
+    if len(arguments) == 2 and arguments[0] == "--tcp" and arguments[1].isdecimal() and int(arguments[1]) < 65536:
+        return serve_tcp(int(arguments[1]))
+    sys.stderr.write(f"{_USAGE}\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""textDocument/codeAction"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from warpwright.editor.actions import Action, KernelCommand, QuickFix, Suppression, actions
+from warpwright.lsp.convert import position, to_edits
+from warpwright.lsp.edits import edit_of_files
+from warpwright.lsp.guard import guarded
+from warpwright.rules.base import Finding
+
+if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
+    from warpwright.lsp.server import Server
+
+_OPTIONS = types.CodeActionOptions(
+    code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite], resolve_provider=True
+)
+
+
+def register(server: Server) -> None:
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, _OPTIONS)(code_action)
+
+
+@guarded(lambda: None)
+async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+    """What can be done at a range of the newest text. The edit of a fix is made when it is resolved."""
+    document = ls.documents.get(params.text_document.uri)
+    if document is None:
+        return None
+    analysis = await ls.documents.analysed(document)
+    if analysis.source.data != document.text.data:
+        return None
+    start, end = (document.text.offset(position(p), ls.encoding) for p in (params.range.start, params.range.end))
+    offered = await ls.documents.in_thread(lambda: actions(analysis, start, end))
+    made = [_code_action(ls, document, action, params.context.diagnostics) for action in offered]
+    is_wanted = _filter(params.context.only)
+    knows_disabled = _knows_disabled(ls)
+    return [a for a in made if is_wanted(a) and (knows_disabled or a.disabled is None)] or None
+
+
+def _code_action(ls: Server, document: Document, action: Action, shown: Iterable[types.Diagnostic]) -> types.CodeAction:
+    match action:
+        case QuickFix():
+            data = {"uri": document.uri, "version": document.version, "target": action.target.to_json()}
+            return types.CodeAction(
+                title=action.title,
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=_diagnostics(document, action.finding, shown),
+                is_preferred=action.preferred,
+                disabled=types.CodeActionDisabled(reason=action.declined) if action.declined else None,
+                data=data,
+            )
+        case Suppression():
+            edits = to_edits(document.text, [action.edit], ls.encoding)
+            return types.CodeAction(
+                title=action.title,
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=_diagnostics(document, action.finding, shown),
+                edit=edit_of_files(ls, [(document.uri, document.version, edits)]),
+            )
+        case KernelCommand():
+            argument = {"uri": document.uri, "kernel": action.kernel}
+            return types.CodeAction(
+                title=action.title,
+                kind=types.CodeActionKind.RefactorRewrite,
+                command=types.Command(title=action.title, command=action.command, arguments=[argument]),
+            )
+
+
+def _diagnostics(
+    document: Document, finding: Finding, shown: Iterable[types.Diagnostic]
+) -> list[types.Diagnostic] | None:
+    """Those of the diagnostics that the client shows which are this finding."""
+    line = document.text.position(finding.span.start, "utf-8").line
+    return [d for d in shown if d.code == finding.rule and d.range.start.line == line] or None
+
+
+def _filter(only: Iterable[str] | None) -> Callable[[types.CodeAction], bool]:
+    """A kind asked for covers its sub-kinds: `refactor` covers `refactor.rewrite`."""
+    kinds = None if only is None else [str(getattr(kind, "value", kind)) for kind in only]
+
+    def is_wanted(action: types.CodeAction) -> bool:
+        kind = str(getattr(action.kind, "value", action.kind))
+        return kinds is None or any(k in ("", kind) or kind.startswith(f"{k}.") for k in kinds)
+
+    return is_wanted
+
+
+def _knows_disabled(ls: Server) -> bool:
+    text_document = ls.client_capabilities.text_document
+    return bool(text_document and text_document.code_action and text_document.code_action.disabled_support)

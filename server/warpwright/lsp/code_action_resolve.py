@@ -1,0 +1,60 @@
+"""codeAction/resolve: the edit of a quick fix, made and verified now that the user wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from warpwright.editor.settings import settings_json
+from warpwright.lsp.edits import TextChangedError, workspace_edit
+from warpwright.lsp.progress import StoppedError, with_progress
+from warpwright.lsp.work import WorkError
+from warpwright.progress import Progress
+
+if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
+    from warpwright.lsp.server import Server
+
+
+def register(server: Server) -> None:
+    server.feature(types.CODE_ACTION_RESOLVE)(code_action_resolve)
+
+
+async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.CodeAction:
+    """The action with its edit and the badge it earned; where it earned none, disabled with the reason."""
+    data = action.data if isinstance(action.data, dict) else {}
+    document = ls.documents.get(str(data.get("uri")))
+    if action.edit is not None or action.command is not None or "target" not in data:
+        return action
+    if document is None or document.version != data.get("version"):
+        return _refused(ls, action, "The document has changed since this was offered; ask again.")
+    try:
+        answer = await _verified(ls, document, data["target"], action.title)
+        if not answer["edits"]:
+            return _refused(ls, action, answer["reason"])
+        action.edit = workspace_edit(ls, answer["edits"])
+    except StoppedError:
+        return _refused(ls, action, "It was stopped before it was verified.")
+    except (WorkError, TextChangedError) as error:
+        return _refused(ls, action, str(error))
+    action.title = f"{action.title} [{answer['badge']}]"
+    return action
+
+
+async def _verified(ls: Server, document: Document, target: object, title: str) -> dict[str, Any]:
+    settings = ls.documents.settings
+    request = {**ls.documents.request(document), "settings": settings_json(settings), "target": target}
+
+    async def verified(progress: Progress) -> dict[str, Any]:
+        answer: dict[str, Any] = await ls.fixes.run("fix", request, progress, settings.verify_seconds)
+        return answer
+
+    return await with_progress(ls, f"Verifying: {title}", None, verified)
+
+
+def _refused(ls: Server, action: types.CodeAction, reason: str) -> types.CodeAction:
+    """A client has chosen the action already, so `disabled` alone would go unseen."""
+    ls.message(f"{action.title}: not applied. {reason}", types.MessageType.Warning)
+    action.disabled = types.CodeActionDisabled(reason=reason)
+    return action

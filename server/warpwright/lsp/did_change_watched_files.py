@@ -1,0 +1,23 @@
+"""workspace/didChangeWatchedFiles: a header that changed on disk changes what is known of the files that include it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from warpwright.lsp.documents import path_of
+from warpwright.lsp.publish_diagnostics import file_changed
+
+if TYPE_CHECKING:
+    from warpwright.lsp.server import Server
+
+
+def register(server: Server) -> None:
+    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(did_change_watched_files)
+
+
+def did_change_watched_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    for change in params.changes:
+        if ls.documents.get(change.uri) is None:
+            file_changed(ls, path_of(change.uri))

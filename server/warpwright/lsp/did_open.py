@@ -1,0 +1,21 @@
+"""textDocument/didOpen"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from warpwright.lsp.publish_diagnostics import document_changed
+
+if TYPE_CHECKING:
+    from warpwright.lsp.server import Server
+
+
+def register(server: Server) -> None:
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(did_open)
+
+
+def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    item = params.text_document
+    document_changed(ls, ls.documents.open(item.uri, item.version, item.text))

@@ -1,0 +1,185 @@
+"""The open documents and their analyses.
+
+Analysis runs in one thread of our own: tens of milliseconds of Python, during which the loop goes on answering
+(`server.py` shortens the interpreter's switch interval for that). A document that changes while it is analysed is
+analysed once more when that is done, not once for every key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pygls.uris import from_fs_path, to_fs_path
+
+from warpwright.editor.analysis import Analysis, analyse, unreadable
+from warpwright.editor.includes import open_first
+from warpwright.editor.settings import Settings
+from warpwright.editor.text import Text, edit_between
+from warpwright.facts.model import Program
+from warpwright.syntax.source import Source
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Document:
+    """One open document. `revision` grows with everything that makes its analysis stale: a change, other settings.
+
+    `opening` tells this document from one that was open at the same address before.
+    """
+
+    uri: str
+    path: str
+    version: int
+    text: Text
+    opening: int
+    revision: int = 0
+    is_open: bool = True
+    analysis: Analysis | None = None
+    analysed_revision: int = -1
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def is_current(self) -> bool:
+        return self.analysis is not None and self.analysed_revision == self.revision
+
+
+class Documents:
+    """What is open. Used from the loop's thread alone; only `_analysed` runs in the analysis thread."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self._open: dict[str, Document] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="analysis")
+        self._openings = 0
+        self._told_skipped: set[str] = set()
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(tuple(self._open.values()))
+
+    def get(self, uri: str) -> Document | None:
+        return self._open.get(uri)
+
+    def at_path(self, path: str) -> Document | None:
+        return next((document for document in self if document.path == path), None)
+
+    def open(self, uri: str, version: int, text: str) -> Document:
+        self.close(uri)
+        self._openings += 1
+        document = Document(uri, path_of(uri), version, Text.of(text), self._openings)
+        self._open[uri] = document
+        return document
+
+    def close(self, uri: str) -> Document | None:
+        document = self._open.pop(uri, None)
+        if document is not None:
+            document.is_open = False
+        return document
+
+    def set_text(self, document: Document, version: int, text: Text) -> None:
+        document.version = version
+        document.text = text
+        document.revision += 1
+
+    def set_settings(self, settings: Settings) -> bool:
+        """Whether they differ from those before; if so every analysis is stale."""
+        if settings == self.settings:
+            return False
+        self.settings = settings
+        for document in self:
+            document.revision += 1
+        return True
+
+    def mark_includers(self, path: str) -> list[Document]:
+        """The documents that include a file which has changed; their analyses are stale from here on."""
+        includers = [
+            d for d in self if d.path != path and d.analysis is not None and path in d.analysis.program.sources
+        ]
+        for document in includers:
+            document.revision += 1
+        return includers
+
+    def request(self, document: Document) -> dict[str, object]:
+        """A document and what else is open, for a process that has to see what the user sees."""
+        opened = {d.path: d.text.data.decode("utf-8", errors="replace") for d in self}
+        return {"path": document.path, "text": opened[document.path], "open": opened}
+
+    async def analysed(self, document: Document) -> Analysis:
+        """The analysis of the newest text of a document, made where it is missing; of a closed one the last."""
+        while not document.is_current:
+            if not document.is_open:
+                return document.analysis or _nothing(document)
+            if document.task is None:
+                document.task = asyncio.ensure_future(self._analyse(document))
+            await asyncio.shield(document.task)
+        assert document.analysis is not None
+        return document.analysis
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run something that reads an analysis and takes more than a moment, such as proposing rewrites."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+
+    def shut_down(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _analyse(self, document: Document) -> None:
+        revision = document.revision
+        before = document.analysis.source if document.analysis is not None else None
+        data = document.text.data
+        others = {other.path: _known_source(other) for other in self if other is not document}
+        try:
+            analysis = await asyncio.get_running_loop().run_in_executor(
+                self._thread, _analysed, document.path, data, before, others, self.settings
+            )
+        except Exception:
+            log.exception("%s could not be analysed", document.path)
+            source = Source(document.path, data)
+            analysis = Analysis(source, Program(source, {source.path: source}, ()), skipped="its analysis failed")
+        finally:
+            document.task = None
+        document.analysis = analysis
+        document.analysed_revision = revision
+        if analysis.skipped and document.uri not in self._told_skipped:
+            self._told_skipped.add(document.uri)
+            log.warning("%s is not analysed: %s", document.path, analysis.skipped)
+
+
+def path_of(uri: str) -> str:
+    """The path of a document; the address itself for one that is in no file, such as `untitled:Untitled-1`."""
+    try:
+        return to_fs_path(uri) or uri
+    except ValueError:
+        return uri
+
+
+def uri_of(path: str) -> str:
+    return from_fs_path(path) or path
+
+
+def _known_source(document: Document) -> Source:
+    """The parsed text of another open document, or the text alone: whoever includes it parses it then."""
+    if document.is_current and document.analysis is not None:
+        return document.analysis.source
+    return Source(document.path, document.text.data)
+
+
+def _nothing(document: Document) -> Analysis:
+    source = Source(document.path, document.text.data)
+    return Analysis(source, Program(source, {source.path: source}, ()), skipped="it was closed")
+
+
+def _analysed(
+    path: str, data: bytes, before: Source | None, others: Mapping[str, Source], settings: Settings
+) -> Analysis:
+    """Parse what changed since `before` and analyse the whole."""
+    source = Source(path, data)
+    if before is not None and not unreadable(data) and not unreadable(before.data):
+        edit = edit_between(before.data, data)
+        source = before if edit is None else before.edited([edit])
+    return analyse(source, open_first(others), settings)

@@ -1,0 +1,52 @@
+"""textDocument/hover"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from warpwright.editor.hover import hover as hover_at
+from warpwright.editor.text import carried_offset
+from warpwright.lsp.convert import Ranges, position
+from warpwright.lsp.guard import guarded
+
+if TYPE_CHECKING:
+    from warpwright.editor.analysis import Analysis
+    from warpwright.lsp.documents import Document
+    from warpwright.lsp.server import Server
+
+# A hover waits this long for the analysis of the newest text; then the last one answers, where its text still stands.
+PATIENCE_SECONDS = 0.25
+
+
+def register(server: Server) -> None:
+    server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
+
+
+@guarded(lambda: None)
+async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    document = ls.documents.get(params.text_document.uri)
+    if document is None:
+        return None
+    offset = document.text.offset(position(params.position), ls.encoding)
+    data = document.text.data
+    analysis = await _at_hand(ls, document)
+    if analysis is None:
+        return None
+    carried = carried_offset(analysis.source.data, data, offset)
+    found = hover_at(analysis, carried) if carried is not None else None
+    if found is None:
+        return None
+    return types.Hover(
+        contents=types.MarkupContent(kind=types.MarkupKind.Markdown, value=found.markdown),
+        range=Ranges(ls.encoding).of(found.span) if analysis.source.data == document.text.data else None,
+    )
+
+
+async def _at_hand(ls: Server, document: Document) -> Analysis | None:
+    try:
+        return await asyncio.wait_for(asyncio.shield(ls.documents.analysed(document)), PATIENCE_SECONDS)
+    except TimeoutError:
+        return document.analysis

@@ -1,0 +1,46 @@
+"""initialize and initialized: the first settings, and what the server asks the client to tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from warpwright.lsp.configuration import pull_settings, take_settings
+
+if TYPE_CHECKING:
+    from warpwright.lsp.server import Server
+
+_WATCHED = "**/*.{cuh,h,hpp,hh,inl,cu}"
+
+
+def register(server: Server) -> None:
+    server.feature(types.INITIALIZE)(initialize)
+    server.feature(types.INITIALIZED)(initialized)
+
+
+def initialize(ls: Server, params: types.InitializeParams) -> None:
+    """`initializationOptions` holds the settings, or an object with them under `warpwright`."""
+    options = params.initialization_options
+    if isinstance(options, Mapping) and "warpwright" in options:
+        options = options["warpwright"]
+    take_settings(ls, options)
+
+
+def initialized(ls: Server, params: types.InitializedParams) -> None:
+    workspace = ls.client_capabilities.workspace
+    watched = workspace.did_change_watched_files if workspace else None
+    if watched and watched.dynamic_registration:
+        ls.in_background(_watch(ls))
+    ls.in_background(pull_settings(ls))
+
+
+async def _watch(ls: Server) -> None:
+    watchers = [types.FileSystemWatcher(glob_pattern=_WATCHED)]
+    registration = types.Registration(
+        id="warpwright-includes",
+        method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
+        register_options=types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers),
+    )
+    await ls.client_register_capability_async(types.RegistrationParams(registrations=[registration]))

@@ -1,0 +1,35 @@
+"""The methods that the server answers; each module registers its own."""
+
+from __future__ import annotations
+
+from warpwright.lsp import (
+    code_action,
+    code_action_resolve,
+    configuration,
+    diagnostic,
+    did_change,
+    did_change_watched_files,
+    did_close,
+    did_open,
+    execute_command,
+    hover,
+    initialize,
+    inline_completion,
+    shutdown,
+)
+
+METHODS = (
+    initialize,
+    configuration,
+    did_open,
+    did_change,
+    did_close,
+    did_change_watched_files,
+    diagnostic,
+    hover,
+    code_action,
+    code_action_resolve,
+    execute_command,
+    inline_completion,
+    shutdown,
+)

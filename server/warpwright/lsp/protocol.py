@@ -1,0 +1,63 @@
+"""Where pygls's own protocol is not what a client that misbehaves, or a long command, needs.
+
+- Document text is ours (`editor.text`): pygls ends lines at form feeds, and fails on changes to what is not open.
+- A command is an async handler that sees its progress token, so that `$/cancelRequest` stops it.
+- A request that cannot be read is answered with an error instead of not at all.
+- `exit` and the end of input leave the loop with a status; a cancel that comes too late is nothing to report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.language_server import lsp_method
+
+CommandHandler = Callable[[types.ExecuteCommandParams], Awaitable[object]]
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls's protocol with the methods above replaced; features are called as pygls calls them."""
+
+    exit_status: int | None = None
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], None, error.to_response_error())
+            raise
+
+    def _handle_cancel_notification(self, msg_id: int | str) -> None:
+        if msg_id in self._request_futures:
+            super()._handle_cancel_notification(msg_id)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        self.fm.features[types.TEXT_DOCUMENT_DID_OPEN](params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE](params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE](params)
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> object:  # type: ignore[override]
+        handler: CommandHandler | None = self.fm.commands.get(params.command)
+        if handler is None:
+            raise JsonRpcInvalidParams(f"There is no command {params.command!r}.")
+        return await handler(params)
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *args: object) -> None:  # type: ignore[override]
+        self.exit_status = 0 if self._shutdown else 1
+        stop = self._server._stop_event
+        if stop is not None:
+            stop.set()

@@ -1,0 +1,72 @@
+"""textDocument/publishDiagnostics, for clients that do not pull; the others are told when to pull again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from warpwright.editor.analysis import Analysis
+from warpwright.editor.diagnostics import diagnostics
+from warpwright.lsp.convert import Ranges, to_diagnostic
+
+if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
+    from warpwright.lsp.server import Server
+
+# Long enough that the keys of one word share an analysis, short enough not to be felt.
+DEBOUNCE_SECONDS = 0.03
+
+
+def is_pushed(ls: Server) -> bool:
+    capabilities = ls.client_capabilities.text_document
+    return capabilities is None or capabilities.diagnostic is None
+
+
+def document_changed(ls: Server, document: Document) -> None:
+    """A document was opened or edited: show what is true of it now, and of the open documents that include it."""
+    if is_pushed(ls):
+        ls.in_background(_publish_later(ls, document))
+    file_changed(ls, document.path)
+
+
+def file_changed(ls: Server, path: str) -> None:
+    """A file changed, in an editor or on disk: its includers are analysed anew."""
+    refresh(ls, ls.documents.mark_includers(path))
+
+
+def refresh(ls: Server, documents: list[Document]) -> None:
+    """The analyses of these documents became stale without a change to their text."""
+    if not documents:
+        return
+    if is_pushed(ls):
+        for document in documents:
+            ls.in_background(_publish_later(ls, document))
+    elif _can_refresh(ls):
+        ls.workspace_diagnostic_refresh(None)
+
+
+def to_diagnostics(ls: Server, analysis: Analysis) -> list[types.Diagnostic]:
+    ranges = Ranges(ls.encoding)
+    return [to_diagnostic(diagnostic, ranges, ls.uri_of) for diagnostic in diagnostics(analysis)]
+
+
+async def _publish_later(ls: Server, document: Document) -> None:
+    """Publish for the text that is newest after a pause; a change within the pause publishes in this one's stead."""
+    revision = document.revision
+    await asyncio.sleep(DEBOUNCE_SECONDS)
+    if document.revision != revision or not document.is_open:
+        return
+    analysis = await ls.documents.analysed(document)
+    if document.revision == revision and document.is_open:
+        ls.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(
+                uri=document.uri, version=document.version, diagnostics=to_diagnostics(ls, analysis)
+            )
+        )
+
+
+def _can_refresh(ls: Server) -> bool:
+    workspace = ls.client_capabilities.workspace
+    return bool(workspace and workspace.diagnostics and workspace.diagnostics.refresh_support)

@@ -1,0 +1,156 @@
+"""The language server: what one connection holds, and how it is served on stdin and stdout or on TCP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from asyncio import IncompleteReadError
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+from lsprotocol import types
+from pygls.io_ import AsyncReader, StdinAsyncReader, StdoutWriter, run_async
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
+
+from warpwright import __version__
+from warpwright.editor.text import Encoding
+from warpwright.lsp.documents import Documents, uri_of
+from warpwright.lsp.inline_completion import GhostText
+from warpwright.lsp.log import log_to_stderr
+from warpwright.lsp.methods import METHODS
+from warpwright.lsp.protocol import Protocol
+from warpwright.lsp.work import Worker
+
+log = logging.getLogger(__name__)
+
+# How long the analysis thread may hold the interpreter while the loop wants it; the default, 5 ms, is felt in a hover
+# that passes between threads a few times.
+_SWITCH_SECONDS = 0.001
+
+
+class Server(LanguageServer):
+    """One connection. `fixes` verifies quick fixes and `commands` runs the kernel commands, each in its own process."""
+
+    protocol: Protocol
+
+    def __init__(self) -> None:
+        super().__init__(
+            "warpwright",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+            protocol_cls=Protocol,
+            converter_factory=default_converter,
+            max_workers=1,
+        )
+        self.documents = Documents()
+        self.fixes = Worker()
+        self.commands = Worker()
+        self.ghost_text = GhostText()
+        self.last_report: Path | None = None
+        self._tasks: set[asyncio.Future[Any]] = set()
+        for module in METHODS:
+            module.register(self)
+
+    @property
+    def encoding(self) -> Encoding:
+        return cast(Encoding, str(self.workspace.position_encoding or "utf-16"))
+
+    def uri_of(self, path: str) -> str:
+        document = self.documents.at_path(path)
+        return document.uri if document is not None else uri_of(path)
+
+    def in_background(self, work: Awaitable[object]) -> None:
+        """Start something that nobody waits for; its failure is one line in the log."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def message(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        """A sentence for the user's eyes."""
+        self.window_show_message(types.ShowMessageParams(type=kind, message=text))
+
+    def report_server_error(self, error: Exception, source: object) -> None:
+        """A fault in a handler is for the log, not for the user's screen."""
+        log.error("%s: %s", getattr(source, "__name__", source), error)
+
+    async def serve(self, reader: AsyncReader, writer: Any) -> int:
+        """Answer one client until it says `exit` or goes away; the exit status that the protocol asks for."""
+        stop = self._stop_event = threading.Event()
+        self.protocol.set_writer(writer)
+        try:
+            await run_async(stop, reader, self.protocol, log, self.report_server_error)
+        except (BrokenPipeError, ConnectionError, IncompleteReadError):
+            log.info("the client went away")
+        finally:
+            await self.stop_work()
+        return self.protocol.exit_status if self.protocol.exit_status is not None else 1
+
+    async def stop_work(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(self.fixes.close(), self.commands.close())
+        self.ghost_text.close()
+        self.documents.shut_down()
+
+    def _ended(self, task: asyncio.Future[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work failed", exc_info=error)
+
+
+def serve_stdio() -> int:
+    """Serve one editor on stdin and stdout until it leaves; the process's exit status.
+
+    Whatever else writes to stdout from here on, a library or a print, goes to stderr: the protocol has its own copy.
+    """
+    log_to_stderr()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    stdout = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    async def served() -> int:
+        with ThreadPoolExecutor(1, thread_name_prefix="stdin") as pool:
+            return await Server().serve(StdinAsyncReader(sys.stdin.buffer, pool), StdoutWriter(stdout))
+
+    try:
+        return asyncio.run(served())
+    except KeyboardInterrupt:
+        return 130
+
+
+def serve_tcp(port: int, host: str = "127.0.0.1") -> int:
+    """Serve every editor that connects, each with a server of its own, until interrupted. Port 0 takes a free one.
+
+    The address is written to stderr once connections are taken.
+    """
+    log_to_stderr()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await Server().serve(reader, writer)
+        finally:
+            writer.close()
+
+    async def served() -> None:
+        listener = await asyncio.start_server(connected, host, port)
+        address = listener.sockets[0].getsockname()
+        sys.stderr.write(f"warpwright: listening on {address[0]}:{address[1]}\n")
+        sys.stderr.flush()
+        async with listener:
+            await listener.serve_forever()
+
+    try:
+        asyncio.run(served())
+    except OSError as error:
+        sys.stderr.write(f"warpwright: port {port} cannot be listened on: {error.strerror}. Choose another one.\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
