@@ -1,0 +1,156 @@
+"""What may be taken from a model: one `__global__` function of plain device code, read as a syntax tree.
+
+A model's text is untrusted input that the user's compiler would read. So nothing is taken that reaches outside the
+function: no preprocessor, no inline assembly, no launch, no call but to device functions that are known here.
+"""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from warpwright.syntax.nodes import walk
+from warpwright.syntax.source import Source
+
+LONGEST = 8000  # characters; a kernel beyond that is not what one comment asks for
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What needs no header: half arithmetic, for one, would need an #include.
+_FLOAT_MATH = _names(
+    """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfinv exp exp10 exp2
+    expm1 fabs fdim floor fma fmax fmin fmod hypot ilogb isfinite isinf isnan ldexp lgamma log log10 log1p log2 logb
+    lrint lround nearbyint norm3df normcdf pow rcbrt remainder rhypot rint round rsqrt scalbn signbit sin sinh sinpi
+    sqrt tan tanh tgamma trunc
+"""
+)
+_OTHERS = _names(
+    """
+    abs llabs labs min max umin umax
+    __cosf __exp10f __expf __fdividef __log10f __log2f __logf __powf __saturatef __sinf __tanf __fsqrt_rn __frcp_rn
+    __fadd_rn __fmul_rn __fmaf_rn __fdiv_rn __frsqrt_rn
+    __brev __byte_perm __clz __clzll __ffs __ffsll __popc __popcll __mul24 __mulhi __umulhi __umul24 __sad __usad
+    __float_as_int __int_as_float __float_as_uint __uint_as_float __double_as_longlong __longlong_as_double
+    __float2int_rn __float2int_rz __float2int_rd __float2int_ru __int2float_rn __uint2float_rn __double2float_rn
+    __syncthreads __syncthreads_and __syncthreads_or __syncthreads_count __syncwarp __threadfence __threadfence_block
+    __activemask __all_sync __any_sync __ballot_sync __match_any_sync __match_all_sync
+    __shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync
+    __reduce_add_sync __reduce_max_sync __reduce_min_sync __reduce_and_sync __reduce_or_sync __reduce_xor_sync
+    __ldg __ldca __ldcg __ldcs __stcg __stcs __stwb
+    atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc atomicDec atomicCAS atomicAnd atomicOr atomicXor
+    atomicAdd_block atomicMax_block atomicMin_block
+    clock clock64 __nanosleep
+"""
+)
+_VECTORS = {f"make_{t}{n}" for t in ("char", "uchar", "short", "int", "uint", "float", "double") for n in (1, 2, 3, 4)}
+DEVICE_FUNCTIONS = _FLOAT_MATH | {f"{name}f" for name in _FLOAT_MATH} | _OTHERS | _VECTORS
+
+_CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
+_REFUSED = {
+    "gnu_asm_expression": "it has inline assembly",
+    "asm_statement": "it has inline assembly",
+    "kernel_call_syntax": "it launches a kernel",
+    "new_expression": "it allocates memory",
+    "delete_expression": "it frees memory",
+    "throw_statement": "it throws",
+    "try_statement": "it catches exceptions",
+    "attribute_specifier": "it has compiler attributes",
+    "attribute_declaration": "it has compiler attributes",
+    "lambda_expression": "it has a lambda",
+    "goto_statement": "it has a goto",
+}
+
+
+def refusal(code: str) -> str:
+    """Why a model's kernel is not taken, as one clause; "" if it may be.
+
+    >>> refusal("__global__ void f(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] = sqrtf(x[i]); }")
+    ''
+    >>> refusal("__global__ void f() { system(1); }")
+    'it calls system, which is no device function that is known here'
+    >>> refusal("#include </etc/passwd>\\n__global__ void f() {}")
+    'it has preprocessor directives'
+    """
+    if len(code) > LONGEST:
+        return f"it is longer than {LONGEST} characters"
+    if not code.isascii():
+        return "it has characters outside ASCII"
+    if any(sign in code for sign in ("??=", "%:", "\\\n", "\0")):
+        return "it has a spelling that hides preprocessor directives"
+    source = Source("generated.cu", code.encode())
+    nodes = list(walk(source.root))
+    for node in nodes:
+        if node.type.startswith("preproc"):
+            return "it has preprocessor directives"
+        if node.type in _REFUSED:
+            return _REFUSED[node.type]
+    if source.root.has_error:
+        return "it is not complete CUDA"
+    functions = [node for node in source.root.named_children if node.type != "comment"]
+    if len(functions) != 1 or functions[0].type != "function_definition":
+        return "it is not one function alone"
+    if not any(child.type == "__global__" for child in functions[0].children):
+        return "it is not a __global__ function"
+    if any(node.type == "function_definition" for node in nodes if node != functions[0]):
+        return "it is not one function alone"
+    for call in (node for node in nodes if node.type == "call_expression"):
+        name = _called(source, call)
+        if name is not None and name not in DEVICE_FUNCTIONS:
+            return f"it calls {name}, which is no device function that is known here"
+    return ""
+
+
+def _called(source: Source, call: Node) -> str | None:
+    """The name of the function that is called; None for a cast that is written as a call."""
+    function = call.child_by_field_name("function")
+    if function is None:
+        return "something without a name"
+    if function.type == "primitive_type":
+        return None
+    if function.type == "template_function":
+        name = function.child_by_field_name("name")
+        if name is not None and source.node_text(name) in _CASTS:
+            return None
+    return " ".join(source.node_text(function).split())[:40]
+
+
+def balanced_end(text: str) -> int | None:
+    """The offset just after the brace that closes the first one of `text`; None where it is still open.
+
+    Braces in comments, strings and characters do not count.
+
+    >>> balanced_end("void f() { if (a) { '}'; } } // more")
+    28
+    >>> balanced_end("void f() { /* } */ ") is None
+    True
+    """
+    depth, at = 0, 0
+    while at < len(text):
+        if text.startswith("//", at):
+            at = _after(text, "\n", at)
+        elif text.startswith("/*", at):
+            at = _after(text, "*/", at + 2)
+        elif text[at] in "\"'":
+            at = _after_quoted(text, at)
+        else:
+            depth += (text[at] == "{") - (text[at] == "}")
+            at += 1
+            if depth <= 0 and text[at - 1] == "}":
+                return at
+    return None
+
+
+def _after(text: str, mark: str, at: int) -> int:
+    found = text.find(mark, at)
+    return found + len(mark) if found >= 0 else len(text)
+
+
+def _after_quoted(text: str, at: int) -> int:
+    quote = text[at]
+    at += 1
+    while at < len(text) and text[at] not in (quote, "\n"):
+        at += 2 if text[at] == "\\" else 1
+    return at + 1
