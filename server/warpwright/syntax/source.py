@@ -183,3 +183,20 @@ def invalid_utf8_offset(data: bytes) -> int | None:
     except UnicodeDecodeError as error:
         return error.start
     return None
+
+
+def read_include(from_path: str, name: str) -> Source | None:
+    """The file that `#include "name"` in `from_path` means, looked for beside it and in the folders above, as
+    projects with an include root need; None where it is not there or cannot be read."""
+    folder = Path(from_path).parent
+    candidates = [
+        folder / name,
+        *(parent / base / name for parent in [folder, folder.parent] for base in ("include", "inc", "src")),
+    ]
+    for candidate in candidates:
+        if candidate.is_file():
+            try:
+                return read_source(candidate)
+            except SourceError:
+                return None
+    return None

@@ -1,0 +1,328 @@
+"""From a file's text to the facts about its kernels."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from warpwright.facts import ir
+from warpwright.facts.interpret import Interpreter, OutOfStepsError, WarpContext
+from warpwright.facts.launches import ASSUMED_EXTENT, DEFAULT_BLOCKS, HostReader, Known, LaunchSite
+from warpwright.facts.lower import Lowerer
+from warpwright.facts.model import (
+    WARP,
+    Access,
+    Assumptions,
+    Barrier,
+    Basis,
+    Branch,
+    Dim3,
+    Kernel,
+    Launch,
+    Parameter,
+    Program,
+    SharedArray,
+    Space,
+)
+from warpwright.facts.recorder import Place, Recorder
+from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
+from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
+from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, simplify, soft
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source, Span
+
+log = logging.getLogger(__name__)
+
+MAX_SHAPES = 4
+"""Distinct block shapes and template arguments that are looked at per kernel."""
+MAX_THREADS_PER_BLOCK = 1024
+
+
+def no_includes(_from_path: str, _name: str) -> Source | None:
+    """An IncludeReader for text without a place on disk."""
+    return None
+
+
+def analyze(source: Source, include: IncludeReader = no_includes, assume: Assumptions | None = None) -> Program:
+    """The facts about every kernel that the file defines, includes or launches. Never raises on broken text.
+
+    >>> text = b"__global__ void k(float* a) { a[32 * threadIdx.x] = 0; } void f(float* a) { k<<<1, 32>>>(a); }"
+    >>> [(a.expression, a.sectors_per_request) for a in analyze(Source("a.cu", text)).kernels[0].accesses]
+    [('a[32 * threadIdx.x]', 32.0)]
+    """
+    unit = collect(source, include, assume or Assumptions())
+    sites: dict[str, list[LaunchSite]] = {}
+    try:
+        for site in HostReader(unit).sites():
+            sites.setdefault(site.kernel, []).append(site)
+    except RecursionError:
+        log.warning("%s: host code nests too deeply to be followed", source.path)
+    kernels: list[Kernel] = []
+    for text in unit.kernels():
+        kernels.append(_kernel(unit, text, sites.pop(text.name, [])))
+    for name, launched in sites.items():
+        first = launched[0].launch.span
+        if first is not None:
+            launches = tuple(s.launch for s in launched)
+            kernels.append(Kernel(name, first.source, first, first, None, launches=launches))
+    kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
+    return Program(source, unit.sources, tuple(kernels))
+
+
+def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite]) -> Kernel:
+    source = text.source
+    name_node = next((n for n in descendants(text.node, "identifier") if source.node_text(n) == text.name), text.node)
+    span, name_span = source.span(text.outer), source.span(name_node)
+    try:
+        return _interpreted(unit, text, sites, span, name_span)
+    except RecursionError:
+        launches = tuple(s.launch for s in sites)
+        return Kernel(
+            text.name, source, span, name_span, text.node, launches=launches, incomplete="it nests too deeply"
+        )
+
+
+def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: Span, name_span: Span) -> Kernel:
+    launches = [s.launch for s in sites] or [assumed_launch(unit, text)]
+    shapes = _distinct_shapes(text, sites) or [(0, None)]
+    accesses: list[Access] = []
+    branches: dict[tuple[str, int, int], Branch] = {}
+    barriers: dict[tuple[str, int], Barrier] = {}
+    function: ir.Function | None = None
+    incomplete: list[str] = []
+    lowerer = Lowerer(unit, text.source)
+    for index, site in shapes:
+        macros = dict(unit.macros)
+        lowerer = Lowerer(unit, text.source, _template_bindings(text, site))
+        function = lowerer.function(text)
+        unit.macros = macros
+        incomplete += function.incomplete
+        recorder = Recorder()
+        stopped = _run_warps(unit, function, launches[index], site, recorder)
+        if stopped:
+            incomplete.append(stopped)
+        accesses += recorder.access_facts(index)
+        for branch in recorder.branch_facts(index):
+            key = (branch.span.path, branch.span.start, branch.span.end)
+            known = branches.get(key)
+            if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
+                branches[key] = branch
+        for barrier in recorder.barrier_facts():
+            seen = barriers.get((barrier.span.path, barrier.span.start))
+            if seen is None or (barrier.divergent and not seen.divergent):
+                barriers[barrier.span.path, barrier.span.start] = barrier
+    accesses.sort(key=lambda a: (a.span.path != span.path, a.span.path, a.span.start, a.launch, a.kind))
+    return Kernel(
+        name=text.name,
+        source=text.source,
+        span=span,
+        name_span=name_span,
+        node=text.node,
+        parameters=tuple(_parameters(text, function, lowerer)) if function is not None else (),
+        shared_arrays=tuple(_shared_arrays(function.body)) if function is not None else (),
+        launches=tuple(launches),
+        accesses=tuple(accesses),
+        branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),
+        barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
+        incomplete="; ".join(dict.fromkeys(incomplete)) or None,
+    )
+
+
+def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[tuple[int, LaunchSite | None]]:
+    """The first launch of each block shape and set of template arguments."""
+    seen: set[str] = set()
+    out: list[tuple[int, LaunchSite | None]] = []
+    for index, site in enumerate(sites):
+        key = repr((site.launch.block, site.template_arguments if text.template else ()))
+        if key not in seen and len(out) < MAX_SHAPES:
+            seen.add(key)
+            out.append((index, site))
+    return out
+
+
+def _template_bindings(text: FunctionText, site: LaunchSite | None) -> dict[str, CType | int]:
+    given = site.template_arguments if site is not None else ()
+    out: dict[str, CType | int] = {}
+    for (name, is_type, _), argument in zip(text.template, given, strict=False):
+        if argument is not None and is_type == isinstance(argument, CType):
+            out[name] = argument
+    return out
+
+
+def assumed_launch(unit: Unit, text: FunctionText) -> Launch:
+    """The shape taken where no launch is in sight: the user's, that of __launch_bounds__, or one of its dimensions."""
+    grid: tuple[None, None, None] = (None, None, None)
+    if unit.assume.block is not None:
+        return Launch(grid, unit.assume.block, None, Basis.ASSUMED, "settings")
+    bounds = next(descendants(text.node, "launch_bounds"), None)
+    if bounds is not None and bounds.named_children:
+        threads = Lowerer(unit, text.source).constant(bounds.named_children[0])
+        if threads and 0 < threads <= MAX_THREADS_PER_BLOCK and _dimensions_used(text) == 1:
+            return Launch(grid, (threads, 1, 1), None, Basis.ASSUMED, "__launch_bounds__")
+    return Launch(grid, DEFAULT_BLOCKS[_dimensions_used(text)], None, Basis.ASSUMED, "default")
+
+
+def _dimensions_used(text: FunctionText) -> int:
+    body = text.source.node_text(text.node)
+    return 3 if "threadIdx.z" in body else 2 if "threadIdx.y" in body else 1
+
+
+# -- running warps ----------------------------------------------------------------------------------------------
+
+
+def _run_warps(
+    unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite | None, recorder: Recorder
+) -> str | None:
+    """Interpret a sample of warps; returns why the sample is not whole, if so."""
+    block = tuple(extent or 1 for extent in launch.block)
+    shape: Dim3 = (block[0], block[1], block[2])
+    threads = shape[0] * shape[1] * shape[2]
+    if not 0 < threads <= 4 * MAX_THREADS_PER_BLOCK:
+        return f"a block of {threads} threads cannot be launched"
+    basis = 0 if launch.basis is Basis.EXACT else ASSUMED
+    arguments = [_argument(parameter, i, site) for i, parameter in enumerate(function.parameters)]
+    regions: dict[str, Region] = {}
+    functions: dict[tuple[int, str], ir.Function] = {}
+    heavy = False
+    for block_index, block_weight, edge in _sample_blocks(launch):
+        for warp, warp_weight in _sample_warps((threads + WARP - 1) // WARP, heavy):
+            place = Place(block_index, warp, warp_weight, block_weight, edge)
+            context = warp_context(shape, launch, place, basis)
+            interpreter = Interpreter(unit, recorder, context, regions, functions)
+            try:
+                alive = interpreter.run(function, list(arguments))
+            except OutOfStepsError:
+                recorder.warps_seen.setdefault(block_index, {})[warp] = 0
+                return "its loops are too long to be followed whole"
+            recorder.warps_seen.setdefault(block_index, {})[warp] = alive
+            heavy = heavy or interpreter.steps > 6000
+        if heavy and not launch_is_known(launch):
+            break
+    return None
+
+
+def launch_is_known(launch: Launch) -> bool:
+    return None not in launch.grid
+
+
+def _sample_blocks(launch: Launch) -> Iterator[tuple[Dim3, float, bool]]:
+    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last."""
+    if None in launch.grid:
+        yield (1 if launch.grid[0] != 1 else 0, 1 if launch.grid[1] is None else 0, 0), 1.0, False
+        return
+    grid = [max(1, extent or 1) for extent in launch.grid]
+    total = grid[0] * grid[1] * grid[2]
+    inner = (grid[0] // 2, grid[1] // 2, grid[2] // 2)
+    last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
+    if total > 2 and inner not in ((0, 0, 0), last):
+        yield inner, float(total - 2), False
+    yield (0, 0, 0), 1.0, total == 1
+    if total > 1:
+        yield last, 1.0, True
+
+
+def _sample_warps(count: int, heavy: bool) -> list[tuple[int, float]]:
+    """(warp, how many warps it stands for)."""
+    if count <= 4 and not heavy:
+        return [(warp, 1.0) for warp in range(count)]
+    if heavy:
+        return [(0, 1.0), (count - 1, float(count - 1))] if count > 1 else [(0, 1.0)]
+    return [(0, 1.0), (1, 1.0), (count // 2, float(count - 3)), (count - 1, 1.0)]
+
+
+def warp_context(shape: Dim3, launch: Launch, place: Place, basis: int) -> WarpContext:
+    """The built-ins of a warp: threads are numbered x first, then y, then z (CUDA C++ Programming Guide, "Thread
+    Hierarchy"), and 32 consecutive numbers are a warp."""
+    width, height, depth = shape
+    first = place.warp * WARP
+    threads = [first + lane for lane in range(WARP)]
+    on = sum(1 << lane for lane, t in enumerate(threads) if t < width * height * depth)
+    xs = Value(simplify([t % width for t in threads]), UINT, basis, 0, True)
+    ys = Value(simplify([t // width % height for t in threads]), UINT, basis, 0, height > 1)
+    zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
+    one = Value(1, UINT, basis)
+    index = [Value(i, UINT, basis) for i in place.block]
+    grid = [Value(e, UINT, basis) if e is not None else Value(ASSUMED_EXTENT // 16, UINT, ASSUMED) for e in launch.grid]
+    dims = [Value(e, UINT, basis) if e is not None else one for e in launch.block]
+    specials = {
+        "threadIdx": (xs, ys, zs),
+        "blockIdx": (index[0], index[1], index[2]),
+        "blockDim": (dims[0], dims[1], dims[2]),
+        "gridDim": (grid[0], grid[1], grid[2]),
+    }
+    return WarpContext(specials, place, on)
+
+
+def _argument(parameter: ir.FunctionParameter, index: int, site: LaunchSite | None) -> AnyValue:
+    """A kernel's argument: the launch's number, an assumed one, or a pointer to memory of its own, aligned to 256."""
+    kind = parameter.type
+    if kind.kind == "pointer":
+        target = kind.to or UNKNOWN_TYPE
+        return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target))
+    if kind.kind == "struct" and not kind.vector:
+        return _struct_argument(parameter.name, kind)
+    if kind.is_integer:
+        given = site.arguments[index] if site is not None and index < len(site.arguments) else None
+        if isinstance(given, Known):
+            return Value(given.value, kind, ASSUMED if given.assumed else 0)
+        return Value(ASSUMED_EXTENT, kind, ASSUMED)
+    return soft(kind, False)
+
+
+def _struct_argument(name: str, kind: CType) -> AnyValue:
+    fields: dict[str, AnyValue] = {}
+    for field, _, member in kind.fields:
+        label = f"{name}.{field}"
+        if member.kind == "pointer":
+            fields[field] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
+        elif member.is_integer:
+            fields[field] = Value(ASSUMED_EXTENT, member, ASSUMED)
+        elif member.kind == "struct":
+            fields[field] = _struct_argument(label, member)
+        else:
+            fields[field] = soft(member, False)
+    return StructValue(kind, fields)
+
+
+# -- declarations -----------------------------------------------------------------------------------------------
+
+
+def _parameters(text: FunctionText, function: ir.Function, lowerer: Lowerer) -> Iterator[Parameter]:
+    declarator = next(descendants(text.node, "function_declarator"), None)
+    nodes = declarator.child_by_field_name("parameters") if declarator is not None else None
+    spans = [
+        text.source.span(n)
+        for n in (nodes.named_children if nodes is not None else [])
+        if n.type in ("parameter_declaration", "optional_parameter_declaration")
+    ]
+    for parameter, span in zip(function.parameters, spans, strict=False):
+        kind = parameter.type
+        pointer = kind.kind == "pointer"
+        target = kind.to if pointer else kind
+        spelled = span.text
+        const = "const" in spelled.split("*")[0].split() if pointer else "const" in spelled.split()
+        size = target.size if target is not None else None
+        yield Parameter(parameter.name, " ".join(spelled.split()), pointer, const, size, span)
+
+
+def _shared_arrays(statement: ir.Stmt) -> Iterator[SharedArray]:
+    match statement:
+        case ir.Declare(shared=ir.SharedVariable() as variable):
+            yield SharedArray(
+                variable.name, variable.element.name, variable.element.size, variable.dims if not variable.dynamic else (None,),
+                variable.dynamic, variable.span,
+            )  # fmt: skip
+        case ir.Block(body=body):
+            for child in body:
+                yield from _shared_arrays(child)
+        case ir.If(then=then, otherwise=otherwise):
+            yield from _shared_arrays(then)
+            if otherwise is not None:
+                yield from _shared_arrays(otherwise)
+        case ir.Loop(body=inner):
+            yield from _shared_arrays(inner)
+        case _:
+            return
+
+
+__all__ = ["analyze", "assumed_launch", "no_includes"]

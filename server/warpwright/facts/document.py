@@ -1,0 +1,167 @@
+"""Facts for other programs (the `facts` JSON contract) and for people (the source with caret lines)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from warpwright.facts.model import Access, Barrier, Branch, Kernel, Launch, Program, Space
+from warpwright.syntax.source import Span
+
+FORMAT_VERSION = 1
+
+
+def facts_document(programs: Iterable[Program]) -> dict[str, Any]:
+    """The `warpwright facts --format json` document. A kernel that several files include stands once per file that
+    launches it, or once where none does."""
+    kernels: list[dict[str, Any]] = []
+    seen: set[tuple[str, str, int, str]] = set()
+    for program in programs:
+        for kernel in program.defined_kernels:
+            launches = repr([(launch.grid, launch.block) for launch in kernel.launches])
+            key = (kernel.source.path, kernel.name, kernel.span.start, launches)
+            if key not in seen:
+                seen.add(key)
+                kernels.append(_kernel(kernel))
+    return {"version": FORMAT_VERSION, "kernels": kernels}
+
+
+def _kernel(kernel: Kernel) -> dict[str, Any]:
+    return {
+        "name": kernel.name,
+        "file": kernel.source.path,
+        "line": kernel.name_span.line,
+        "launches": [_launch(launch) for launch in kernel.launches],
+        "accesses": [_access(access) for access in kernel.accesses],
+        "branches": [_branch(branch) for branch in kernel.branches],
+        "barriers": [_barrier(barrier) for barrier in kernel.barriers],
+        "shared_arrays": [
+            {"name": a.name, "type": a.element_type, "dims": list(a.dims), "bytes": a.bytes, "dynamic": a.dynamic}
+            for a in kernel.shared_arrays
+        ],
+        "shared_bytes": kernel.shared_bytes,
+        "incomplete": kernel.incomplete,
+    }
+
+
+def _launch(launch: Launch) -> dict[str, Any]:
+    return {
+        "grid": list(launch.grid),
+        "block": list(launch.block),
+        "dynamic_shared_bytes": launch.dynamic_shared_bytes,
+        "basis": launch.basis.value,
+        "source": launch.source,
+    }
+
+
+def _access(access: Access) -> dict[str, Any]:
+    return {
+        "file": access.span.path,
+        "line": access.span.line,
+        "column": access.span.column,
+        "expression": access.expression,
+        "launch": access.launch,
+        "space": access.space.value,
+        "kind": access.kind.value,
+        "bytes": access.bytes,
+        "basis": access.basis.value,
+        "active_lanes": access.active_lanes,
+        "sectors_per_request": access.sectors_per_request,
+        "ideal_sectors_per_request": access.ideal_sectors_per_request,
+        "wavefronts_per_request": access.wavefronts_per_request,
+        "ideal_wavefronts_per_request": access.ideal_wavefronts_per_request,
+        "why": access.why,
+    }
+
+
+def _branch(branch: Branch) -> dict[str, Any]:
+    return {
+        "file": branch.span.path,
+        "line": branch.span.line,
+        "column": branch.span.column,
+        "condition": branch.condition,
+        "divergence": branch.divergence.value,
+        "warps_diverging": branch.warps_diverging,
+        "why": branch.why,
+    }
+
+
+def _barrier(barrier: Barrier) -> dict[str, Any]:
+    return {
+        "file": barrier.span.path,
+        "line": barrier.span.line,
+        "column": barrier.span.column,
+        "expression": barrier.expression,
+        "divergent": barrier.divergent,
+        "basis": barrier.basis.value,
+        "reason": barrier.reason,
+    }
+
+
+def facts_text(program: Program) -> str:
+    """The file's text with a caret line under each fact; a launch's shape stands over its kernel."""
+    notes: dict[int, list[tuple[int, str]]] = {}
+
+    def note(span: Span, text: str) -> None:
+        if span.source is program.source:
+            end = span.end_column if span.end_line == span.line else span.column + 1
+            carets = "^" * max(1, end - span.column)
+            indent = span.column - 1
+            lead = "//" + " " * (indent - 2) if indent >= 2 else "//"
+            entry = (span.column, f"{lead}{carets} {text}")
+            if entry not in notes.setdefault(span.line, []):
+                notes[span.line].append(entry)
+
+    for kernel in program.defined_kernels:
+        for launch in kernel.launches[:4]:
+            note(kernel.name_span, launch_text(launch))
+        if kernel.incomplete:
+            note(kernel.name_span, f"not followed whole: {kernel.incomplete}")
+        for access in kernel.accesses:
+            note(access.span, access_text(access))
+        for branch in kernel.branches:
+            share = "" if branch.warps_diverging is None else f", {branch.warps_diverging:.0%} of warps"
+            note(branch.span, f"branch: {branch.divergence.value}{share}: {branch.why}")
+        for barrier in kernel.barriers:
+            note(barrier.span, f"barrier: {'divergent' if barrier.divergent else 'uniform'}: {barrier.reason}")
+    lines: list[str] = []
+    for number in range(1, len(program.source.line_starts) + 1):
+        lines.append(program.source.line_text(number))
+        lines += [text for _, text in sorted(notes.get(number, []))]
+    return "\n".join(lines) + "\n"
+
+
+def launch_text(launch: Launch) -> str:
+    """A launch in words.
+
+    >>> from warpwright.facts.model import Basis
+    >>> launch_text(Launch((64, None, 1), (32, 8, 1), 0, Basis.EXACT, "a.cu:41"))
+    'grid 64 x ?, block 32 x 8 (a.cu:41)'
+    """
+    grid = "" if launch.grid == (None, None, None) else f"grid {dims_text(launch.grid)}, "
+    assumed = "assumed: " if launch.span is None else "" if launch.basis == "exact" else "assumed block at "
+    return f"{grid}block {dims_text(launch.block)} ({assumed}{launch.source})"
+
+
+def dims_text(dims: tuple[int | None, int | None, int | None]) -> str:
+    """Extents without trailing ones.
+
+    >>> dims_text((32, 8, 1)), dims_text((256, 1, 1)), dims_text((16, 1, 4))
+    ('32 x 8', '256', '16 x 1 x 4')
+    """
+    shown = list(dims)
+    while len(shown) > 1 and shown[-1] == 1:
+        shown.pop()
+    return " x ".join("?" if extent is None else str(extent) for extent in shown)
+
+
+def access_text(access: Access) -> str:
+    """An access in words: what it costs, against the fewest possible, the basis and the reason."""
+    head = f"{access.space.value} {access.kind.value} of {access.bytes} bytes"
+    if access.space is Space.SHARED and access.wavefronts_per_request is not None:
+        count = f"{access.wavefronts_per_request:g} wavefronts (fewest {access.ideal_wavefronts_per_request:g})"
+    elif access.sectors_per_request is not None:
+        count = f"{access.sectors_per_request:g} sectors (fewest {access.ideal_sectors_per_request:g})"
+    else:
+        return f"{head}: {access.basis.value}: {access.why}"
+    return f"{head}: {count}, {access.basis.value}: {access.why}"

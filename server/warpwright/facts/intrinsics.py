@@ -1,0 +1,337 @@
+"""What CUDA's built-in functions do to values, memory and barriers.
+
+Names are those of the CUDA C++ Programming Guide ("C++ Language Extensions") and the CUDA Math API.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from warpwright.facts import ir
+from warpwright.facts.model import WARP, AccessKind
+from warpwright.facts.types import (
+    BUILTIN_TYPES,
+    FLOAT,
+    INT,
+    LONG,
+    UINT,
+    ULONG,
+    UNKNOWN_TYPE,
+    CType,
+    arithmetic_result,
+    pointer_to,
+)
+from warpwright.facts.values import (
+    AnyValue,
+    Group,
+    Number,
+    StructValue,
+    Value,
+    binary,
+    each,
+    lanes,
+    opaque,
+    pairwise,
+    simplify,
+    soft,
+    unknown,
+)
+
+if TYPE_CHECKING:
+    from warpwright.facts.interpret import Interpreter
+
+BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__barrier_sync"}
+_LOADS = {"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"}
+_STORES = {"__stwb", "__stcg", "__stcs", "__stwt"}
+_SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
+_UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__reduce_\w+_sync$|__match_all_sync$")
+
+_UNARY: dict[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt, "floor": math.floor, "ceil": math.ceil, "fabs": abs, "exp": math.exp, "log": math.log,
+    "log2": math.log2, "sin": math.sin, "cos": math.cos, "trunc": math.trunc, "rint": round, "round": round,
+}  # fmt: skip
+
+
+def call_intrinsic(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    """A call of a function whose text is not in the unit."""
+    name = node.name
+    handler = _HANDLERS.get(name)
+    if handler is not None:
+        return handler(run, node, mask)
+    if name.startswith("atomic"):
+        return _atomic(run, node, mask)
+    if _SHUFFLE.match(name):
+        return _shuffle(run, node, mask)
+    arguments = [run.any_value(a, mask) for a in node.arguments]
+    if name in BLOCK_BARRIERS:
+        _barrier(run, node, mask)
+        return soft(INT, False)
+    if _UNIFORM_VOTES.match(name):
+        return soft(UINT, True)
+    if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
+        kind = BUILTIN_TYPES[name[5:]]
+        values = dict(zip((f[0] for f in kind.fields), arguments, strict=False))
+        return StructValue(kind, {n: v for n, v in values.items()})
+    if name in ("__brev", "__popc", "__clz", "__ffs", "__popcll", "__clzll", "__ffsll"):
+        return _bit_count(name, arguments)
+    if name in ("__mul24", "__umul24", "mul24", "umul24") and len(arguments) == 2:
+        return _both(arguments, lambda a, b: binary("*", a, b))
+    if name in ("div_up", "ceil_div", "cdiv", "divUp") and len(arguments) == 2:
+        return _both(arguments, lambda a, b: Value(pairwise(_ceil_divide, a.data, b.data), INT, max(a.basis, b.basis)))
+    plain = name.removeprefix("__").rstrip("f") if name not in ("__frcp_rn",) else name
+    if plain in _UNARY and len(arguments) == 1 and isinstance(arguments[0], Value):
+        return _math(_UNARY[plain], arguments[0], name)
+    return opaque(_result_type(name, arguments), *arguments)
+
+
+def _result_type(name: str, arguments: list[AnyValue]) -> CType:
+    convert = re.match(r"__\w+2(int|uint|ll|ull|float|half)_", name)
+    if convert:
+        return {"int": INT, "uint": UINT, "ll": LONG, "ull": ULONG, "float": FLOAT}.get(convert.group(1), FLOAT)
+    if name.startswith("clock") or name == "__nanosleep":
+        return LONG
+    for argument in arguments:
+        if isinstance(argument, Value) and argument.type.kind == "float":
+            return argument.type
+    return arguments[0].type if arguments and isinstance(arguments[0], Value) else UNKNOWN_TYPE
+
+
+def _both(arguments: list[AnyValue], operation: Callable[[Value, Value], Value]) -> AnyValue:
+    left, right = arguments
+    if isinstance(left, Value) and isinstance(right, Value):
+        return operation(left, right)
+    return unknown(INT)
+
+
+def _ceil_divide(a: Number, b: Number) -> Number | None:
+    return -(-int(a) // int(b)) if b else None
+
+
+def _math(function: Callable[[float], float], value: Value, name: str) -> Value:
+    kind = FLOAT if name.endswith("f") or value.type.size == 4 else value.type
+
+    def safe(number: Number) -> Number | None:
+        try:
+            return float(function(float(number)))
+        except (ValueError, OverflowError):
+            return None
+
+    if value.soft:
+        return opaque(kind, value)
+    return Value(each(safe, value.data), kind, value.basis, 0, value.thread)
+
+
+def _bit_count(name: str, arguments: list[AnyValue]) -> AnyValue:
+    value = arguments[0] if arguments else None
+    if not isinstance(value, Value) or not value.decided:
+        return opaque(INT, value)
+    width = 64 if name.endswith("ll") else 32
+    full = (1 << width) - 1
+
+    def count(number: Number) -> Number | None:
+        bits = int(number) & full
+        if name.startswith("__popc"):
+            return bits.bit_count()
+        if name.startswith("__clz"):
+            return width - bits.bit_length()
+        if name == "__brev":
+            return int(f"{bits:0{width}b}"[::-1], 2)
+        return (bits & -bits).bit_length()
+
+    return Value(each(count, value.data), INT, value.basis, 0, value.thread)
+
+
+def _extreme(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    values = [run.any_value(a, mask) for a in node.arguments]
+    if len(values) != 2:
+        return opaque(UNKNOWN_TYPE, *values)
+    pick = max if "max" in node.name else min
+
+    def choose(left: Value, right: Value) -> Value:
+        kind = arithmetic_result(left.type, right.type)
+        if left.soft or right.soft:
+            return opaque(kind, left, right)
+        data = pairwise(lambda a, b: pick(a, b), left.data, right.data)
+        thread = left.thread or right.thread
+        if data is None:
+            return unknown(kind, max(left.basis, right.basis), thread)
+        return Value(data, kind, max(left.basis, right.basis), 0, thread)
+
+    return _both(values, choose)
+
+
+def _absolute(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    value = run.value(node.arguments[0], mask) if node.arguments else unknown()
+    if not value.decided:
+        return opaque(value.type, value)
+    return Value(each(abs, value.data), value.type, value.basis, 0, value.thread)
+
+
+def _load(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    if not node.arguments:
+        return unknown()
+    pointer = run.value(node.arguments[0], mask)
+    return run.load_memory(pointer, pointer.type.to or UNKNOWN_TYPE, node.span, mask)
+
+
+def _store(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    values = [run.any_value(a, mask) for a in node.arguments]
+    if values and isinstance(values[0], Value):
+        run.touch(values[0], values[0].type.to or UNKNOWN_TYPE, node.span, AccessKind.STORE, mask)
+    return unknown()
+
+
+def _atomic(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    values = [run.any_value(a, mask) for a in node.arguments]
+    if not values or not isinstance(values[0], Value):
+        return unknown()
+    pointer = values[0]
+    kind = pointer.type.to or UNKNOWN_TYPE
+    run.touch(pointer, kind, node.span, AccessKind.ATOMIC, mask)
+    return unknown(kind, 2, True)
+
+
+def _shuffle(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    """The value of another lane. Lanes are read as they stand; a width below 32 makes segments."""
+    arguments = [run.any_value(a, mask) for a in node.arguments]
+    if node.name.endswith("_sync"):
+        arguments = arguments[1:]
+    if len(arguments) < 2 or not isinstance(arguments[0], Value) or not isinstance(arguments[1], Value):
+        return unknown()
+    value, other = arguments[0], arguments[1]
+    if value.uniform:
+        return value
+    width = arguments[2].data if len(arguments) > 2 and isinstance(arguments[2], Value) else WARP
+    if value.data is None or not other.decided or not isinstance(width, int) or width not in (2, 4, 8, 16, 32):
+        return unknown(value.type, max(value.basis, other.basis, 2), True)
+    have, moves = lanes(value.data), lanes(other.data)
+    out: list[Number | None] = []
+    for lane in range(WARP):
+        start, move = lane - lane % width, int(moves[lane] or 0)
+        source = {
+            "__shfl_up": lane - move, "__shfl_down": lane + move, "__shfl_xor": lane ^ move,
+        }.get(node.name.removesuffix("_sync"), start + move % width)  # fmt: skip
+        out.append(have[source] if start <= source < start + width else have[lane])
+    return Value(simplify(out), value.type, max(value.basis, other.basis), value.soft, True, value.region)
+
+
+def _barrier(run: Interpreter, node: ir.Call, mask: int) -> None:
+    alive = run.warp.mask & ~run.frame.returned
+    place = run.warp.place
+    run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, place, run.guards)
+
+
+def _block_barrier(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    for argument in node.arguments:
+        run.any_value(argument, mask)
+    _barrier(run, node, mask)
+    return soft(INT, False)
+
+
+# -- cooperative groups -----------------------------------------------------------------------------------------
+
+
+def _this_block(_run: Interpreter, _node: ir.Call, _mask: int) -> AnyValue:
+    return Group(None)
+
+
+def _this_grid(_run: Interpreter, _node: ir.Call, _mask: int) -> AnyValue:
+    return Group(None, grid=True)
+
+
+def _partition(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    size: AnyValue | None = None
+    if node.template_arguments:
+        given = node.template_arguments[0]
+        size = run.any_value(given, mask) if isinstance(given, ir.Expr) else None
+    elif len(node.arguments) > 1:
+        size = run.any_value(node.arguments[1], mask)
+    if isinstance(size, Value) and isinstance(size.data, int):
+        return Group(size.data)
+    return Group(WARP)
+
+
+def _group_sync(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    group = run.any_value(node.arguments[0], mask) if node.arguments else None
+    if isinstance(group, Group) and group.size is None:
+        _barrier(run, node, mask)
+    return unknown()
+
+
+def thread_rank(run: Interpreter) -> Value:
+    """The linear number of a thread in its block (CUDA C++ Programming Guide, "Thread Hierarchy")."""
+    (x, y, z), (width, height, _) = run.warp.specials["threadIdx"], run.warp.specials["blockDim"]
+    return binary("+", x, binary("*", width, binary("+", y, binary("*", height, z))))
+
+
+def group_method(run: Interpreter, group: Group, node: ir.Call, mask: int) -> AnyValue:
+    """A method of a cooperative group: ranks and sizes are counted, sync of a block is a barrier."""
+    rank = thread_rank(run)
+    size = Value(group.size or WARP, INT)
+    match node.name:
+        case "sync" | "barrier_wait" if group.size is None and not group.grid:
+            _barrier(run, node, mask)
+        case "thread_rank" if group.grid:
+            block, dim = run.warp.specials["blockIdx"][0], run.warp.specials["blockDim"][0]
+            return binary("+", binary("*", block, dim), rank)
+        case "thread_rank":
+            return rank if group.size is None else binary("%", rank, size)
+        case "meta_group_rank":
+            return binary("/", rank, size)
+        case "size" | "num_threads" | "group_size":
+            if group.size is not None:
+                return size
+            dims = run.warp.specials["blockDim"]
+            return binary("*", binary("*", dims[0], dims[1]), dims[2])
+        case "meta_group_size":
+            dims = run.warp.specials["blockDim"]
+            return binary("/", binary("*", binary("*", dims[0], dims[1]), dims[2]), size)
+        case "group_index":
+            return StructValue(BUILTIN_TYPES["dim3"], dict(zip("xyz", run.warp.specials["blockIdx"], strict=True)))
+        case "thread_index":
+            return StructValue(BUILTIN_TYPES["dim3"], dict(zip("xyz", run.warp.specials["threadIdx"], strict=True)))
+        case "shfl" | "shfl_up" | "shfl_down" | "shfl_xor" if len(node.arguments) >= 2:
+            moved = ir.Call(node.span, f"__{node.name}", [*node.arguments, ir.Const(node.span, group.size or 32, INT)])
+            return _shuffle(run, moved, mask)
+        case _:
+            for argument in node.arguments:
+                run.any_value(argument, mask)
+            return soft(UINT, True) if node.name in ("any", "all", "ballot") else unknown()
+    return unknown()
+
+
+def _forward(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    """std::move and the like."""
+    return run.any_value(node.arguments[0], mask) if node.arguments else unknown()
+
+
+def _shared_address(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+    value = run.value(node.arguments[0], mask) if node.arguments else unknown()
+    return Value(value.data, pointer_to(INT), value.basis, value.soft, value.thread, value.region)
+
+
+_HANDLERS: dict[str, Callable[[Interpreter, ir.Call, int], AnyValue]] = {
+    **dict.fromkeys(_LOADS, _load),
+    **dict.fromkeys(_STORES, _store),
+    **dict.fromkeys(("min", "max", "fminf", "fmaxf", "fmin", "fmax", "umin", "umax", "imin", "imax"), _extreme),
+    **dict.fromkeys(("abs", "labs", "llabs", "fabsf", "fabs"), _absolute),
+    "__syncthreads": _block_barrier,
+    "cg::this_thread_block": _this_block,
+    "this_thread_block": _this_block,
+    "cg::this_grid": _this_grid,
+    "this_grid": _this_grid,
+    "cg::tiled_partition": _partition,
+    "tiled_partition": _partition,
+    "cg::sync": _group_sync,
+    "cg::coalesced_threads": lambda run, node, mask: Group(WARP),
+    "move": _forward,
+    "forward": _forward,
+    "__cvta_generic_to_shared": _shared_address,
+    "__builtin_expect": _forward,
+    "__builtin_assume": _forward,
+    "__syncwarp": lambda run, node, mask: unknown(),
+}
+__all__ = ["BLOCK_BARRIERS", "call_intrinsic", "group_method", "thread_rank"]

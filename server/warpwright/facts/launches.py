@@ -1,0 +1,443 @@
+"""Launches in host code: which kernel, with what grid, block, shared bytes and arguments, and is the error read.
+
+Host variables are traced to their definition in the text before the launch; parameters of the host function to its
+callers; what comes from outside (argv, a file) is taken as ASSUMED_EXTENT, the same for every use, so that a grid
+computed from it and a guard against it agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from warpwright.facts import ir
+from warpwright.facts.lower import Lowerer, fold, integer_operation
+from warpwright.facts.model import Basis, Dim3, Launch
+from warpwright.facts.types import CType
+from warpwright.facts.unit import Unit, function_name
+from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.source import Source
+
+ASSUMED_EXTENT = 4096
+DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
+MAX_TRACE = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A host number; `assumed` where a part of it is not in the text."""
+
+    value: int
+    assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A dim3; None for a part that is not known at all."""
+
+    x: Known
+    y: Known
+    z: Known
+    dims: int
+
+
+HostValue = Known | Triple | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSite:
+    """A launch with what only the analysis needs: template arguments, and the scalars passed."""
+
+    kernel: str
+    launch: Launch
+    template_arguments: tuple[CType | int | None, ...]
+    arguments: tuple[Known | None, ...]
+
+
+@dataclass(slots=True)
+class _HostScope:
+    """Definitions of names in one host function, by position."""
+
+    source: Source
+    function: Node | None
+    definitions: dict[str, list[tuple[int, Node | None, str]]] = field(default_factory=lambda: {})
+
+
+class HostReader:
+    """Evaluates host expressions. Results are for the place of use: the last definition before it counts."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.scopes: dict[int, _HostScope] = {}
+        self.tracing: list[tuple[int, str]] = []
+        self.calls: dict[str, list[tuple[Source, Node]]] | None = None
+
+    def sites(self) -> Iterator[LaunchSite]:
+        for source, syntax in self.unit.launches:
+            call = syntax.parent
+            if call is None or call.type != "call_expression":
+                continue
+            site = self._site(source, syntax, call)
+            if site is not None:
+                yield site
+
+    def _site(self, source: Source, syntax: Node, call: Node) -> LaunchSite | None:
+        function = call.child_by_field_name("function")
+        if function is None:
+            return None
+        name = source.node_text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+        name = self._through_macro(name)
+        scope = self.scope(source, call)
+        lowerer = Lowerer(self.unit, source)
+        config = [c for c in syntax.named_children if c.type != "comment"]
+        grid = self._dims(lowerer, config[0], scope) if config else None
+        block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
+        shared = self.value(lowerer.expression(config[2]), scope, call.start_byte) if len(config) > 2 else Known(0)
+        span = source.span(call)
+        place = f"{source.path}:{span.line}"
+        if block is None or any(k.assumed for k in (block.x, block.y, block.z)):
+            shape = DEFAULT_BLOCKS[block.dims if block is not None else 1]
+            block_dims: tuple[int | None, int | None, int | None] = shape
+            basis = Basis.ASSUMED
+        else:
+            block_dims = (block.x.value, block.y.value, block.z.value)
+            basis = Basis.EXACT
+        if block_dims == (1, 1, 1) and block is None:
+            basis = Basis.UNKNOWN
+        grid_dims: tuple[int | None, int | None, int | None] = (None, None, None)
+        if grid is not None:
+            grid_dims = (
+                None if grid.x.assumed else grid.x.value,
+                None if grid.y.assumed else grid.y.value,
+                None if grid.z.assumed else grid.z.value,
+            )
+        dynamic = shared.value if isinstance(shared, Known) and not shared.assumed else None
+        launch = Launch(grid_dims, block_dims, dynamic, basis, place, span, launch_is_checked(self.unit, source, call))
+        arguments = call.child_by_field_name("arguments")
+        values: list[Known | None] = []
+        for argument in arguments.named_children if arguments is not None else []:
+            if argument.type != "comment":
+                value = self.value(lowerer.expression(argument), scope, call.start_byte)
+                values.append(value if isinstance(value, Known) else None)
+        return LaunchSite(name, launch, tuple(self._templates(lowerer, function, scope)), tuple(values))
+
+    def _through_macro(self, name: str) -> str:
+        macro = self.unit.macros.get(name)
+        if macro is not None and macro.parameters is None and re.fullmatch(r"\w+", macro.body):
+            return macro.body
+        return name
+
+    def _templates(self, lowerer: Lowerer, function: Node, scope: _HostScope) -> Iterator[CType | int | None]:
+        node = function
+        while node.type == "qualified_identifier":
+            inner = node.child_by_field_name("name")
+            if inner is None:
+                return
+            node = inner
+        arguments = node.child_by_field_name("arguments") if node.type == "template_function" else None
+        for argument in arguments.named_children if arguments is not None else []:
+            if argument.type == "type_descriptor":
+                kind = lowerer.type_of(argument)
+                if kind.size is not None:
+                    yield kind
+                    continue
+                value = self.value(
+                    lowerer.name(lowerer.source.node_text(argument), lowerer.span(argument)), scope, function.start_byte
+                )
+            else:
+                value = self.value(lowerer.expression(argument), scope, function.start_byte)
+            yield value.value if isinstance(value, Known) and not value.assumed else None
+
+    def _dims(self, lowerer: Lowerer, node: Node, scope: _HostScope) -> Triple | None:
+        value = self.value(lowerer.expression(node), scope, node.start_byte)
+        if isinstance(value, Known):
+            return Triple(value, Known(1), Known(1), 1)
+        return value
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def scope(self, source: Source, node: Node) -> _HostScope:
+        function = next((a for a in ancestors(node) if a.type in ("function_definition", "lambda_expression")), None)
+        while function is not None and function.type == "lambda_expression":
+            function = enclosing(function, "function_definition", "lambda_expression")
+        key = function.id if function is not None else 0
+        if key not in self.scopes:
+            self.scopes[key] = _HostScope(source, function)
+            if function is not None:
+                self._read_definitions(self.scopes[key], function)
+        return self.scopes[key]
+
+    @staticmethod
+    def _read_definitions(scope: _HostScope, function: Node) -> None:
+        source = scope.source
+        for node in descendants(function, "init_declarator", "assignment_expression", "declaration"):
+            if node.type == "declaration":
+                for declarator in node.children_by_field_name("declarator"):
+                    if declarator.type == "identifier":
+                        scope.definitions.setdefault(source.node_text(declarator), []).append(
+                            (declarator.start_byte, None, "declare")
+                        )
+                    elif declarator.type == "function_declarator":  # dim3 grid(n); reads as a function
+                        name = declarator.child_by_field_name("declarator")
+                        if name is not None:
+                            scope.definitions.setdefault(source.node_text(name), []).append(
+                                (declarator.start_byte, declarator.child_by_field_name("parameters"), "construct")
+                            )
+                continue
+            target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+            value = node.child_by_field_name("value") or node.child_by_field_name("right")
+            operator = node.child_by_field_name("operator")
+            op = operator.type if operator is not None else "="
+            if target is not None and target.type in ("identifier", "field_expression"):
+                kind = "construct" if value is not None and value.type == "argument_list" else op
+                scope.definitions.setdefault(source.node_text(target), []).append((node.start_byte, value, kind))
+
+    def lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
+        key = (scope.function.id if scope.function is not None else 0, name)
+        if key in self.tracing or len(self.tracing) > MAX_TRACE:
+            return Known(ASSUMED_EXTENT, assumed=True)
+        self.tracing.append(key)
+        try:
+            return self._lookup(name, scope, before)
+        finally:
+            self.tracing.pop()
+
+    def _lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
+        found = [d for d in scope.definitions.get(name, []) if d[0] < before]
+        if found:
+            offset, value, kind = found[-1]
+            if kind == "declare" and name + ".x" not in scope.definitions:
+                return None
+            base = self._defined(value, kind, scope, offset)
+            return self._with_members(name, base, scope, before)
+        parameter = self._parameter_index(name, scope)
+        if parameter is not None:
+            return self._from_callers(scope, parameter)
+        variable = self.unit.variables.get(name)
+        if variable is not None and variable.value is not None:
+            outer = _HostScope(variable.source, None)
+            return self._defined(variable.value, "=", outer, variable.declaration.start_byte)
+        return Known(ASSUMED_EXTENT, assumed=True)
+
+    def _defined(self, value: Node | None, kind: str, scope: _HostScope, offset: int) -> HostValue:
+        if value is None:
+            return Known(ASSUMED_EXTENT, assumed=True)
+        lowerer = Lowerer(self.unit, scope.source)
+        if kind == "construct":
+            items = [c for c in value.named_children if c.type != "comment"]
+            parts = [self.value(self._argument(lowerer, c), scope, offset) for c in items]
+            if len(parts) == 1 and isinstance(parts[0], Triple):
+                return parts[0]
+            return _triple(parts)
+        if kind == "=":
+            return self.value(lowerer.expression(value), scope, offset)
+        return Known(ASSUMED_EXTENT, assumed=True)
+
+    @staticmethod
+    def _argument(lowerer: Lowerer, node: Node) -> ir.Expr:
+        if node.type == "parameter_declaration":  # `dim3 grid(n)` read as a function's parameter type
+            return lowerer.name(lowerer.source.node_text(node), lowerer.span(node))
+        return lowerer.expression(node)
+
+    def _with_members(self, name: str, base: HostValue, scope: _HostScope, before: int) -> HostValue:
+        """`grid.x = ...` after the definition."""
+        parts = {}
+        for axis in "xyz":
+            assigned = [d for d in scope.definitions.get(f"{name}.{axis}", []) if d[0] < before]
+            if assigned:
+                value = self._defined(assigned[-1][1], assigned[-1][2], scope, assigned[-1][0])
+                parts[axis] = value if isinstance(value, Known) else Known(ASSUMED_EXTENT, assumed=True)
+        if not parts:
+            return base
+        start = base if isinstance(base, Triple) else Triple(Known(1), Known(1), Known(1), 1)
+        dims = max(start.dims, 1 + max("xyz".index(a) for a in parts))
+        return Triple(parts.get("x", start.x), parts.get("y", start.y), parts.get("z", start.z), dims)
+
+    @staticmethod
+    def _parameter_index(name: str, scope: _HostScope) -> int | None:
+        if scope.function is None:
+            return None
+        declarator = next(descendants(scope.function, "function_declarator"), None)
+        parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+        index = 0
+        for node in parameters.named_children if parameters is not None else []:
+            if node.type in ("parameter_declaration", "optional_parameter_declaration"):
+                identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
+                if identifier is not None and scope.source.node_text(identifier) == name:
+                    return index
+                index += 1
+        return None
+
+    def _from_callers(self, scope: _HostScope, parameter: int) -> HostValue:
+        """What the callers in this unit pass; where they disagree, the last, marked as assumed."""
+        name = function_name(scope.source, scope.function) if scope.function is not None else None
+        if self.calls is None:
+            self.calls = {}
+            for source in self.unit.sources.values():
+                for call in descendants(source.root, "call_expression"):
+                    function = call.child_by_field_name("function")
+                    if function is not None:
+                        text = source.node_text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+                        self.calls.setdefault(text, []).append((source, call))
+        values: list[HostValue] = []
+        for source, call in self.calls.get(name or "", [])[:6]:
+            arguments = call.child_by_field_name("arguments")
+            items = [c for c in arguments.named_children if c.type != "comment"] if arguments is not None else []
+            if parameter < len(items):
+                lowerer = Lowerer(self.unit, source)
+                value = self.value(lowerer.expression(items[parameter]), self.scope(source, call), call.start_byte)
+                if value is not None:
+                    values.append(value)
+        if not values:
+            return Known(ASSUMED_EXTENT, assumed=True)
+        first = values[0]
+        if all(v == first for v in values):
+            return first
+        last = values[-1]
+        return Known(last.value, assumed=True) if isinstance(last, Known) else last
+
+    # -- expressions --------------------------------------------------------------------------------------------
+
+    def value(self, node: ir.Expr, scope: _HostScope, before: int) -> HostValue:
+        match node:
+            case ir.Const(value=number):
+                return Known(int(number)) if number is not None else None
+            case ir.Global(name=name):
+                return self.lookup(name, scope, before)
+            case ir.Cast(operand=operand):
+                return self.value(operand, scope, before)
+            case ir.Binary(op=op, left=left, right=right):
+                return _combine(op, self.value(left, scope, before), self.value(right, scope, before))
+            case ir.Unary(op=op, operand=operand):
+                value = self.value(operand, scope, before)
+                if isinstance(value, Known) and op in "-+~!":
+                    number = {"-": -value.value, "+": value.value, "~": ~value.value, "!": int(not value.value)}[op]
+                    return Known(number, value.assumed)
+            case ir.Conditional(condition=condition, then=then, otherwise=otherwise):
+                return self._choice(condition, then, otherwise, scope, before)
+            case ir.Construct(arguments=arguments):
+                return _triple([self.value(a, scope, before) for a in arguments])
+            case ir.Member(base=base, field=name):
+                spelled = scope.definitions.get(node.span.text)
+                if spelled and spelled[0][0] < before and name not in ("x", "y", "z"):
+                    return self.lookup(node.span.text, scope, before)
+                whole = self.value(base, scope, before) if name in ("x", "y", "z") else None
+                if isinstance(whole, Triple):
+                    return {"x": whole.x, "y": whole.y, "z": whole.z}[name]
+            case ir.Call():
+                return self._call(node, scope, before)
+        return Known(ASSUMED_EXTENT, assumed=True)
+
+    def _choice(
+        self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr, scope: _HostScope, before: int
+    ) -> HostValue:
+        decided = self.value(condition, scope, before)
+        if isinstance(decided, Known) and not decided.assumed:
+            return self.value(then if decided.value else otherwise, scope, before)
+        for side in (otherwise, then):  # argc > 1 ? atoi(argv[1]) : 1024
+            value = self.value(side, scope, before)
+            if isinstance(value, Known) and not value.assumed:
+                return Known(value.value, assumed=True)
+        return Known(ASSUMED_EXTENT, assumed=True)
+
+    def _call(self, node: ir.Call, scope: _HostScope, before: int) -> HostValue:
+        values = [self.value(a, scope, before) for a in node.arguments]
+        if node.name in ("dim3", "make_uint3", "make_int3"):
+            return _triple(values)
+        known = [v for v in values if isinstance(v, Known)]
+        if node.name in ("min", "max") and len(known) == 2:
+            pick = min if node.name == "min" else max
+            return Known(pick(known[0].value, known[1].value), any(k.assumed for k in known))
+        if node.name in ("ceil", "ceilf", "floor") and known:
+            return known[0]
+        texts = self.unit.functions.get(node.name, [])
+        if len(texts) == 1 and len(self.tracing) < MAX_TRACE and not texts[0].is_kernel:
+            return self._inline(texts[0].node, texts[0].source, values)
+        return Known(ASSUMED_EXTENT, assumed=True)
+
+    def _inline(self, function: Node, source: Source, values: list[HostValue]) -> HostValue:
+        """A helper whose body is one return, such as ceil_div."""
+        returns = list(descendants(function, "return_statement"))
+        if len(returns) != 1 or not returns[0].named_children:
+            return Known(ASSUMED_EXTENT, assumed=True)
+        declarator = next(descendants(function, "function_declarator"), None)
+        parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+        names = []
+        for node in parameters.named_children if parameters is not None else []:
+            identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
+            names.append(source.node_text(identifier) if identifier is not None else "")
+        expression = Lowerer(self.unit, source).expression(returns[0].named_children[0])
+        bound = dict(zip(names, values, strict=False))
+        return self._substituted(expression, bound)
+
+    def _substituted(self, node: ir.Expr, bound: dict[str, HostValue]) -> HostValue:
+        if isinstance(node, ir.Global) and node.name in bound:
+            return bound[node.name]
+        if isinstance(node, ir.Binary):
+            return _combine(node.op, self._substituted(node.left, bound), self._substituted(node.right, bound))
+        if isinstance(node, ir.Cast):
+            return self._substituted(node.operand, bound)
+        if isinstance(node, ir.Conditional):
+            condition = self._substituted(node.condition, bound)
+            if isinstance(condition, Known):
+                return self._substituted(node.then if condition.value else node.otherwise, bound)
+        number = fold(node)
+        return Known(number) if number is not None else Known(ASSUMED_EXTENT, assumed=True)
+
+
+def _combine(op: str, left: HostValue, right: HostValue) -> HostValue:
+    if isinstance(left, Known) and isinstance(right, Known):
+        result = integer_operation(op, left.value, right.value)
+        if result is not None:
+            return Known(result, left.assumed or right.assumed)
+    return Known(ASSUMED_EXTENT, assumed=True)
+
+
+def _triple(parts: list[HostValue]) -> HostValue:
+    known = [p if isinstance(p, Known) else Known(ASSUMED_EXTENT, assumed=True) for p in parts[:3]]
+    dims = max(1, len(known))
+    known += [Known(1)] * (3 - len(known))
+    return Triple(known[0], known[1], known[2], dims)
+
+
+# -- is the error read ------------------------------------------------------------------------------------------
+
+READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError", "cuCtxSynchronize"}
+_CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
+
+
+def launch_is_checked(unit: Unit, source: Source, call: Node) -> bool:
+    """True where the launch's own error is read behind it in the same function, directly or by a helper.
+
+    A checked cudaDeviceSynchronize does not count: a launch with a bad configuration never reaches the device, and only
+    cudaGetLastError and cudaPeekAtLastError tell of it (CUDA C++ Programming Guide, "Error Checking").
+    """
+    function = enclosing(call, "function_definition")
+    scope = function if function is not None else source.root
+    for other in descendants(scope, "call_expression"):
+        if other.start_byte >= call.end_byte and _reads_launch_error(unit, source, other):
+            return True
+    # A launch written as the argument of a macro: CUDA_CHECK(k<<<...>>>(...))
+    outer = enclosing(call, "call_expression")
+    return outer is not None and outer.child_by_field_name("function") is not None
+
+
+def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
+    function = call.child_by_field_name("function")
+    name = source.node_text(function).rsplit("::", 1)[-1] if function is not None else ""
+    if name in READS_ERROR or name == "C10_CUDA_KERNEL_LAUNCH_CHECK":
+        return True
+    macro = unit.macros.get(name)
+    if macro is not None and any(word in macro.body for word in READS_ERROR):
+        return True
+    for text in unit.functions.get(name, []):
+        if any(word in text.source.node_text(text.node) for word in READS_ERROR):
+            return True
+    if name in unit.functions or not _CHECKER.search(name):
+        return False
+    arguments = call.child_by_field_name("arguments")
+    inside = source.node_text(arguments) if arguments is not None else ""
+    return not re.search(r"\b(cuda|cu)[A-Z]\w*\s*\(", inside)

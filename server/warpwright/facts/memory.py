@@ -1,0 +1,72 @@
+"""Transactions of one warp-wide request, from the byte addresses of its lanes.
+
+Global memory moves 32-byte sectors (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"); shared memory
+serves 32 banks of 4 bytes per wavefront (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.x and
+later). The passes of 8- and 16-byte accesses were measured on an H200 with Nsight Compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from warpwright.facts.model import BANK_BYTES, BANKS, SECTOR_BYTES
+
+Addresses = Sequence[int | None]
+
+
+def sectors(addresses: Addresses, size: int) -> int:
+    """Distinct 32-byte sectors that the active lanes touch; an access of `size` bytes can straddle two.
+
+    >>> sectors([4 * lane for lane in range(32)], 4), sectors([128 * lane for lane in range(32)], 4)
+    (4, 32)
+    >>> sectors([4 * lane + 4 for lane in range(32)], 4), sectors([0] * 32, 4)
+    (5, 1)
+    """
+    touched = {a // SECTOR_BYTES for a in addresses if a is not None}
+    if size > 1:
+        touched |= {(a + size - 1) // SECTOR_BYTES for a in addresses if a is not None}
+    return len(touched)
+
+
+def ideal_sectors(counted: float, active: int, size: int) -> float:
+    """Nsight Compute's ideal: active lanes x bytes packed densely, and never more than what was counted."""
+    return min(counted, ceil(active * size / SECTOR_BYTES))
+
+
+def wavefronts(addresses: Addresses, size: int) -> int:
+    """Passes of shared memory for one request: lanes that want different words of one bank wait for each other.
+
+    An 8-byte access goes in two halves of a warp, a 16-byte one in four quarters; where both lanes of every pair
+    (2k, 2k+1) share an address, two parts go at once.
+
+    >>> wavefronts([4 * lane for lane in range(32)], 4), wavefronts([128 * lane for lane in range(32)], 4)
+    (1, 32)
+    >>> wavefronts([0] * 32, 4), wavefronts([8 * (lane // 2) for lane in range(32)], 8)
+    (1, 1)
+    >>> [wavefronts([16 * f(lane) for lane in range(32)], 16) for f in (int, lambda l: l // 2, lambda l: 0, lambda l: l % 8)]
+    [4, 2, 2, 4]
+    >>> wavefronts([8 * (lane % 16) for lane in range(32)], 8)
+    2
+    """
+    parts = max(1, size // BANK_BYTES)
+    if parts > 1 and all(
+        addresses[i] == addresses[i + 1] or addresses[i] is None or addresses[i + 1] is None
+        for i in range(0, len(addresses) - 1, 2)
+    ):
+        parts = max(1, parts // 2)
+    lanes = len(addresses) // parts
+    total = 0
+    for part in range(parts):
+        banks: dict[int, set[int]] = {}
+        for address in addresses[part * lanes : (part + 1) * lanes]:
+            if address is not None:
+                for word in range(address // BANK_BYTES, (address + size - 1) // BANK_BYTES + 1):
+                    banks.setdefault(word % BANKS, set()).add(word)
+        total += max(map(len, banks.values()), default=0)
+    return total
+
+
+def ideal_wavefronts(counted: float, active: int, size: int) -> float:
+    """Nsight Compute's ideal: active lanes x bytes over 128 bytes a wavefront, never more than what was counted."""
+    return min(counted, ceil(active * size / (BANKS * BANK_BYTES)))

@@ -1,0 +1,324 @@
+"""What is seen while warps are interpreted, added up per place in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
+from warpwright.facts.model import (
+    SECTOR_BYTES,
+    WARP,
+    Access,
+    AccessKind,
+    Barrier,
+    Basis,
+    Branch,
+    Dim3,
+    Divergence,
+    LaneAddresses,
+    Space,
+)
+from warpwright.facts.values import ASSUMED, BASES, DATA, LANE_BITS, UNKNOWN, Value, lanes
+from warpwright.syntax.source import Span
+
+Key = tuple[str, int, int, str]
+
+
+@dataclass(slots=True)
+class _AccessTally:
+    span: Span
+    array: str | None
+    space: Space
+    kind: AccessKind
+    size: int
+    in_loop: bool
+    basis: int = 0
+    requests: float = 0.0
+    uncounted: float = 0.0
+    uncounted_basis: int = 0
+    active: float = 0.0
+    counted: float = 0.0
+    ideal: float = 0.0
+    worst: float = -1.0
+    worst_lanes: LaneAddresses | None = None
+
+
+@dataclass(slots=True)
+class _BranchTally:
+    span: Span
+    statement: Span
+    kind: str
+    in_loop: bool
+    evaluations: float = 0.0
+    diverging: float = 0.0
+    undecided: float = 0.0
+    undecided_varying: float = 0.0
+    edge_only: bool = True
+    basis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition under which the interpreter stands: the lanes that entered and those that passed."""
+
+    span: Span
+    entered: int
+    passed: int
+    value: Value | None
+    undecided: bool
+
+
+@dataclass(slots=True)
+class _BarrierVisit:
+    block: Dim3
+    warp: int
+    weight: float
+    partial: bool
+    guard: Guard | None
+    undecided: Guard | None
+    thread_guard: Guard | None
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the interpreter stands: the block and warp, and for how many others like it they count."""
+
+    block: Dim3
+    warp: int
+    warp_weight: float
+    block_weight: float
+    edge: bool  # the block is the last along an axis of its grid
+
+
+@dataclass(slots=True)
+class Recorder:
+    accesses: dict[Key, _AccessTally] = field(default_factory=lambda: {})
+    branches: dict[Key, _BranchTally] = field(default_factory=lambda: {})
+    barriers: dict[Key, tuple[Span, list[_BarrierVisit]]] = field(default_factory=lambda: {})
+    warps_seen: dict[Dim3, dict[int, int]] = field(default_factory=lambda: {})  # block -> warp -> lanes at the end
+    enabled: bool = True
+
+    def access(
+        self, span: Span, pointer: Value, space: Space, kind: AccessKind, size: int, mask: int, weight: float,
+        place: Place, in_loop: bool,
+    ) -> None:  # fmt: skip
+        """One request of `size` bytes per lane at a pointer's addresses, by the lanes of `mask`."""
+        if not self.enabled or not mask or size <= 0:
+            return
+        key = (span.path, span.start, span.end, f"{kind}:{space}:{size}")
+        tally = self.accesses.get(key)
+        if tally is None:
+            name = pointer.region.name if pointer.region is not None else None
+            tally = self.accesses[key] = _AccessTally(span, name, space, kind, size, in_loop)
+        tally.in_loop = tally.in_loop or in_loop
+        if pointer.data is None or space not in (Space.GLOBAL, Space.SHARED):
+            tally.uncounted += weight
+            tally.uncounted_basis = max(tally.uncounted_basis, pointer.basis)
+            if pointer.data is not None:
+                tally.basis = max(tally.basis, pointer.basis)
+            return
+        addresses = [
+            int(a) if mask & bit and a is not None else None
+            for a, bit in zip(lanes(pointer.data), LANE_BITS, strict=True)
+        ]
+        active = WARP - addresses.count(None)
+        if not active:
+            return
+        if space is Space.SHARED:
+            count: float = wavefronts(addresses, size)
+            ideal = ideal_wavefronts(count, active, size)
+        else:
+            count = _aligned_on_average(addresses, size, pointer.soft)
+            ideal = ideal_sectors(count, active, size)
+        tally.basis = max(tally.basis, pointer.basis)
+        tally.requests += weight
+        tally.active += weight * active
+        tally.counted += weight * count
+        tally.ideal += weight * ideal
+        if count / ideal > tally.worst:
+            tally.worst = count / ideal
+            tally.worst_lanes = LaneAddresses(place.warp, place.block, tuple(addresses))
+
+    def branch(
+        self, span: Span, statement: Span, kind: str, condition: Value, taken: int, mask: int, weight: float,
+        place: Place, in_loop: bool,
+    ) -> None:  # fmt: skip
+        """One evaluation of a condition by a warp; `taken` are the lanes in which it is true."""
+        if not self.enabled or not mask:
+            return
+        key = (span.path, span.start, span.end, kind)
+        tally = self.branches.get(key)
+        if tally is None:
+            tally = self.branches[key] = _BranchTally(span, statement, kind, in_loop)
+        tally.in_loop = tally.in_loop or in_loop
+        tally.evaluations += weight
+        if not condition.decided:
+            tally.undecided += weight
+            if not condition.uniform:
+                tally.undecided_varying += weight
+                tally.basis = max(tally.basis, condition.basis)
+            return
+        tally.basis = max(tally.basis, condition.basis)
+        if taken and taken != mask:
+            tally.diverging += weight
+            tally.edge_only = tally.edge_only and place.edge
+
+    def barrier(self, span: Span, mask: int, alive: int, weight: float, place: Place, guards: list[Guard]) -> None:
+        """A warp at a block-wide barrier; `alive` are its lanes that have not returned."""
+        if not self.enabled:
+            return
+        key = (span.path, span.start, span.end, "barrier")
+        visits = self.barriers.setdefault(key, (span, []))[1]
+        splitting = next((g for g in reversed(guards) if g.passed != g.entered and not g.undecided), None)
+        undecided = next((g for g in reversed(guards) if g.undecided and (g.value is None or g.value.thread)), None)
+        by_thread = next((g for g in reversed(guards) if g.value is not None and g.value.thread), None)
+        visits.append(_BarrierVisit(place.block, place.warp, weight, mask != alive, splitting, undecided, by_thread))
+
+    # -- results ------------------------------------------------------------------------------------------------
+
+    def access_facts(self, launch: int) -> list[Access]:
+        return [_access_fact(tally, launch) for tally in self.accesses.values()]
+
+    def branch_facts(self, launch: int) -> list[Branch]:
+        return [_branch_fact(tally, launch) for tally in self.branches.values()]
+
+    def barrier_facts(self) -> list[Barrier]:
+        return [self._barrier_fact(span, visits) for span, visits in self.barriers.values()]
+
+    def _barrier_fact(self, span: Span, visits: list[_BarrierVisit]) -> Barrier:
+        partial = next((v for v in visits if v.partial), None)
+        if partial is not None and partial.undecided is None:
+            guard = partial.guard
+            where = guard.span if guard is not None else None
+            return Barrier(span, _oneline(span.text), True, Basis.EXACT, where, "lanes of one warp disagree")
+        missed = self._missed_by_a_warp(visits)
+        if missed is not None and missed.undecided is None:
+            where = missed.thread_guard.span if missed.thread_guard is not None else None
+            return Barrier(span, _oneline(span.text), True, Basis.EXACT, where, "warps of one block disagree")
+        data = next((v.undecided for v in visits if v.undecided is not None), None)
+        if data is not None:
+            reason = "the condition depends on data that can differ between threads"
+            return Barrier(span, _oneline(span.text), True, Basis.DATA_DEPENDENT, data.span, reason)
+        return Barrier(span, _oneline(span.text), False, Basis.EXACT, None, "all threads of the block reach it")
+
+    def _missed_by_a_warp(self, visits: list[_BarrierVisit]) -> _BarrierVisit | None:
+        """A visit that another warp of the same block, still running, did not make as often."""
+        for block in {v.block for v in visits}:
+            total: dict[int, float] = {}
+            for visit in visits:
+                if visit.block == block:
+                    total[visit.warp] = total.get(visit.warp, 0.0) + visit.weight
+            alive = {warp for warp, mask in self.warps_seen.get(block, {}).items() if mask}
+            counts = {total.get(warp, 0.0) for warp in alive | set(total)}
+            if len(counts) > 1:
+                return next(v for v in visits if v.block == block)
+        return None
+
+
+def _aligned_on_average(addresses: list[int | None], size: int, step: int) -> float:
+    """Sectors of one request whose start is known only up to multiples of `step` bytes: the mean over alignments."""
+    if not step or step % SECTOR_BYTES == 0:
+        return float(sectors(addresses, size))
+    shifts = sorted({(k * step) % SECTOR_BYTES for k in range(SECTOR_BYTES)})
+    total = 0
+    for shift in shifts:
+        total += sectors([None if a is None else a + shift for a in addresses], size)
+    return total / len(shifts)
+
+
+def _access_fact(tally: _AccessTally, launch: int) -> Access:
+    counted = tally.requests > 0 and tally.requests >= tally.uncounted
+    basis = BASES[tally.basis if counted else max(tally.uncounted_basis, DATA if tally.uncounted else UNKNOWN)]
+    if tally.space not in (Space.GLOBAL, Space.SHARED):
+        counted, basis = False, BASES[tally.basis]
+    per_request = round(tally.counted / tally.requests, 3) if counted else None
+    ideal = round(tally.ideal / tally.requests, 3) if counted else None
+    shared = tally.space is Space.SHARED
+    return Access(
+        span=tally.span,
+        expression=_oneline(tally.span.text),
+        array=tally.array,
+        launch=launch,
+        space=tally.space,
+        kind=tally.kind,
+        bytes=tally.size,
+        basis=basis,
+        active_lanes=round(tally.active / tally.requests, 2) if counted else float(WARP),
+        requests=max(1, round(tally.requests + tally.uncounted)),
+        sectors_per_request=None if shared else per_request,
+        ideal_sectors_per_request=None if shared else ideal,
+        wavefronts_per_request=per_request if shared else None,
+        ideal_wavefronts_per_request=ideal if shared else None,
+        why=_why(tally, counted),
+        lanes=tally.worst_lanes,
+        in_loop=tally.in_loop,
+    )
+
+
+def _why(tally: _AccessTally, counted: bool) -> str:
+    if tally.space not in (Space.GLOBAL, Space.SHARED):
+        return f"{tally.space.value} memory"
+    if not counted:
+        if BASES[max(tally.uncounted_basis, DATA)] is Basis.DATA_DEPENDENT:
+            return "the address is read from memory"
+        return "the address could not be followed"
+    if tally.worst_lanes is None:
+        return ""
+    return describe(tally.worst_lanes.addresses, tally.size, tally.space)
+
+
+def describe(addresses: tuple[int | None, ...], size: int, space: Space) -> str:
+    """The pattern of a request's addresses in words.
+
+    >>> describe(tuple(128 * lane for lane in range(32)), 4, Space.SHARED)
+    'neighbouring lanes are 32 elements (128 bytes) apart: all on one bank'
+    >>> describe(tuple(4 * lane for lane in range(32)), 4, Space.GLOBAL)
+    'neighbouring lanes are adjacent'
+    """
+    on = [a for a in addresses if a is not None]
+    steps = {b - a for a, b in zip(on, on[1:], strict=False)}
+    if len(on) < 2:
+        return "one lane is active"
+    if steps == {0}:
+        return "all lanes share one address"
+    if steps == {size}:
+        start = "" if space is Space.SHARED or on[0] % SECTOR_BYTES == 0 else ", but do not start at a 32-byte sector"
+        return f"neighbouring lanes are adjacent{start}"
+    words = {(a // 4) % 32 for a in on}
+    bank = "" if space is not Space.SHARED else ": all on one bank" if len(words) == 1 else f": on {len(words)} banks"
+    if len(steps) == 1:
+        step = steps.pop()
+        unit = f"{abs(step) // size} elements ({abs(step)} bytes)" if step % size == 0 else f"{abs(step)} bytes"
+        return f"neighbouring lanes are {unit} apart{bank}"
+    distinct = len(set(on))
+    if distinct < len(on):
+        return f"{len(on)} lanes want {distinct} different addresses{bank}"
+    return f"the lanes' addresses follow no single stride{bank}"
+
+
+def _branch_fact(tally: _BranchTally, launch: int) -> Branch:
+    share = tally.diverging / tally.evaluations if tally.evaluations else 0.0
+    condition = _oneline(tally.span.text)
+    if tally.undecided_varying > tally.evaluations / 2:
+        kind = Divergence.DATA_DEPENDENT if tally.basis <= DATA else Divergence.UNKNOWN
+        return Branch(
+            tally.span, tally.statement, tally.kind, condition, launch, kind, None, tally.in_loop,
+            "it depends on data that can differ from lane to lane",
+        )  # fmt: skip
+    if not tally.diverging:
+        divergence, why = Divergence.UNIFORM, "all lanes of a warp agree"
+    elif tally.edge_only:
+        divergence, why = Divergence.BOUNDARY, "only warps at the edge of the data split"
+    elif share > 0.999:
+        divergence, why = Divergence.EVERY_WARP, "every warp splits"
+    else:
+        divergence, why = Divergence.PARTIAL, f"{share:.0%} of the evaluations split a warp"
+    assumed = " (under assumed values)" if tally.basis == ASSUMED and tally.diverging else ""
+    return Branch(
+        tally.span, tally.statement, tally.kind, condition, launch, divergence, round(share, 4), tally.in_loop,
+        why + assumed,
+    )  # fmt: skip
+
+
+def _oneline(text: str) -> str:
+    return " ".join(text.split())

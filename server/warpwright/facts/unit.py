@@ -1,0 +1,374 @@
+"""The names of a translation unit: macros, types, constants, functions, and which preprocessor branches are live."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tree_sitter import Node, Query, QueryCursor
+
+from warpwright.facts.model import Assumptions
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import CUDA, Source
+
+IncludeReader = Callable[[str, str], Source | None]
+"""(path of the including file, quoted name) -> the included file, or None where it is not to be had."""
+
+MAX_INCLUDE_DEPTH = 16
+_LAUNCHES = Query(CUDA, "(kernel_call_syntax) @launch")
+_CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"}
+_CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """`parameters` is None for an object-like macro."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function definition in the text; `template` are the names of its template parameters with their defaults."""
+
+    name: str
+    node: Node
+    source: Source
+    template: tuple[tuple[str, bool, str | None], ...] = ()  # (name, is a type, default's text)
+    whole: Node | None = None  # the template_declaration around it
+
+    @property
+    def is_kernel(self) -> bool:
+        return any(child.type == "__global__" for child in _specifiers(self.node)) or (
+            b"__global__" in self.source.data[self.node.start_byte : _declarator_start(self.node)]
+        )
+
+    @property
+    def outer(self) -> Node:
+        return self.whole if self.whole is not None else self.node
+
+
+@dataclass(frozen=True, slots=True)
+class VariableText:
+    """A variable of the file; `space` is "constant", "global", "shared" or "host"."""
+
+    name: str
+    declaration: Node
+    declarator: Node
+    value: Node | None
+    source: Source
+    space: str
+    is_const: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypeText:
+    """A typedef, alias, struct or enum by name."""
+
+    name: str
+    node: Node
+    source: Source
+    template: tuple[tuple[str, bool, str | None], ...] = ()
+
+
+@dataclass(slots=True)
+class Unit:
+    """Everything that names refer to, over the file and its quoted includes. Later definitions win."""
+
+    main: Source
+    assume: Assumptions
+    sources: dict[str, Source] = field(default_factory=lambda: {})
+    macros: dict[str, Macro] = field(default_factory=lambda: {})
+    functions: dict[str, list[FunctionText]] = field(default_factory=lambda: {})
+    variables: dict[str, VariableText] = field(default_factory=lambda: {})
+    types: dict[str, TypeText] = field(default_factory=lambda: {})
+    enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
+    launches: list[tuple[Source, Node]] = field(default_factory=lambda: [])
+
+    def kernels(self) -> Iterator[FunctionText]:
+        for overloads in self.functions.values():
+            yield from (f for f in overloads if f.is_kernel)
+
+
+def _specifiers(function: Node) -> list[Node]:
+    return function.children
+
+
+def _declarator_start(function: Node) -> int:
+    declarator = function.child_by_field_name("declarator")
+    return declarator.end_byte if declarator is not None else function.end_byte
+
+
+def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
+    """Read the unit's names, following quoted includes in text order; each file once."""
+    unit = Unit(main, assume)
+    for name, body in assume.defines.items():
+        unit.macros[name] = Macro(name, None, body)
+    arch = re.search(r"(\d+)", assume.arch)
+    unit.macros["__CUDA_ARCH__"] = Macro("__CUDA_ARCH__", None, f"{arch.group(1) if arch else '90'}0")
+    for name in ("__CUDACC__", "__NVCC__", "__cplusplus"):
+        unit.macros[name] = Macro(name, None, "1")
+    _collect_source(unit, main, include, 0)
+    return unit
+
+
+def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
+    unit.sources[source.path] = source
+    _collect_children(unit, source, source.root, include, depth, ())
+    for node in QueryCursor(_LAUNCHES).captures(source.root).get("launch", []):
+        unit.launches.append((source, node))
+
+
+def _collect_children(
+    unit: Unit, source: Source, node: Node, include: IncludeReader, depth: int, template: tuple[Node, ...]
+) -> None:
+    for child in live_children(unit, source, node):
+        kind = child.type
+        if kind == "preproc_include":
+            path = child.child_by_field_name("path")
+            if path is not None and path.type == "string_literal" and depth < MAX_INCLUDE_DEPTH:
+                found = include(source.path, source.node_text(path).strip('"'))
+                if found is not None and found.path not in unit.sources:
+                    _collect_source(unit, found, include, depth + 1)
+        elif kind in ("preproc_def", "preproc_function_def"):
+            define(unit, source, child)
+        elif kind == "preproc_call":
+            directive = source.node_text(child)
+            match = re.match(r"#\s*undef\s+(\w+)", directive)
+            if match:
+                unit.macros.pop(match.group(1), None)
+        elif kind in _CONTAINERS:
+            body = child.child_by_field_name("body")
+            _collect_children(unit, source, body if body is not None else child, include, depth, template)
+        elif kind == "template_declaration":
+            _collect_template(unit, source, child)
+        elif kind == "function_definition":
+            _add_function(unit, source, child, (), None)
+        elif kind == "declaration":
+            _add_declaration(unit, source, child)
+        elif kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+            _add_type(unit, source, child, ())
+        elif kind in ("type_definition", "alias_declaration"):
+            _add_alias(unit, source, child)
+
+
+def define(unit: Unit, source: Source, node: Node) -> None:
+    """Take a #define into the unit."""
+    name_node = node.child_by_field_name("name")
+    if name_node is None:
+        return
+    name = source.node_text(name_node)
+    value = node.child_by_field_name("value")
+    body = source.node_text(value).replace("\\\n", " ").strip() if value is not None else ""
+    body = re.sub(r"//.*|/\*.*?\*/", "", body).strip()
+    parameters = node.child_by_field_name("parameters")
+    names = None
+    if parameters is not None:
+        names = tuple(
+            source.node_text(p) for p in parameters.children if p.type in ("identifier", "...", "variadic_parameter")
+        )
+    unit.macros[name] = Macro(name, names, body)
+
+
+def _collect_template(unit: Unit, source: Source, node: Node) -> None:
+    parameters: list[tuple[str, bool, str | None]] = []
+    names = node.child_by_field_name("parameters")
+    for parameter in names.named_children if names is not None else []:
+        is_type = "type_parameter" in parameter.type or "template_template" in parameter.type
+        default = parameter.child_by_field_name("default_type") or parameter.child_by_field_name("default_value")
+        identifier = next(
+            descendants(
+                parameter.child_by_field_name("declarator") or parameter.child_by_field_name("name") or parameter,
+                "identifier" if not is_type else "type_identifier",
+            ),
+            None,
+        )
+        if identifier is not None:
+            text = source.node_text(default) if default is not None else None
+            parameters.append((source.node_text(identifier), is_type, text))
+    for child in node.named_children:
+        if child.type == "function_definition":
+            _add_function(unit, source, child, tuple(parameters), node)
+        elif child.type in ("struct_specifier", "class_specifier"):
+            _add_type(unit, source, child, tuple(parameters))
+        elif child.type == "alias_declaration":
+            _add_alias(unit, source, child)
+
+
+def function_name(source: Source, node: Node) -> str | None:
+    """The unqualified name of a function definition."""
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (c for c in declarator.named_children if c.type.endswith("declarator")), None
+        )
+    if declarator is None:
+        return None
+    name = declarator.child_by_field_name("declarator")
+    return source.node_text(name).rsplit("::", 1)[-1].split("<")[0].strip() if name is not None else None
+
+
+def _add_function(
+    unit: Unit, source: Source, node: Node, template: tuple[tuple[str, bool, str | None], ...], whole: Node | None
+) -> None:
+    name = function_name(source, node)
+    if name:
+        unit.functions.setdefault(name, []).append(FunctionText(name, node, source, template, whole))
+
+
+def _add_declaration(unit: Unit, source: Source, node: Node) -> None:
+    kind = node.child_by_field_name("type")
+    if kind is not None and kind.type in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+        _add_type(unit, source, kind, ())
+    head = source.text(node.start_byte, kind.end_byte if kind is not None else node.end_byte)
+    prefix = source.text(node.start_byte, node.end_byte).split("=")[0]
+    space = "host"
+    for word, name in (
+        ("__constant__", "constant"),
+        ("__shared__", "shared"),
+        ("__device__", "global"),
+        ("__managed__", "global"),
+    ):
+        if word in prefix:
+            space = name
+            break
+    is_const = "const" in head.split() or "constexpr" in head
+    for declarator in node.children_by_field_name("declarator"):
+        value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+        identifier = next(descendants(declarator, "identifier"), None)
+        if identifier is not None and declarator.type != "function_declarator":
+            name = source.node_text(identifier)
+            unit.variables[name] = VariableText(name, node, declarator, value, source, space, is_const)
+
+
+def _add_type(unit: Unit, source: Source, node: Node, template: tuple[tuple[str, bool, str | None], ...]) -> None:
+    name = node.child_by_field_name("name")
+    body = node.child_by_field_name("body")
+    if node.type == "enum_specifier" and body is not None:
+        previous: Node | None = None
+        step = 0
+        for item in body.named_children:
+            if item.type == "enumerator":
+                value = item.child_by_field_name("value")
+                if value is not None:
+                    previous, step = value, 0
+                label = item.child_by_field_name("name")
+                if label is not None:
+                    unit.enumerators[source.node_text(label)] = (previous, step, source)
+                step += 1
+    if name is not None and (body is not None or node.type == "enum_specifier"):
+        text = source.node_text(name)
+        unit.types[text] = TypeText(text, node, source, template)
+
+
+def _add_alias(unit: Unit, source: Source, node: Node) -> None:
+    if node.type == "alias_declaration":
+        name = node.child_by_field_name("name")
+        if name is not None:
+            text = source.node_text(name)
+            unit.types[text] = TypeText(text, node, source)
+        return
+    kind = node.child_by_field_name("type")
+    if kind is not None and kind.type in ("struct_specifier", "union_specifier", "enum_specifier"):
+        _add_type(unit, source, kind, ())
+    for declarator in node.children_by_field_name("declarator"):
+        identifier = next(descendants(declarator, "type_identifier", "primitive_type", "identifier"), None)
+        if identifier is not None:
+            text = source.node_text(identifier)
+            unit.types[text] = TypeText(text, node, source)
+
+
+def live_children(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
+    """A node's named children, with the branches of #if, #ifdef and #else that the macros known so far select."""
+    for child in node.named_children:
+        if child.type in _CONDITIONALS:
+            yield from _live_branch(unit, source, child)
+        else:
+            yield child
+
+
+def _live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
+    taken: bool | None = True
+    skip: Node | None = None
+    if node.type == "preproc_ifdef":
+        skip = node.child_by_field_name("name")
+        negated = source.text(node.start_byte, node.start_byte + 12).replace(" ", "").startswith("#ifndef")
+        taken = skip is not None and ((source.node_text(skip) in unit.macros) != negated)
+    elif node.type in ("preproc_if", "preproc_elif"):
+        skip = node.child_by_field_name("condition")
+        taken = skip is not None and _condition(unit, source.node_text(skip))
+    alternative = node.child_by_field_name("alternative")
+    if taken:
+        for child in node.named_children:
+            if child != skip and child != alternative:
+                if child.type in _CONDITIONALS:
+                    yield from _live_branch(unit, source, child)
+                else:
+                    yield child
+    elif alternative is not None:
+        yield from _live_branch(unit, source, alternative)
+
+
+def _condition(unit: Unit, text: str) -> bool:
+    """A preprocessor condition; a name that is no macro counts as 0, as the standard says."""
+    text = re.sub(r"//.*|/\*.*?\*/", "", text).replace("\\\n", " ")
+    text = re.sub(r"defined\s*\(?\s*(\w+)\s*\)?", lambda m: "1" if m.group(1) in unit.macros else "0", text)
+    value = preprocessor_value(text, unit, 0)
+    return bool(value)
+
+
+_PYTHON_OPS: dict[type[ast.AST], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+}  # fmt: skip
+_PYTHON_COMPARES: dict[type[ast.AST], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def preprocessor_value(text: str, unit: Unit, depth: int) -> int | None:
+    """The value of an integer constant expression of the preprocessor, or None."""
+    if depth > 16:
+        return None
+    text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
+
+    def name(match: re.Match[str]) -> str:
+        macro = unit.macros.get(match.group(0))
+        if macro is None or macro.parameters is not None:
+            return "1" if match.group(0) == "true" else "0"
+        value = preprocessor_value(macro.body, unit, depth + 1) if macro.body else 0
+        return str(value or 0)
+
+    text = re.sub(r"(?<![\w.])[A-Za-z_]\w*(\s*\([^()]*\))?", lambda m: "0" if m.group(1) else name(m), text)
+    text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//")
+    text = re.sub(r"!(?!=)", " not ", text).strip()
+    try:
+        return _python_value(ast.parse(text, mode="eval").body)
+    except (SyntaxError, ValueError, TypeError, KeyError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+def _python_value(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BoolOp):
+        values = [_python_value(v) for v in node.values]
+        return int(all(values) if isinstance(node.op, ast.And) else any(values))
+    if isinstance(node, ast.UnaryOp):
+        value = _python_value(node.operand)
+        return int(not value) if isinstance(node.op, ast.Not) else ~value if isinstance(node.op, ast.Invert) else -value
+    if isinstance(node, ast.BinOp):
+        right = _python_value(node.right)
+        if isinstance(node.op, ast.LShift) and right > 64:
+            raise ValueError("shift is too wide")
+        return _PYTHON_OPS[type(node.op)](_python_value(node.left), right)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return int(_PYTHON_COMPARES[type(node.ops[0])](_python_value(node.left), _python_value(node.comparators[0])))
+    raise ValueError("not an integer constant expression")

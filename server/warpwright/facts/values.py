@@ -1,0 +1,370 @@
+"""What an expression is worth in the 32 lanes of one warp.
+
+A number's `data` is one Python number where all lanes agree, a list of 32 where they do not, None where it is not
+known and may differ from lane to lane. A value that is not known but is the same in all lanes is a number too, an
+example with `soft` set: sums and products keep the lanes' differences right, and a comparison is not decided by it.
+`soft` is the step in which the unknown part moves: 1 for a loaded row start, 32 after a multiplication by 32; it
+tells later how a line of addresses may be aligned.
+
+    a[row[blockIdx.x] + threadIdx.x]     row[...]: soft 1; the index: 0..31 plus an unknown start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import gcd
+
+from warpwright.facts.model import WARP, Basis, Space
+from warpwright.facts.types import BOOL, INT, LONG, UNKNOWN_TYPE, CType, arithmetic_result, pointer_to
+
+Number = int | float
+Data = Number | list[Number | None] | None
+
+EXACT, ASSUMED, DATA, UNKNOWN = range(4)
+BASES = (Basis.EXACT, Basis.ASSUMED, Basis.DATA_DEPENDENT, Basis.UNKNOWN)
+SOFT_EXAMPLE = 64
+FULL = (1 << WARP) - 1
+LANE_BITS = tuple(1 << lane for lane in range(WARP))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A piece of memory that does not overlap others: what one pointer parameter points to, one shared array."""
+
+    name: str
+    space: Space
+    element: CType
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """`basis` indexes BASES; `thread` is true where the value depends on the thread within its block; a pointer has a
+    `region`, and its data is the byte offset in it."""
+
+    data: Data
+    type: CType
+    basis: int = EXACT
+    soft: int = 0
+    thread: bool = False
+    region: Region | None = None
+
+    @property
+    def uniform(self) -> bool:
+        return isinstance(self.data, (int, float))
+
+    @property
+    def decided(self) -> bool:
+        return self.data is not None and not self.soft
+
+
+@dataclass(slots=True, eq=False)
+class StructValue:
+    type: CType
+    fields: dict[str, AnyValue]
+
+
+@dataclass(slots=True, eq=False)
+class ArrayValue:
+    """A local array. `elements` holds what is known, by constant index."""
+
+    type: CType
+    elements: dict[int, AnyValue] = field(default_factory=lambda: {})
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """A cooperative group of `size` threads (None: the whole block)."""
+
+    size: int | None
+    grid: bool = False
+
+
+AnyValue = Value | StructValue | ArrayValue | Group
+
+
+def unknown(kind: CType = UNKNOWN_TYPE, basis: int = UNKNOWN, thread: bool = True) -> Value:
+    return Value(None, kind, basis, 0, thread)
+
+
+def soft(kind: CType, thread: bool, basis: int = ASSUMED) -> Value:
+    """Not known, the same in all lanes."""
+    return Value(float(SOFT_EXAMPLE) if kind.kind == "float" else SOFT_EXAMPLE, kind, basis, 1, thread)
+
+
+def opaque(kind: CType, *parts: AnyValue | None) -> Value:
+    """The result of an operation that is not followed: the same in all lanes if its operands are."""
+    values = [p for p in parts if isinstance(p, Value)]
+    thread = any(v.thread for v in values) or len(values) != len(parts)
+    if values and len(values) == len(parts) and all(v.uniform for v in values):
+        return soft(kind, thread, max(ASSUMED, *(v.basis for v in values)))
+    basis = max((v.basis for v in values), default=UNKNOWN)
+    return unknown(kind, max(basis, DATA) if values else UNKNOWN, thread)
+
+
+def simplify(data: list[Number | None]) -> Data:
+    """One number where all lanes agree."""
+    first = data[0]
+    return first if first is not None and data.count(first) == WARP else data
+
+
+def lanes(data: Data) -> list[Number | None]:
+    return data if isinstance(data, list) else [data] * WARP
+
+
+def wrap(number: Number, kind: CType) -> Number:
+    """A number as that type holds it: unsigned types wrap; signed overflow is left alone (undefined in C++)."""
+    if kind.kind == "float":
+        return float(number)
+    if kind.kind in ("int", "uint", "bool"):
+        if isinstance(number, float):
+            if number != number or number in (float("inf"), float("-inf")):
+                return 0
+            number = int(number)
+        if kind.kind == "bool":
+            return int(number != 0)
+        bits = 8 * (kind.size or 4)
+        if kind.kind == "uint":
+            return number & ((1 << bits) - 1)
+        if bits < 32:
+            number &= (1 << bits) - 1
+            return number - (1 << bits) if number >> (bits - 1) else number
+    return number
+
+
+def convert(value: Value, kind: CType) -> Value:
+    """A value of one type as another, as a cast or an initialisation does."""
+    if kind.name == "auto" or kind.kind == "other" or value.type is kind:
+        return (
+            value
+            if kind.name == "auto" or value.type is kind
+            else Value(
+                value.data,
+                kind if kind.size is not None else value.type,
+                value.basis,
+                value.soft,
+                value.thread,
+                value.region,
+            )
+        )
+    data = value.data
+    needs = kind.kind != value.type.kind or kind.size != value.type.size
+    if needs and kind.kind not in ("pointer", "array") and value.region is None:
+        data = each(lambda n: wrap(n, kind), data)
+    return Value(data, kind, value.basis, value.soft, value.thread, value.region)
+
+
+def each(operation: Callable[[Number], Number | None], data: Data) -> Data:
+    if data is None:
+        return None
+    if isinstance(data, list):
+        return simplify([None if n is None else operation(n) for n in data])
+    return operation(data)
+
+
+def pairwise(operation: Callable[[Number, Number], Number | None], left: Data, right: Data) -> Data:
+    if left is None or right is None:
+        return None
+    if isinstance(left, list):
+        if isinstance(right, list):
+            if None in left or None in right:
+                return simplify(
+                    [None if a is None or b is None else operation(a, b) for a, b in zip(left, right, strict=True)]
+                )
+            return simplify([operation(a, b) for a, b in zip(left, right, strict=True)])  # type: ignore[arg-type]
+        return simplify([None if a is None else operation(a, right) for a in left])
+    if isinstance(right, list):
+        return simplify([None if b is None else operation(left, b) for b in right])
+    return operation(left, right)
+
+
+def _divide(a: Number, b: Number) -> Number | None:
+    if b == 0:
+        return None
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    quotient = abs(a) // abs(b)  # C truncates towards zero
+    return quotient if (a >= 0) == (b > 0) else -quotient
+
+
+def _modulo(a: Number, b: Number) -> Number | None:
+    if b == 0 or isinstance(a, float) or isinstance(b, float):
+        return None
+    quotient = _divide(a, b)
+    return None if quotient is None else a - int(quotient) * b
+
+
+def _shift_left(a: Number, b: Number) -> Number | None:
+    return a << b if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64 else None
+
+
+def _shift_right(a: Number, b: Number) -> Number | None:
+    return a >> b if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64 else None
+
+
+def _bits(operation: Callable[[int, int], int]) -> Callable[[Number, Number], Number | None]:
+    return lambda a, b: operation(a, b) if isinstance(a, int) and isinstance(b, int) else None
+
+
+ARITHMETIC: dict[str, Callable[[Number, Number], Number | None]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _divide, "%": _modulo,
+    "<<": _shift_left, ">>": _shift_right, "&": _bits(lambda a, b: a & b), "|": _bits(lambda a, b: a | b),
+    "^": _bits(lambda a, b: a ^ b),
+}  # fmt: skip
+COMPARISONS: dict[str, Callable[[Number, Number], Number | None]] = {
+    "<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b), ">": lambda a, b: int(a > b),
+    ">=": lambda a, b: int(a >= b), "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
+}  # fmt: skip
+
+
+def binary(op: str, left: Value, right: Value) -> Value:
+    """C's binary operators, lane by lane.
+
+    >>> lane = Value(list(range(32)), INT, thread=True)
+    >>> binary("*", lane, Value(4, INT)).data[:3], binary("/", lane, Value(64, INT)).data
+    ([0, 4, 8], 0)
+    """
+    basis = max(left.basis, right.basis)
+    thread = left.thread or right.thread
+    if left.region is not None or right.region is not None:
+        return _pointer_arithmetic(op, left, right, basis, thread)
+    if op in COMPARISONS:
+        if left.soft or right.soft:
+            same = left.uniform and right.uniform
+            return soft(BOOL, thread, max(basis, ASSUMED)) if same else unknown(BOOL, max(basis, DATA), thread)
+        return _known(pairwise(COMPARISONS[op], left.data, right.data), BOOL, basis, 0, thread)
+    kind = arithmetic_result(left.type, right.type)
+    if op in ("<<", ">>"):
+        kind = left.type if (left.type.size or 4) >= 4 else INT
+    operation = ARITHMETIC.get(op)
+    if operation is None:
+        return opaque(kind, left, right)
+    try:
+        data = pairwise(operation, left.data, right.data)
+        if kind.kind == "uint":
+            data = each(lambda n: wrap(n, kind), data)
+    except (OverflowError, ValueError):
+        data = None
+    if data is None:
+        data = _absorbing(op, left, right)
+    step = _soft_step(op, left, right) if left.soft or right.soft else 0
+    return _known(data, kind, basis, step, thread)
+
+
+def _known(data: Data, kind: CType, basis: int, step: int, thread: bool) -> Value:
+    if data is None:
+        return Value(None, kind, max(basis, DATA), 0, thread)
+    return Value(data, kind, basis, step, thread)
+
+
+def _absorbing(op: str, left: Value, right: Value) -> Data:
+    """x * 0 and x & 0 are 0 whatever x is."""
+    if op in ("*", "&") and (left.data == 0 or right.data == 0) and not (left.soft or right.soft):
+        return 0
+    return None
+
+
+def _soft_step(op: str, left: Value, right: Value) -> int:
+    """How the unknown part of a sum or product moves; 1 where nothing better is known."""
+    if op in ("+", "-"):
+        return gcd(left.soft, right.soft)
+    other, own = (right, left.soft) if left.soft else (left, right.soft)
+    if other.soft or not isinstance(other.data, int):
+        return 1
+    if op == "*":
+        return max(1, abs(own * other.data))
+    if op == "<<" and left.soft and 0 <= other.data < 32:
+        return own << other.data
+    if op == "/" and left.soft and other.data and own % other.data == 0:
+        return max(1, own // abs(other.data))
+    if op == "%" and left.soft and other.data and own % other.data == 0:
+        return 0
+    return 1
+
+
+def _pointer_arithmetic(op: str, left: Value, right: Value, basis: int, thread: bool) -> Value:
+    if left.region is not None and right.region is not None:
+        if op == "-" and left.region is right.region and left.type.to is not None and left.type.to.size:
+            size = left.type.to.size
+            return Value(
+                pairwise(lambda a, b: (int(a) - int(b)) // size, left.data, right.data), LONG, basis, 0, thread
+            )
+        return opaque(BOOL, left, right)
+    pointer, index = (left, right) if left.region is not None else (right, left)
+    if op not in ("+", "-"):
+        if index.data == 0 and op in ("==", "!="):  # a pointer compared with null: taken as valid
+            return Value(int(op == "!="), BOOL, max(basis, ASSUMED), 0, thread)
+        return opaque(BOOL, left, right)
+    return offset_pointer(pointer, index, -1 if op == "-" else 1)
+
+
+def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
+    """pointer + sign * index elements."""
+    element = pointer.type.to or UNKNOWN_TYPE
+    basis = max(pointer.basis, index.basis)
+    thread = pointer.thread or index.thread
+    size = element.size
+    kind = pointer_to(element) if pointer.type.kind == "array" else pointer.type
+    if size is None or index.region is not None:
+        return Value(None, kind, UNKNOWN, 0, thread, pointer.region)
+    scale = sign * size
+    data = pairwise(lambda a, b: a + int(b) * scale, pointer.data, index.data)
+    if data is None:
+        return Value(None, kind, max(basis, DATA), 0, thread, pointer.region)
+    return Value(data, kind, basis, gcd(pointer.soft, index.soft * size), thread, pointer.region)
+
+
+def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
+    """`new` in the lanes of the mask, `old` in the others."""
+    if mask == FULL or old is None:
+        return new
+    if isinstance(old, Value) and isinstance(new, Value):
+        if old.data is None or new.data is None or old.region is not new.region or bool(old.soft) != bool(new.soft):
+            basis = max(old.basis, new.basis)
+            return Value(None, new.type, max(basis, DATA), 0, True, new.region if old.region is new.region else None)
+        data = simplify(
+            [n if mask & bit else o for n, o, bit in zip(lanes(new.data), lanes(old.data), LANE_BITS, strict=True)]
+        )
+        return Value(data, new.type, max(old.basis, new.basis), gcd(old.soft, new.soft), True, new.region)
+    if isinstance(old, StructValue) and isinstance(new, StructValue):
+        return StructValue(new.type, {n: merge(old.fields.get(n), v, mask) for n, v in new.fields.items()})
+    return new
+
+
+def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None) -> AnyValue | None:
+    """What a variable is worth after a branch whose condition is not known: one of two values."""
+    if left is right or right is None or left is None:
+        return left if left is not None else right
+    if isinstance(left, Value) and isinstance(right, Value):
+        if left.data == right.data and left.region is right.region:
+            return left if left.basis >= right.basis else right
+        thread = left.thread or right.thread or condition is None or condition.thread
+        same_choice = condition is not None and condition.uniform
+        if same_choice and left.region is right.region and left.data is not None and right.data is not None:
+            shift = pairwise(lambda a, b: b - a, left.data, right.data)
+            if isinstance(shift, int):
+                step = gcd(gcd(left.soft, right.soft), abs(shift)) or 1
+                return Value(left.data, left.type, max(left.basis, right.basis, ASSUMED), step, thread, left.region)
+        return Value(
+            None, left.type, max(left.basis, right.basis, DATA), 0, thread,
+            left.region if left.region is right.region else None,
+        )  # fmt: skip
+    if isinstance(left, StructValue) and isinstance(right, StructValue):
+        names = {**left.fields, **right.fields}
+        fields = {n: join(left.fields.get(n), right.fields.get(n), condition) for n in names}
+        return StructValue(left.type, {n: v for n, v in fields.items() if v is not None})
+    if isinstance(left, ArrayValue) and isinstance(right, ArrayValue):
+        elements = {
+            i: join(v, right.elements.get(i), condition) for i, v in left.elements.items() if i in right.elements
+        }
+        return ArrayValue(left.type, {i: v for i, v in elements.items() if v is not None})
+    return left
+
+
+def clone(value: AnyValue | None) -> AnyValue | None:
+    """A copy that later assignments to parts do not reach; plain values are never changed in place."""
+    if isinstance(value, StructValue):
+        return StructValue(value.type, {n: v for n, v in ((n, clone(v)) for n, v in value.fields.items()) if v})
+    if isinstance(value, ArrayValue):
+        return ArrayValue(value.type, {i: v for i, v in ((i, clone(v)) for i, v in value.elements.items()) if v})
+    return value
