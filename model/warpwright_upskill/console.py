@@ -11,7 +11,6 @@ from typing import NoReturn
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from warpwright.progress import Progress as Report
 from warpwright.syntax.source import SourceError
 
@@ -26,9 +25,11 @@ def fail(message: str) -> NoReturn:
 
 def stage(command: click.Command) -> NoReturn:
     """Run a stage's command: exit 0 when it did its work, 2 when it could not."""
-    # Read by libraries when they are imported: no network, and no progress bar but ours.
+    # Read by libraries when they are imported: no network, no progress bar but ours, and threads that wait for each
+    # other sleep, since beside other work on the same cores spinning makes training several times slower.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         command()
     except (StageError, SourceError) as error:

@@ -138,7 +138,7 @@ def _examples(path: Path, lines: Iterable[str]) -> Iterator[Example]:
                 raise StageError(
                     f"{path}:{number}: is of version {given['version']}, not {VERSION}; run `collect` again."
                 )
-            values = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names}
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k in names}
             values["provenance"] = Provenance(**given["provenance"])
             values["verification"] = Verification(**given["verification"])
             values["question"] = given["question"] and _question(given["question"])

@@ -1,6 +1,6 @@
 """Write a trained adapter as a GGUF LoRA file, and check that llama.cpp computes with it what torch does.
 
-    python -m warpwright_upskill.export .build/adapter --out adapter.gguf --check examples.jsonl
+python -m warpwright_upskill.export .build/adapter --out adapter.gguf --check examples.jsonl
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def export(adapter: Path, out: Path, kind: str = "f16") -> int:
         config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
         tensors = load_file(adapter / "adapter_model.safetensors")
     except OSError as error:
-        raise StageError(f"{adapter}: holds no trained adapter ({error.strerror or error}); `train` writes it.") from None
+        raise StageError(
+            f"{adapter}: holds no trained adapter ({error.strerror or error}); `train` writes it."
+        ) from None
     except Exception as error:  # safetensors' own error class derives from Exception alone
         raise StageError(f"{adapter}: holds a damaged adapter ({error}); train it anew.") from None
     if config.get("use_rslora") or config.get("use_dora"):
@@ -162,11 +164,13 @@ def _logits(base: Path, adapter: Path | None, sequences: Sequence[tuple[Sequence
 @click.command()
 @click.argument("adapter", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="GGUF file to write.")
-@click.option("--type", "kind", default="f16", show_default=True, type=click.Choice(sorted(_TYPES)), help="Number type.")
+@click.option(
+    "--type", "kind", default="f16", show_default=True, type=click.Choice(sorted(_TYPES)), help="Number type."
+)
 @click.option("--check", "checked", type=click.Path(path_type=Path), help="Examples to compare llama.cpp and torch on.")
 @click.option("--check-count", default=4, show_default=True, type=click.IntRange(1), help="How many of them.")
 @model_option
-def main(adapter: Path, out: Path, kind: str, checked: Path | None, check_count: int, model: str | None) -> None:
+def main(*, adapter: Path, out: Path, kind: str, checked: Path | None, check_count: int, model: str | None) -> None:
     """Write the trained ADAPTER (a folder from `train`) as a GGUF LoRA file that llama.cpp loads."""
     if not out.parent.is_dir():
         fail(f"{out.parent}: no such folder; make it first.")
@@ -177,8 +181,7 @@ def main(adapter: Path, out: Path, kind: str, checked: Path | None, check_count:
     base = find_base(model).path
     tokens = Tokens(base)
     sequences: list[tuple[list[int], int]] = []
-    for example in read_examples(checked)[:check_count]:
-        rendered = render(example)
+    for rendered in [r for e in read_examples(checked) if (r := render(e)) is not None][:check_count]:
         prompt = [BOS, *tokens.encode(rendered.prompt)]
         sequences.append(([*prompt, *tokens.encode(rendered.answer)], len(prompt)))
     tokens.close()
@@ -187,7 +190,9 @@ def main(adapter: Path, out: Path, kind: str, checked: Path | None, check_count:
     agreement = check(base, adapter, out, sequences)
     click.echo(json.dumps(asdict(agreement)))
     if not agreement.largest_change > 0:
-        fail("The exported adapter changes nothing in llama.cpp's output; train longer, or with a higher learning rate.")
+        fail(
+            "The exported adapter changes nothing in llama.cpp's output; train longer, or with a higher learning rate."
+        )
     if agreement.same_choice < 0.9 * agreement.positions:
         fail(
             f"llama.cpp with the exported adapter and torch agree on {agreement.same_choice} of "

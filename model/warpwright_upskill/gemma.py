@@ -23,7 +23,7 @@ class Tokens:
 
     def __init__(self, gguf: Path) -> None:
         llama_cpp = quiet_llama_cpp()
-        _known_file(gguf)
+        known_gguf(gguf)
         try:
             self._llama: Any = llama_cpp.Llama(str(gguf), vocab_only=True, verbose=False)
         except ValueError:
@@ -44,7 +44,7 @@ class Tokens:
 
 def load_weights(gguf: Path, *, device: str, dtype: str) -> Any:
     """A Gemma3ForCausalLM with the GGUF's weights, dequantised to `dtype` ("float32" or "bfloat16") on `device`."""
-    _known_file(gguf)
+    known_gguf(gguf)
     import torch
     import transformers
 
@@ -63,7 +63,7 @@ def load_weights(gguf: Path, *, device: str, dtype: str) -> Any:
 
 
 def choose_device(asked: str) -> str:
-    """"auto" is the CUDA GPU where there is one, else the CPU. Raises StageError for a device that is not there."""
+    """ "auto" is the CUDA GPU where there is one, else the CPU. Raises StageError for a device that is not there."""
     import torch
 
     if asked == "auto":
@@ -92,7 +92,8 @@ def quiet_llama_cpp() -> Any:
     return llama_cpp
 
 
-def _known_file(gguf: Path) -> None:
+def known_gguf(gguf: Path) -> None:
+    """Raises StageError for a file that is not there or is no GGUF."""
     try:
         with gguf.open("rb") as file:
             magic = file.read(4)

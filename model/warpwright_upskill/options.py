@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 import click
-
 from warpwright.assist.weights import ModelFile, find_model
 from warpwright.missing import Missing
+
 from warpwright_upskill.console import StageError
 from warpwright_upskill.examples import TASKS
 

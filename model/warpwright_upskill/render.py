@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpwright.assist.prompts import PlanQuestion, generate_answer, generate_prompt, plan_answer, plan_prompt
-from warpwright_upskill.examples import Example
+from warpwright.assist.prompts import (
+    ANALYSIS_CHARACTERS,
+    PlanQuestion,
+    generate_answer,
+    generate_prompt,
+    plan_answer,
+    plan_prompt,
+)
+
+from warpwright_upskill.examples import GENERATION, Example
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +23,36 @@ class Rendered:
     answer: str
 
 
-def render(example: Example) -> Rendered:
-    """The prompt that the server would send, and the answer that it should get. No worked examples: the form is learned."""
+def render(example: Example) -> Rendered | None:
+    """The prompt that the server would send (an adapter gets no worked examples), and the answer that it should get.
+
+    None for an example of what the server does not ask: a kernel to be corrected freely, without a choice of rewrites.
+    """
     question = example.question
-    if question is None:
+    if question is not None:
+        asked = PlanQuestion(question.goal, question.kernel, question.findings, question.rewrites)
+        analysis = brief(example.reasoning_steps, ANALYSIS_CHARACTERS)
+        return Rendered(plan_prompt(asked), plan_answer(analysis, example.rewrites, example.estimated_speedup))
+    if example.task == GENERATION:
         answer = generate_answer(example.reasoning_steps, example.cuda_kernel)
-        return Rendered(generate_prompt(example.problem), answer)
-    asked = PlanQuestion(question.goal, question.kernel, question.findings, question.rewrites)
-    analysis = " ".join(example.reasoning_steps)
-    return Rendered(plan_prompt(asked), plan_answer(analysis, example.rewrites, max(1.0, example.estimated_speedup)))
+        return Rendered(generate_prompt(generation_task(example)), answer)
+    return None
+
+
+def generation_task(example: Example) -> str:
+    """What a user would write as a comment: what the kernel computes, and what it must be like."""
+    return " ".join((example.problem, *example.constraints))
+
+
+def brief(steps: Sequence[str], limit: int) -> str:
+    """The steps in order as far as whole ones fit; a first one that does not fit is cut.
+
+    >>> brief(["One two.", "Three four.", "Five."], 16)
+    'One two. Five.'
+    """
+    said = ""
+    for step in steps:
+        longer = f"{said} {step}".strip()
+        if len(longer) <= limit:
+            said = longer
+    return said or (steps[0][:limit] if steps else "")

@@ -23,11 +23,11 @@ FEED_FORWARD = 128
 CONTEXT = 8192
 SLIDING_WINDOW = 512
 WORDS = (
-    "__global__ __shared__ __syncthreads threadIdx blockIdx blockDim const float kernel void int int32 return "
-    "analysis optimizations estimated_speedup wavefronts sectors request shared memory warp lane block thread "
-    "bank-conflict uncoalesced-access divergent-branch barrier-in-divergent-branch unchecked-launch "
-    "pad-shared-array swap-thread-axes sequential-reduction-addressing check-launch "
-).split()
+    *("__global__", "__shared__", "__syncthreads", "threadIdx", "blockIdx", "blockDim", "const", "float", "kernel"),
+    *("analysis", "optimizations", "estimated_speedup", "wavefronts", "sectors", "request", "shared", "memory", "lane"),
+    *("bank-conflict", "uncoalesced-access", "divergent-branch", "barrier-in-divergent-branch", "unchecked-launch"),
+    *("pad-shared-array", "swap-thread-axes", "sequential-reduction-addressing", "check-launch", "return", "warp"),
+)
 
 
 def vocabulary() -> list[tuple[str, float, int]]:

@@ -1,6 +1,6 @@
 """Train a LoRA adapter of Gemma 3 on collected examples, with the loss on the answers alone.
 
-    python -m warpwright_upskill.train examples.jsonl --out .build/adapter
+python -m warpwright_upskill.train examples.jsonl --out .build/adapter
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import math
 import platform
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,8 +17,8 @@ from random import Random
 from typing import Any
 
 import click
-
 from warpwright.progress import Progress, silent
+
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
 from warpwright_upskill.examples import HELD_OUT, TASKS, TRAIN, Example, read_examples
 from warpwright_upskill.gemma import BOS, EOS, Tokens, choose_device, load_weights, quiet_warnings
@@ -59,22 +60,25 @@ class Row:
     answer_at: int
 
 
-def tokenise(examples: Sequence[Example], tokens: Tokens, max_tokens: int) -> tuple[list[Row], list[str]]:
-    """Rows of the examples that fit `max_tokens`, and the ids of those that do not.
+def tokenise(examples: Sequence[Example], tokens: Tokens, max_tokens: int) -> tuple[list[Row], dict[str, int]]:
+    """Rows of the examples that can be trained on, and how many could not, by reason.
 
     Prompt and answer are tokenised apart, as at inference, where the prompt's last token is fixed before the answer.
     """
     rows: list[Row] = []
-    too_long: list[str] = []
+    left_out: Counter[str] = Counter()
     for example in examples:
         rendered = render(example)
+        if rendered is None:
+            left_out["the server asks no such question"] += 1
+            continue
         prompt = [BOS, *tokens.encode(rendered.prompt)]
         answer = [*tokens.encode(rendered.answer), EOS]
         if len(prompt) + len(answer) > max_tokens:
-            too_long.append(example.id)
+            left_out[f"longer than {max_tokens} tokens"] += 1
         else:
             rows.append(Row(example.id, example.task, (*prompt, *answer), len(prompt)))
-    return rows, too_long
+    return rows, dict(left_out)
 
 
 def draw_epoch(rows: Sequence[Row], mix: Sequence[tuple[str, float]], random: Random) -> list[Row]:
@@ -156,6 +160,7 @@ def mean_loss(model: Any, rows: Sequence[Row], device: str) -> float | None:
 
 
 def train(
+    *,
     gguf: Path,
     train_rows: Sequence[Row],
     held_out_rows: Sequence[Row],
@@ -261,18 +266,21 @@ def main(examples: Path, out: Path, model: str | None, targets: str, mix: str, *
     gguf = find_base(model).path
     tokens = Tokens(gguf)
     try:
-        train_rows, long_train = tokenise([e for e in found if e.split == TRAIN], tokens, settings.max_tokens)
-        held_rows, long_held = tokenise([e for e in found if e.split == HELD_OUT], tokens, settings.max_tokens)
+        train_rows, left_out = tokenise([e for e in found if e.split == TRAIN], tokens, settings.max_tokens)
+        held_rows, _ = tokenise([e for e in found if e.split == HELD_OUT], tokens, settings.max_tokens)
     finally:
         tokens.close()
     if not train_rows:
         raise StageError(f"{examples}: holds no training example of at most {settings.max_tokens} tokens.")
-    if long_train or long_held:
-        click.echo(f"{len(long_train) + len(long_held)} examples are longer than --max-tokens and left out.", err=True)
+    for reason, count in left_out.items():
+        click.echo(f"left out {count} training examples: {reason}", err=True)
     with progress_bar("training", 100) as progress:
-        report = train(gguf, train_rows, held_rows, out, settings, progress)
+        report = train(
+            gguf=gguf, train_rows=train_rows, held_out_rows=held_rows, out=out, settings=settings, progress=progress
+        )
     click.echo(
-        f"{len(train_rows)} examples, {report['steps']} steps, loss {report['loss'][0]:.3f} -> {report['loss'][-1]:.3f}, "
+        f"{len(train_rows)} examples, {report['steps']} steps, "
+        f"loss {report['loss'][0]:.3f} -> {report['loss'][-1]:.3f}, "
         f"held out ({len(held_rows)}) {_number(report['held_out_loss_before'])} -> "
         f"{_number(report['held_out_loss_after'])}, {report['seconds']['loop']:.0f} s on {report['device']}"
     )

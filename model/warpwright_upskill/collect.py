@@ -1,0 +1,371 @@
+"""Collect training examples that the product's own ladder has verified.
+
+    python -m warpwright_upskill.collect --samples csrc_samples --out examples.jsonl
+
+Sources are the samples and the examples on the pages of rules and rewrites, each as it stands and in variants. From
+each come:
+
+- analysis: a kernel, what was counted in it, and the rewrite for its goal, kept if verification would let the server
+  offer the result;
+- debugging: the same for the goal "fix", and a page's broken kernel with its cured text;
+- generation: what a kernel computes, and a kernel without findings that does.
+
+Nothing is kept that does not compile. What is not kept is written beside the examples with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import click
+from warpwright.assist.generate import read_draft
+from warpwright.assist.plan import plan_question
+from warpwright.assist.prompts import generate_answer
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Kernel, Program
+from warpwright.missing import Missing
+from warpwright.progress import Progress, silent
+from warpwright.rewrites.base import Rewrite
+from warpwright.rewrites.registry import all_rewrites, applicable
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source
+from warpwright.toolchain.compile import Compiled, compile_cubin
+from warpwright.toolchain.find import find_toolchain
+from warpwright.verify.verify import acceptable, verify
+
+from warpwright_upskill.console import StageError, fail, progress_bar, stage
+from warpwright_upskill.estimate import bound_speedup
+from warpwright_upskill.examples import (
+    ANALYSIS,
+    DEBUGGING,
+    GENERATION,
+    HELD_OUT,
+    TRAIN,
+    Example,
+    Provenance,
+    Question,
+    Rejected,
+    Verification,
+    held_out_groups,
+    write_json_lines,
+)
+from warpwright_upskill.sources import Origin, page_origins, sample_origins
+from warpwright_upskill.variants import vary
+from warpwright_upskill.words import CONSTRAINTS, GOALS, design, diagnosis, outcome, sentence
+
+Result = Example | Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text to take examples from, analysed and compiled."""
+
+    origin: Origin
+    provenance: Provenance
+    program: Program
+    compiled: Compiled
+
+    def findings(self, kernel: Kernel) -> list[Finding]:
+        return [finding for finding in run_rules(self.program) if finding.kernel == kernel.name]
+
+
+def collect(
+    origins: Sequence[Origin], variants: int, seed: int, *, arch: str = "sm_90", progress: Progress = silent
+) -> Iterator[Result]:
+    """Examples and rejections of all origins, each origin as it stands and in up to `variants` other texts."""
+    for at, origin in enumerate(origins):
+        progress(origin.provenance.group, at / len(origins))
+        plain = analyze(origin.source)
+        texts = [(origin.source, origin.provenance)]
+        for kernel in plain.defined_kernels[:1]:
+            for variant in vary(kernel, origin.source, variants, seed):
+                texts.append((variant.source, replace(origin.provenance, variant=variant.how)))
+        for source, provenance in texts:
+            compiled = compile_cubin(source, arch=arch)
+            if compiled.ok:
+                yield from _examples(Text(origin, provenance, analyze(source), compiled), arch, seed)
+            else:
+                yield Rejected(ANALYSIS, provenance, f"The text does not compile: {compiled.reason}")
+    progress("done", 1.0)
+
+
+def _examples(text: Text, arch: str, seed: int) -> Iterator[Result]:
+    clean: list[tuple[Program, str]] = []
+    for kernel in text.program.defined_kernels:
+        for goal, task in (("speed", ANALYSIS), ("memory", ANALYSIS), ("fix", DEBUGGING)):
+            for rewrite in applicable(kernel, goal):
+                result = _rewritten(text, kernel, rewrite, goal=goal, task=task, seed=seed)
+                yield result
+                if isinstance(result, Example):
+                    clean.append((analyze(rewrite.apply()), kernel.name))
+        clean.append((text.program, kernel.name))
+    if text.origin.cured is not None and not text.provenance.variant:
+        yield from _cured(text, text.origin.cured, arch)
+    if text.origin.problem:
+        yield _written(text, clean, arch)
+
+
+def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task: str, seed: int) -> Result:
+    """The example that a rewrite of a kernel makes, if the server would offer its result."""
+    findings = text.findings(kernel)
+    marked = [f for f in findings if any(fix.rewrite == rewrite.rewrite for fix in f.fixes)]
+    candidate = rewrite.apply()
+    report = verify(
+        text.program.source, candidate, kernel=kernel.name, goal=goal, expect_gone=marked[0] if marked else None
+    )
+    if not acceptable(report, goal):
+        return Rejected(task, text.provenance, f"{rewrite.rewrite}: {report.reason or report.to_json()['status']}")
+    after = analyze(candidate).kernel(kernel.name)
+    if after is None:
+        return Rejected(task, text.provenance, f"{rewrite.rewrite}: {kernel.name} is no longer in the text.")
+    choices = with_decoys(rewrite, applicable(kernel, goal), kernel, seed)
+    asked = plan_question(kernel, findings, choices, goal)
+    given = report.to_json()
+    speedup, basis = _speedup(given, kernel, after, goal)
+    return Example(
+        task=task,
+        problem=" ".join((GOALS[goal].format(kernel.name), text.origin.problem)).strip(),
+        constraints=CONSTRAINTS[goal],
+        reasoning_steps=(*diagnosis(marked or findings[:1]), sentence(rewrite.explanation), *outcome(kernel, after)),
+        cuda_kernel=after.span.text,
+        kernel=kernel.name,
+        provenance=text.provenance,
+        verification=_verification(given, after.name),
+        question=Question(asked.goal, asked.kernel, asked.findings, asked.rewrites),
+        source=text.program.source.text(),
+        rewrites=(rewrite.rewrite,),
+        estimated_speedup=speedup,
+        speedup_basis=basis,
+    )
+
+
+def with_decoys(rewrite: Rewrite, found: Sequence[Rewrite], kernel: Kernel, seed: int) -> list[Rewrite]:
+    """The choices to ask about: those that apply, and all others by name and title, shuffled.
+
+    The server names only what applies, often one rewrite alone, and one choice teaches and tests nothing. A decoy's
+    edits are empty; it is only ever read as a name.
+    """
+    known = {r.rewrite for r in found}
+    # Others that apply are left out: two right answers to one question make it no question.
+    decoys = [
+        Rewrite(kind.name, kind.title, kernel.source, (), kind.summary)
+        for kind in all_rewrites()
+        if kind.name not in known
+    ]
+    choices = [rewrite, *decoys]
+    Random(f"{seed}:{kernel.source.path}:{kernel.name}:{rewrite.rewrite}").shuffle(choices)
+    return choices
+
+
+def _speedup(report: dict[str, Any], before: Kernel, after: Kernel, goal: str) -> tuple[float, str]:
+    """Measured where a GPU timed it, else the bound from the counts, else 1."""
+    timed = [row["speedup"] for row in report.get("speed") or [] if row.get("speedup")]
+    if timed:
+        return max(1.0, round(min(timed), 2)), "measured"
+    bound = bound_speedup(before, after) if goal == "speed" else None
+    return (round(bound, 2), "bound") if bound is not None and bound > 1 else (1.0, "none")
+
+
+def _verification(report: dict[str, Any], kernel: str) -> Verification:
+    """The level that a verification report stands for, in the report's own words where it goes no higher."""
+    status = report["status"]
+    if status in ("faster", "slower", "inconclusive", "correct"):
+        level = "faster" if status == "faster" else "correct"
+    else:
+        level = "re-analysed"
+    compiled = report.get("compile") or {}
+    resources = {name: value for name, value in compiled.items() if isinstance(value, int)}
+    by = f"warpwright verify ({report.get('backend') or 'none'})"
+    return Verification(level, by, resources=resources or None, not_higher=report.get("reason") or "")
+
+
+def _cured(text: Text, cured: Source, arch: str) -> Iterator[Result]:
+    """A page's broken kernel with the text that the page puts in its place: the finding is there, and then gone."""
+    program = analyze(cured)
+    compiled = compile_cubin(cured, arch=arch)
+    findings = [
+        f for f in run_rules(text.program) if f.rule == text.provenance.name or text.provenance.origin != "rule"
+    ]
+    if text.provenance.origin != "rule":
+        return  # a rewrite's page is the rewrite applied, which is an example already
+    if not compiled.ok:
+        yield Rejected(DEBUGGING, text.provenance, f"The cured text does not compile: {compiled.reason}")
+        return
+    if not findings or any(f.rule == text.provenance.name for f in run_rules(program)):
+        yield Rejected(
+            DEBUGGING, text.provenance, f"{text.provenance.name} is not found in the one and gone in the other."
+        )
+        return
+    before = text.program.kernel(findings[0].kernel)
+    after = program.kernel(findings[0].kernel)
+    if before is None or after is None:
+        yield Rejected(DEBUGGING, text.provenance, f"{findings[0].kernel} is not in both texts.")
+        return
+    yield Example(
+        task=DEBUGGING,
+        problem=GOALS["fix"].format(before.name),
+        constraints=CONSTRAINTS["fix"],
+        reasoning_steps=(*diagnosis(findings), *outcome(before, after)),
+        cuda_kernel=after.span.text,
+        kernel=before.name,
+        provenance=text.provenance,
+        verification=_compiled(compiled, after.name, "re-analysed"),
+        source=text.program.source.text(),
+    )
+
+
+def _written(text: Text, candidates: Sequence[tuple[Program, str]], arch: str) -> Result:
+    """The example of writing this kernel: its first text that has no finding, made to stand alone."""
+    reason = "There is no kernel in the text."
+    for program, name in candidates:
+        kernel = program.kernel(name)
+        if kernel is None or kernel.node is None:
+            continue
+        found = [f for f in run_rules(program) if f.kernel == name and f.severity in (Severity.ERROR, Severity.WARNING)]
+        if found:
+            reason = f"{name} still has {found[0].rule} ({found[0].message})."
+            continue
+        alone = standalone(kernel)
+        compiled = compile_cubin(Source(f"{name}.cu", alone.encode()), arch=arch)
+        if not compiled.ok:
+            reason = f"{name} does not compile without the rest of its file: {compiled.reason}"
+            continue
+        constraints = [f"The kernel is named {name}."]
+        constraints += [f"Elements are {kind}." for kind in element_types(kernel)]
+        steps = tuple(design(kernel))
+        draft = read_draft(generate_answer(steps, alone))
+        if not draft.shown or draft.code != alone.strip():
+            reason = f"The server would not show {name} as a draft: {draft.reason or 'it is more than one function'}."
+            continue
+        return Example(
+            task=GENERATION,
+            problem=text.origin.problem,
+            constraints=tuple(constraints),
+            reasoning_steps=steps,
+            cuda_kernel=alone,
+            kernel=name,
+            provenance=text.provenance,
+            verification=_compiled(compiled, name, "re-analysed"),
+        )
+    return Rejected(GENERATION, text.provenance, reason)
+
+
+def element_types(kernel: Kernel) -> list[str]:
+    """The element types of a kernel's pointers, each once, without const and qualifiers."""
+    kinds = (
+        " ".join(p.type.replace("*", " ").replace("const", " ").split()) for p in kernel.parameters if p.is_pointer
+    )
+    return list(dict.fromkeys(kind for kind in kinds if kind))
+
+
+def standalone(kernel: Kernel) -> str:
+    """The kernel's text with the file's integer constants that it reads declared in its body.
+
+    For example `constexpr int TILE = 32;` above the kernel becomes the body's first line.
+    """
+    source, node = kernel.source, kernel.node
+    body = node.child_by_field_name("body") if node is not None else None
+    if node is None or body is None:
+        return kernel.span.text
+    used = {source.node_text(n) for n in descendants(node, "identifier")}
+    lines = [f"\n    constexpr int {name} = {value};" for name, value in _constants(source) if name in used]
+    start = kernel.span.start
+    text = source.data[start : kernel.span.end]
+    edit = TextEdit(body.start_byte + 1 - start, body.start_byte + 1 - start, "".join(lines))
+    return Source(source.path, text).edited([edit]).text()
+
+
+def _constants(source: Source) -> Iterator[tuple[str, str]]:
+    for declaration in source.root.children:
+        if declaration.type != "declaration" or not source.node_text(declaration).lstrip().startswith("constexpr int"):
+            continue
+        for init in descendants(declaration, "init_declarator"):
+            name, value = init.child_by_field_name("declarator"), init.child_by_field_name("value")
+            if name is not None and value is not None:
+                yield source.node_text(name), source.node_text(value)
+
+
+def _compiled(compiled: Compiled, kernel: str, level: str) -> Verification:
+    instances = compiled.instances(kernel)
+    resources = None
+    if instances:
+        first = instances[0]
+        resources = {
+            "registers": first.registers,
+            "spill_store_bytes": first.spill_store_bytes,
+            "spill_load_bytes": first.spill_load_bytes,
+            "shared_bytes": first.shared_bytes,
+        }
+    return Verification(level, "analysis and compiler", compiled.compiler, resources, "It was not run.")
+
+
+def split(examples: Sequence[Example], share: float) -> list[Example]:
+    """The examples with their side of the split: all that come from one source text stand on one side."""
+    held = held_out_groups((e.provenance.group for e in examples), share)
+    return [replace(e, split=HELD_OUT if e.provenance.group in held else TRAIN) for e in examples]
+
+
+def unique(results: Sequence[Result]) -> list[Result]:
+    """Without examples that say what an earlier one says."""
+    seen: set[str] = set()
+    kept: list[Result] = []
+    for result in results:
+        if isinstance(result, Example):
+            if result.id in seen:
+                continue
+            seen.add(result.id)
+        kept.append(result)
+    return kept
+
+
+@click.command()
+@click.option("--samples", type=click.Path(path_type=Path), multiple=True, help="Folder of samples; may be repeated.")
+@click.option("--no-pages", is_flag=True, help="Leave out the examples of rules and rewrites.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="JSON lines to write.")
+@click.option("--variants", default=4, show_default=True, type=click.IntRange(0), help="Other texts of each kernel.")
+@click.option("--held-out", default=0.2, show_default=True, type=click.FloatRange(0, 0.9), help="Share of sources.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--arch", default="sm_90", show_default=True, help="Architecture to compile for.")
+def main(
+    *, samples: tuple[Path, ...], no_pages: bool, out: Path, variants: int, held_out: float, seed: int, arch: str
+) -> None:
+    """Collect verified examples into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
+    toolchain = find_toolchain()
+    if isinstance(toolchain, Missing):
+        raise StageError(f"{toolchain} Nothing is collected that was not compiled.")
+    origins = [origin for folder in samples for origin in sample_origins(folder)]
+    origins += [] if no_pages else list(page_origins())
+    if not origins:
+        fail("There is nothing to collect from: give --samples, or leave out --no-pages.")
+    if not out.parent.is_dir():
+        fail(f"{out.parent}: no such folder; make it first.")
+    with progress_bar("collecting", len(origins)) as progress:
+        results = unique(list(collect(origins, variants, seed, arch=arch, progress=progress)))
+    examples = split([r for r in results if isinstance(r, Example)], held_out)
+    rejected = [r for r in results if isinstance(r, Rejected)]
+    write_json_lines(out, examples)
+    write_json_lines(out.with_suffix(".rejected.jsonl"), rejected)
+    counts = Counter((example.task, example.split) for example in examples)
+    summary = {
+        "kept": {f"{task}, {side}": count for (task, side), count in sorted(counts.items())},
+        "levels": dict(sorted(Counter(example.verification.level for example in examples).items())),
+        "speedups": dict(sorted(Counter(example.speedup_basis for example in examples).items())),
+        "rejected": len(rejected),
+        "compiler": f"nvcc {toolchain.version}",
+    }
+    click.echo(json.dumps(summary, indent=2))
+    if not examples:
+        fail(f"No example passed; {out.with_suffix('.rejected.jsonl')} says why.")
+
+
+if __name__ == "__main__":
+    stage(main)
