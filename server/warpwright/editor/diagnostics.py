@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from warpwright.editor.analysis import Analysis
 from warpwright.rules.base import Finding, Related, Severity
@@ -34,13 +36,19 @@ def rule_page(rule: str) -> str:
     return f"{_PAGES}/{rule}.md"
 
 
+def _with_short_paths(message: str, path: str) -> str:
+    """A message that names files beside the document without their folder, which an editor's user sees already."""
+    folder = str(Path(path).parent)
+    return message.replace(folder + os.sep, "") if len(folder) > 1 else message
+
+
 def _diagnostic(finding: Finding) -> Diagnostic:
     return Diagnostic(
         finding.span,
         finding.severity or Severity.WARNING,
         finding.rule,
         rule_page(finding.rule),
-        finding.message,
+        _with_short_paths(finding.message, finding.span.path),
         finding.related,
         {"kernel": finding.kernel, "evidence": dict(finding.evidence), "rewrites": [f.rewrite for f in finding.fixes]},
     )

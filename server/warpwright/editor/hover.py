@@ -37,12 +37,12 @@ _BASIS = {
     Basis.MEASURED: "measured",
 }
 _DIVERGENCE = {
-    Divergence.UNIFORM: "uniform: all lanes of each warp agree",
-    Divergence.BOUNDARY: "only the warps at the edge of the data diverge",
-    Divergence.PARTIAL: "some warps diverge",
-    Divergence.EVERY_WARP: "every warp diverges",
-    Divergence.DATA_DEPENDENT: "depends on data that is read from memory",
-    Divergence.UNKNOWN: "not known",
+    Divergence.UNIFORM: "**No warp diverges**",
+    Divergence.BOUNDARY: "**Only the warps at the edge of the data diverge**",
+    Divergence.PARTIAL: "**Some warps diverge**",
+    Divergence.EVERY_WARP: "**Every warp diverges**",
+    Divergence.DATA_DEPENDENT: "**Divergence depends on data** that is read from memory",
+    Divergence.UNKNOWN: "Divergence is not known",
 }
 
 
@@ -148,8 +148,6 @@ def _barrier_text(kernel: Kernel, barrier: Barrier) -> str:
     if barrier.divergent:
         condition = f" under {code(barrier.condition.text)}" if barrier.condition is not None else ""
         lines.append(f"**Not every thread of the block reaches it**{condition}: the result is undefined.")
-    else:
-        lines.append("Every thread of the block reaches it, as far as the text shows.")
     if barrier.reason:
         lines += ["", f"{prose(barrier.reason)} ({_BASIS[barrier.basis]})"]
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from warpwright.assist.generate import requested_kernel
+from warpwright.assist.comment_request import requested_kernel
 from warpwright.editor.ghost import GhostWriter
 from warpwright.lsp.convert import position
 from warpwright.lsp.guard import guarded

@@ -11,10 +11,10 @@ from asyncio import IncompleteReadError
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
-from pygls.io_ import AsyncReader, StdinAsyncReader, StdoutWriter, run_async
+from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
@@ -26,6 +26,9 @@ from warpwright.lsp.log import log_to_stderr
 from warpwright.lsp.methods import METHODS
 from warpwright.lsp.protocol import Protocol
 from warpwright.lsp.work import Worker
+
+if TYPE_CHECKING:
+    from pygls.io_ import AsyncReader
 
 log = logging.getLogger(__name__)
 
@@ -88,15 +91,16 @@ class Server(LanguageServer):
         except (BrokenPipeError, ConnectionError, IncompleteReadError):
             log.info("the client went away")
         finally:
-            await self.stop_work()
+            await self.stop_jobs()
+            self.ghost_text.close()
+            self.documents.shut_down()
         return self.protocol.exit_status if self.protocol.exit_status is not None else 1
 
-    async def stop_work(self) -> None:
+    async def stop_jobs(self) -> None:
+        """End what is under way, and the processes that do it; a later job would start new ones."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(self.fixes.close(), self.commands.close())
-        self.ghost_text.close()
-        self.documents.shut_down()
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)

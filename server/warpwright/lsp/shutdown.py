@@ -15,4 +15,4 @@ def register(server: Server) -> None:
 
 
 async def shutdown(ls: Server, *params: object) -> None:
-    await ls.stop_work()
+    await ls.stop_jobs()
