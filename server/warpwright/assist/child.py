@@ -187,9 +187,11 @@ class Chooser:
         self.grammar = None
         self.candidate = self.numpy.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")])
         if request.grammar is not None:
-            text = request.grammar.encode("utf-8")
+            text = request.grammar.encode("utf-8", errors="replace")
             self.model.last_error = ""
-            self.grammar = None if b"\0" in text else self.llama.llama_sampler_init_grammar(model.vocab, text, b"root")
+            # llama.cpp takes an empty grammar for none, and would read up to the first NUL.
+            if text.strip() and b"\0" not in text:
+                self.grammar = self.llama.llama_sampler_init_grammar(model.vocab, text, b"root")
             if not self.grammar:
                 raise RequestError(f"The grammar is not valid GBNF with a rule named root{model._because()}.")
 

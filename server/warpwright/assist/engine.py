@@ -161,6 +161,12 @@ class Engine:
     ) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while there is none."""
+        child = self._child
+        return child.process.pid if child is not None and child.process.poll() is None else None
+
     def close(self) -> None:
         """End the child, and with it a request that is being answered."""
         child, self._child = self._child, None

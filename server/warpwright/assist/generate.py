@@ -108,7 +108,7 @@ def _has_whole_kernel(text: str) -> bool:
 def assumptions_of(code: str) -> tuple[str, ...]:
     """What a caller of a kernel has to provide, as far as its text shows.
 
-    >>> assumptions_of("__global__ void f(const float *a, float *b, int n) { int i = threadIdx.x; if (i) b[i] = a[i]; }")
+    >>> assumptions_of("__global__ void f(const float *a, float *b, int n) { int i = threadIdx.x; b[i] = a[i]; }")
     ('a holds float and is only read; b holds float and is written.', 'Launch with a grid and a block of 1 dimension.')
     """
     source = Source("generated.cu", code.encode())

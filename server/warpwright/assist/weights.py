@@ -16,7 +16,6 @@ import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from warpwright.missing import Missing
@@ -225,10 +224,11 @@ def _checked_gguf(path: Path, name: str | None = None) -> ModelFile | Missing:
 
 
 def _part_path(package: str, file_name: str) -> Path | None:
-    if importlib.util.find_spec(package) is None:
-        return None
-    path = Path(str(files(package))) / "data" / file_name
-    return path if path.is_file() else None
+    """Where an installed package keeps a part. The package is not imported: only its place is wanted."""
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec is not None else None
+    path = Path(folders[0]) / "data" / file_name if folders else None
+    return path if path is not None and path.is_file() else None
 
 
 def _blocks(paths: list[Path]) -> Iterator[bytes]:
