@@ -15,6 +15,7 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lint", (PYTHON, "-m", "ruff", "check", ".")),
     ("types", (PYTHON, "-m", "mypy")),
     ("generated pages", (PYTHON, "tools/generate.py", "--check")),
+    ("the commands' page", (PYTHON, "tools/generate_cli.py", "--check")),
     ("tests", (PYTHON, "-m", "pytest")),
 )
 

@@ -15,13 +15,13 @@ __global__ void scale(float *data, float factor, int n) {
 CONFLICT = """\
 __global__ void transpose(const float *in, float *out) {
     __shared__ float tile[32][32];
-    tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];
+    tile[threadIdx.y][threadIdx.x] = in[blockIdx.x * 1024 + threadIdx.y * 32 + threadIdx.x];
     __syncthreads();
-    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+    out[blockIdx.x * 1024 + threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
 }
 
 void launch(const float *in, float *out) {
-    transpose<<<1, dim3(32, 32)>>>(in, out);
+    transpose<<<64, dim3(32, 32)>>>(in, out);
     cudaGetLastError();
 }
 """

@@ -35,7 +35,7 @@ def test_a_finding_shows_its_line_and_its_numbers(folder: Path) -> None:
     start = lines[quoted].index("tile[threadIdx.x][threadIdx.y]")
     carets = lines[quoted + 1]
     assert carets.index("^") >= lines[quoted].index("out[") and carets.index("^") <= start
-    assert ran.stdout.rstrip().splitlines()[-1].startswith("1 finding (1 warning) in 1 file, 1 kernel.")
+    assert ran.stdout.rstrip().splitlines()[-1].startswith("1 finding (1 warning) in 1 file, 1 kernel;")
 
 
 def test_json(folder: Path) -> None:

@@ -20,7 +20,7 @@ NAMES = [path.relative_to(ROOT).as_posix() for path in SAMPLES]
 
 # What each one is there to show.
 PITFALLS = {
-    "elementwise/complex_multiply": {"divergent-branch"},
+    "elementwise/complex_multiply": {"uncoalesced-access"},
     "elementwise/saxpy": set(),
     "elementwise/scale_unchecked": {"unchecked-launch"},
     "matrix/matmul_swapped": {"uncoalesced-access"},
@@ -41,7 +41,7 @@ def test_every_sample_says_what_it_shows() -> None:
 @each_sample
 def test_the_pitfall_is_found(sample: Path) -> None:
     ran = run_command("check", "kernel.cu", "--format", "json", cwd=sample)
-    found = {finding["rule"] for finding in ran.json if finding["severity"] in ("warning", "error")}
+    found = {finding["rule"] for finding in ran.json}
     assert found == PITFALLS[sample.relative_to(ROOT).as_posix()]
 
 

@@ -21,7 +21,8 @@ def command(name: str | None) -> int:
 
     Without a name, list them all.
     """
-    pages: dict[str, Rule | RewriteKind] = {one.name: one for one in (*all_rules(), *all_rewrites())}
+    every: list[Rule | RewriteKind] = [*all_rules(), *all_rewrites()]
+    pages = {one.name: one for one in every}
     if name is None:
         _list(all_rules(), all_rewrites())
         return 0
@@ -35,7 +36,7 @@ def command(name: str | None) -> int:
 
 
 def _list(rules: tuple[Rule, ...], rewrites: tuple[RewriteKind, ...]) -> None:
-    width = max(len(one.name) for one in (*rules, *rewrites))
+    width = max(len(name) for name in (*(rule.name for rule in rules), *(rewrite.name for rewrite in rewrites)))
     click.secho("Rules", bold=True)
     for rule in sorted(rules, key=lambda r: (r.group, r.name)):
         click.echo(f"  {click.style(f'{rule.name:<{width}}', fg='yellow')}  {rule.summary}")

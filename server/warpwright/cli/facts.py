@@ -41,7 +41,7 @@ def command(files: tuple[str, ...], output: str, arch: str) -> int:
         click.echo(json.dumps(facts_document(programs), indent=1))
     else:
         for program in programs:
-            click.echo(facts_text(program))
+            click.echo(facts_text(program), nl=False)
     for failure in failures:
         say_error(failure)
     return 2 if failures else 0

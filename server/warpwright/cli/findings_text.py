@@ -34,8 +34,8 @@ def summary(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str
     tally = Counter(row.severity for row in rows)
     kinds = ", ".join(_severities(tally))
     fixable = len([row for row in rows if row.fixes])
-    fix = f" {count(fixable, 'finding')} can be fixed: warpwright fix." if fixable else ""
-    return click.style(count(len(rows), "finding"), bold=True) + f" ({kinds}) in {scope}{known}.{fix}"
+    fix = f"; `warpwright fix` has a fix for {fixable}" if fixable else ""
+    return click.style(count(len(rows), "finding"), bold=True) + f" ({kinds}) in {scope}{known}{fix}."
 
 
 def count(number: int, noun: str) -> str:

@@ -88,22 +88,23 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
     return defined[0]
 
 
-class Arch(click.ParamType):
+def parse_arch(_ctx: click.Context | None, _param: click.Parameter | None, value: str) -> str:
     """A compute architecture as nvcc names it.
 
-    >>> Arch().convert("90", None, None)
+    >>> parse_arch(None, None, "90")
     'sm_90'
     """
-
-    name = "sm_XX"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        number = re.fullmatch(r"(?:sm_)?(\d{2,3}[af]?)", value)
-        if not number:
-            self.fail(f"'{value}' is not an architecture; write it as sm_90", param, ctx)
-        return f"sm_{number[1]}"
+    number = re.fullmatch(r"(?:sm_)?([1-9]\d{1,2}[af]?)", value)
+    if not number:
+        raise click.BadParameter(f"'{value}' is not an architecture; write it as sm_90")
+    return f"sm_{number[1]}"
 
 
 arch_option = click.option(
-    "--arch", type=Arch(), default="sm_90", show_default=True, help="The GPU architecture to look at the code for."
+    "--arch",
+    callback=parse_arch,
+    default="sm_90",
+    show_default=True,
+    metavar="sm_XX",
+    help="The GPU architecture to look at the code for.",
 )

@@ -71,6 +71,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         status = cli.main(None if arguments is None else list(arguments), prog_name="warpwright", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
+    except SystemExit as ended:
+        # click ends the process itself in two cases: a closed pipe (`warpwright check . | head`), and shell completion.
+        return CLOSED_PIPE if ended.code == 1 else 0
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -78,7 +81,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo("Stopped.", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader went away (`warpwright check . | head`). What is left in the buffer has nowhere to go.
+        # The reader went away before the last flush. What is left in the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
     except Exception as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
 
 
@@ -12,6 +15,6 @@ def command(*, stdio: bool, port: int | None) -> int:
     """Run the language server. An editor starts this; docs/editors.md shows how."""
     if stdio and port is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")
-    from warpwright.lsp.server import serve_stdio, serve_tcp
-
-    return serve_stdio() if port is None else serve_tcp(port)
+    # The server takes this process over, so that an editor's signals reach it and nothing of the command line is in it.
+    options = ["--stdio"] if port is None else ["--tcp", str(port)]
+    os.execv(sys.executable, [sys.executable, "-m", "warpwright.lsp", *options])

@@ -1,0 +1,62 @@
+"""`warpwright optimize`: search for a better kernel; the model plans, verification decides."""
+
+from __future__ import annotations
+
+import click
+
+from warpwright.cli.engine import open_engine
+from warpwright.cli.inputs import choose_kernel, read_program
+from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.missing import Missing
+from warpwright.toolchain.find import find_toolchain
+
+BUDGET_SECONDS = 300.0
+
+
+@click.command("optimize")
+@click.argument("file", metavar="FILE")
+@click.option("--kernel", metavar="NAME", help="The kernel to work on; needed where the file has several.")
+@click.option(
+    "--goal",
+    type=click.Choice(["speed", "memory", "fix"]),
+    default="speed",
+    show_default=True,
+    help="Faster, with less memory, or rid of its defects.",
+)
+@click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=BUDGET_SECONDS,
+    show_default=True,
+    help="How long the search may take.",
+)
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(*, file: str, kernel: str | None, goal: str, spec: str | None, seconds: float, output: str) -> int:
+    """Search for a better version of a kernel and show the best one as a diff, with how it was verified.
+
+    The file is not changed. Without a model the applicable rewrites are tried in turn.
+
+    Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
+    """
+    program = read_program(file)
+    chosen = choose_kernel(program, kernel)
+    toolchain = find_toolchain()
+    if isinstance(toolchain, Missing):
+        raise CannotRun(f"nothing can be verified. {toolchain}")
+    from warpwright.optimize.optimize import optimize
+
+    with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+        engine = open_engine(spec, progress)
+        if isinstance(engine, Missing) and spec:
+            raise CannotRun(str(engine))
+        outcome = optimize(
+            program,
+            chosen,
+            goal,
+            engine=None if isinstance(engine, Missing) else engine,
+            progress=progress,
+            is_cancelled=is_cancelled,
+            budget_seconds=seconds,
+        )
+    ...

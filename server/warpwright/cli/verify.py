@@ -1,0 +1,50 @@
+"""`warpwright verify`: is one version of a file as good as another?"""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from warpwright.cli.inputs import choose_kernel, read_program
+from warpwright.cli.report_text import report_text
+from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.missing import Missing
+from warpwright.toolchain.find import find_toolchain
+
+
+@click.command("verify")
+@click.argument("original", metavar="ORIGINAL")
+@click.argument("candidate", metavar="CANDIDATE")
+@click.option("--kernel", metavar="NAME", help="The kernel that was changed; needed where the file has several.")
+@click.option(
+    "--goal",
+    type=click.Choice(["speed", "memory", "fix"]),
+    default="speed",
+    show_default=True,
+    help="What the candidate is for; where a GPU is, speed asks that it be timed as faster.",
+)
+@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(*, original: str, candidate: str, kernel: str | None, goal: str, output: str) -> int:
+    """Compile CANDIDATE, analyse it again and, on a GPU, run it against ORIGINAL: same results, and how fast.
+
+    Exit status: 0 it may replace ORIGINAL, 1 it may not, 2 that could not be found out.
+    """
+    before = read_program(original)
+    after = read_program(candidate)
+    name = choose_kernel(before, kernel).name
+    toolchain = find_toolchain()
+    if isinstance(toolchain, Missing):
+        raise CannotRun(str(toolchain))
+    from warpwright.verify.verify import acceptable, verify
+
+    with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+        report = verify(
+            before.source, after.source, kernel=name, goal=goal, progress=progress, is_cancelled=is_cancelled
+        )
+    accepted = acceptable(report, goal)
+    if output == "json":
+        click.echo(json.dumps(report.to_json(), indent=2))
+    else:
+        click.echo(report_text(report, accepted=accepted))
+    return 0 if accepted else 1
