@@ -53,8 +53,8 @@ The first of these that fits is used:
 
 ## Cost
 
-Some nanoseconds of host time: `cudaGetLastError()` does not wait for the kernel. It also clears the error that it reads, so
-a check further down no longer sees it.
+Some nanoseconds of host time: `cudaGetLastError()` does not wait for the kernel. It also clears the error that it
+reads, so a check further down no longer sees it.
 """
 
 from __future__ import annotations
@@ -78,9 +78,13 @@ goals = ("fix",)
 _READS_ERROR = re.compile(r"\bcuda(?:GetLastError|PeekAtLastError)\b")
 _HANDLES_ERROR = re.compile(r"\bcuda(?:Success|GetErrorString|GetErrorName)\b")
 _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w*")
-_NOT_WRAPPERS = re.compile(r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?")
+_NOT_WRAPPERS = re.compile(
+    r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?"
+)
 _TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
-_TORCH_CHECK_HEADER = re.compile(r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)")
+_TORCH_CHECK_HEADER = re.compile(
+    r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)"
+)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -99,7 +103,9 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
         return Declined(NAME, f"The launch at {launch.source} is not in the text.")
     statement = node if node.type == "expression_statement" else node.parent
     if statement is None or statement.type != "expression_statement" or in_macro(statement):
-        return Declined(NAME, f"The launch at {launch.source} is part of a larger expression, so no statement can follow it.")
+        return Declined(
+            NAME, f"The launch at {launch.source} is part of a larger expression, so no statement can follow it."
+        )
     function = enclosing(statement, "function_definition")
     if function is None:
         return Declined(NAME, f"The launch at {launch.source} is not in a function.")
@@ -114,7 +120,8 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
         source=source,
         edits=tuple(_include_edits(source, includes) + _insert(source, statement, lines)),
         explanation=(
-            f"A launch that fails says nothing by itself. The check reads its error {manner}, without waiting for the kernel."
+            f"A launch that fails says nothing by itself. The check reads its error {manner}, without waiting for "
+            "the kernel."
         ),
     )
 
@@ -134,8 +141,13 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
     error = _fresh_name(source, function)
     returned = function.child_by_field_name("type")
     plain = (function.child_by_field_name("declarator") or function).type == "function_declarator"
+    plain = plain and enclosing(statement, "function_definition", "lambda_expression") == function
     if plain and returned is not None and source.node_text(returned) == "cudaError_t":
-        return [f"if (cudaError_t {error} = cudaGetLastError())", f"\treturn {error};"], [], "and returns it to the caller"
+        return (
+            [f"if (cudaError_t {error} = cudaGetLastError())", f"\treturn {error};"],
+            [],
+            "and returns it to the caller",
+        )
     includes = [
         f"#include <{names[0]}>"
         for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
@@ -154,7 +166,7 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
 
 
 def _launch_checker(source: Source, before: int) -> str:
-    """A call that takes no error and reads the last one: `CHECK_LAUNCH()`, or `getLastCudaError("...")`; "" for none."""
+    """A call that takes no error and reads the last one, such as `CHECK_LAUNCH()`; "" for none."""
     for name, parameters, value in _definitions(source, before):
         if not parameters and _READS_ERROR.search(value) and _HANDLES_ERROR.search(value):
             return f"{name}()"
@@ -211,11 +223,22 @@ def _definitions(source: Source, before: int) -> list[tuple[str, list[str], str]
             declarator, value = node.child_by_field_name("declarator"), node.child_by_field_name("body")
             if declarator is None or declarator.type != "function_declarator":
                 continue
-            name, parameters = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("parameters")
-            if "cudaError_t" not in source.node_text(declarator) and parameters is not None and parameters.named_children:
+            name, parameters = (
+                declarator.child_by_field_name("declarator"),
+                declarator.child_by_field_name("parameters"),
+            )
+            if (
+                "cudaError_t" not in source.node_text(declarator)
+                and parameters is not None
+                and parameters.named_children
+            ):
                 continue
         if name is not None and value is not None:
-            needed = [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")] if parameters else []
+            needed = (
+                [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")]
+                if parameters
+                else []
+            )
             found.append((source.node_text(name), [source.node_text(p) for p in needed], source.node_text(value)))
     return found
 
@@ -228,27 +251,32 @@ def _fresh_name(source: Source, function: Node) -> str:
 
 def _insert(source: Source, statement: Node, lines: list[str]) -> list[TextEdit]:
     """The check on lines of its own after the launch; in braces where the launch is a body without them."""
-    outer = source.line_indent(statement.start_byte)
-    unit = "\t" if "\t" in outer else _indent_unit(source)
+    indent = source.line_indent(statement.start_byte)
+    unit = "\t" if "\t" in indent else _indent_unit(source)
     newline = "\r\n" if b"\r\n" in source.data else "\n"
-    parent = statement.parent
-    braced = parent is None or parent.type not in STATEMENTS
-    indent = outer
-    edits: list[TextEdit] = []
-    if not braced:
-        edits.append(TextEdit(statement.start_byte, statement.start_byte, "{ " if _shares_line(source, statement) else "{" + newline + indent))
-    body = "".join(newline + indent + line.replace("\t", unit) for line in lines)
+    end = _end_with_comment(source, statement)
+    parent, before = statement.parent, statement.prev_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    if parent is None or before is None or parent.type not in STATEMENTS:
+        return [TextEdit(end, end, _block(lines, newline + indent, unit))]
+    outer = source.line_indent(parent.start_byte)
+    edits = [TextEdit(before.end_byte, before.end_byte, " {")]
+    if source.position(before.start_byte)[0] == source.position(statement.start_byte)[0]:
+        indent = outer + unit
+        edits = [TextEdit(before.end_byte, statement.start_byte, " {" + newline + indent)]
+    return [*edits, TextEdit(end, end, _block(lines, newline + indent, unit) + newline + outer + "}")]
+
+
+def _block(lines: list[str], start: str, unit: str) -> str:
+    return "".join(start + line.replace("\t", unit) for line in lines)
+
+
+def _end_with_comment(source: Source, statement: Node) -> int:
+    """Where the launch ends, with a comment that follows it on its line."""
     end = statement.end_byte
     rest = source.text(end, _line_end(source, end))
-    if re.fullmatch(r"\s*(//.*|/\*.*\*/\s*)", rest):
-        end += len(rest.rstrip().encode())
-    edits.append(TextEdit(end, end, body if braced else f"{body}{newline}{indent}}}"))
-    return edits
-
-
-def _shares_line(source: Source, statement: Node) -> bool:
-    start = source.line_starts[source.position(statement.start_byte)[0] - 1]
-    return bool(source.text(start, statement.start_byte).strip())
+    return end + len(rest.rstrip().encode()) if re.fullmatch(r"\s*(//.*|/\*.*\*/\s*)", rest) else end
 
 
 def _line_end(source: Source, offset: int) -> int:

@@ -124,16 +124,15 @@ def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
     rows = 1
     for extent in array.dims[:-1]:
         rows *= extent or 1
-    extra = rows * pad * (array.element_bytes or 0)
+    shift = pad * (array.element_bytes or 0)
     return Rewrite(
         rewrite=NAME,
         title=f"Pad the rows of {array.name} by {pad} element{'s' if pad > 1 else ''}",
         source=kernel.source,
         edits=tuple(edits),
         explanation=(
-            f"Each row of {array.name} begins {pad * (array.element_bytes or 0)} bytes further in the banks than the row "
-            f"above, so the lanes that read a column no longer meet in one bank. It costs {extra} bytes of shared memory "
-            "per block."
+            f"Each row of {array.name} begins {shift} bytes further in the banks than the row above, so the lanes "
+            f"that read a column no longer meet in one bank. It costs {rows * shift} bytes of shared memory per block."
         ),
     )
 
@@ -167,7 +166,11 @@ def _misuse(block: Node, source: Source, array: SharedArray, declarator: Node) -
             return f"`{name}` is declared again at line {line}."
         element: Node = use
         subscripts = 0
-        while parent is not None and parent.type == "subscript_expression" and parent.child_by_field_name("argument") == element:
+        while (
+            parent is not None
+            and parent.type == "subscript_expression"
+            and parent.child_by_field_name("argument") == element
+        ):
             element, parent, subscripts = parent, parent.parent, subscripts + 1
         while parent is not None and parent.type == "parenthesized_expression":
             parent = parent.parent

@@ -56,8 +56,9 @@ The form with `int index = 2 * s * tid; if (index < blockDim.x)` becomes the sam
 
 ## Cost
 
-None at run time: whole warps fall idle instead of lanes, and neighbouring lanes read neighbouring banks. The order of the
-operations changes, so the rounding of a floating-point sum or product can change in the last bits; integers stay exact.
+None at run time: whole warps fall idle instead of lanes, and neighbouring lanes read neighbouring banks. The order of
+the operations changes, so the rounding of a floating-point sum or product can change in the last bits; integers stay
+exact.
 """
 
 from __future__ import annotations
@@ -82,10 +83,12 @@ _BARRIERS = frozenset({"__syncthreads", "sync"})
 _COMPOUND = frozenset({"+=", "*=", "&=", "|=", "^="})
 _BINARY = frozenset({"+", "*", "&", "|", "^"})
 _SELECT = frozenset({"min", "max", "fminf", "fmaxf", "fmin", "fmax", "__hmin", "__hmax"})
-_INTEGERS = re.compile(r"(?:const |volatile |unsigned |signed )*(?:bool|char|short|int|long|long long|u?int\d+_t|size_t|unsigned|uint)")
+_INTEGERS = re.compile(
+    r"(?:const |volatile |unsigned |signed )*(?:bool|char|short|int|long|long long|u?int\d+_t|size_t|unsigned|uint)"
+)
 
 
-class _NoMatch(Exception):
+class _NoMatchError(Exception):
     """The loop is not the pattern; the message is the reason for the user."""
 
 
@@ -121,7 +124,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             continue
         try:
             return _rewrite(kernel, block, _match(kernel.source, block, node))
-        except _NoMatch as mismatch:
+        except _NoMatchError as mismatch:
             reason = str(mismatch) or reason
     return Declined(NAME, reason)
 
@@ -134,7 +137,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: _Loop) -> Rewrite:
         _require_unread(kernel, loop, array)
     step, thread = loop.step, loop.thread
     if loop.is_step_outer and any(use.start_byte >= loop.node.end_byte for use in names(block, source, step)):
-        raise _NoMatch(f"`{step}` is used behind the loop, where it would have another value.")
+        raise _NoMatchError(f"`{step}` is used behind the loop, where it would have another value.")
     edits = [
         TextEdit(loop.initial.start_byte, loop.initial.end_byte, f"{_factor(source.node_text(loop.bound))} / 2"),
         TextEdit(loop.condition.start_byte, loop.condition.end_byte, f"{step} > 0"),
@@ -154,9 +157,13 @@ def _rewrite(kernel: Kernel, block: Node, loop: _Loop) -> Rewrite:
         source=source,
         edits=tuple(edits),
         explanation=(
-            f"The stride {step} now halves from half a block to 1, and the first {step} threads add. Whole warps fall idle "
-            f"instead of lanes of all warps, and neighbouring lanes use neighbouring banks of {listed}."
-            + ("" if exact else " The order of the operations changes, so floating-point rounding can change in the last bits.")
+            f"The stride {step} now halves from half a block to 1, and the first {step} threads work. Whole warps fall "
+            f"idle instead of lanes of all warps, and neighbouring lanes use neighbouring banks of {listed}."
+            + (
+                ""
+                if exact
+                else " The order of the operations changes, so floating-point rounding can change in the last bits."
+            )
         ),
         safe=exact,
     )
@@ -168,16 +175,16 @@ def _match(source: Source, block: Node, node: Node) -> _Loop:
     initializer = node.child_by_field_name("initializer")
     is_step_outer = initializer is not None and initializer.type != "declaration"
     if condition is None or update is None or not _doubles(squeezed(source.node_text(update)), step):
-        raise _NoMatch
+        raise _NoMatchError
     left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     if condition.type != "binary_expression" or left is None or right is None:
-        raise _NoMatch
+        raise _NoMatchError
     if source.node_text(left) != step or not _has_operator(condition, source, "<"):
-        raise _NoMatch(f"The loop over {step} does not run while {step} is less than the size of the block.")
+        raise _NoMatchError(f"The loop over {step} does not run while {step} is less than the size of the block.")
     statements = _statements(node.child_by_field_name("body"))
     branches = [s for s in statements if s.type == "if_statement"]
     if len(branches) != 1:
-        raise _NoMatch(f"The loop over {step} has not exactly one `if`.")
+        raise _NoMatchError(f"The loop over {step} has not exactly one `if`.")
     branch = branches[0]
     rest = [s for s in statements if s is not branch]
     index: Node | None = None
@@ -189,24 +196,26 @@ def _match(source: Source, block: Node, node: Node) -> _Loop:
             barrier_after |= statement.start_byte > branch.end_byte
         else:
             line = source.position(statement.start_byte)[0]
-            raise _NoMatch(f"The loop over {step} does something else than the reduction at line {line}.")
+            raise _NoMatchError(f"The loop over {step} does something else than the reduction at line {line}.")
     if not barrier_after:
-        raise _NoMatch(f"No barrier follows the reduction step in the loop over {step}.")
+        raise _NoMatchError(f"No barrier follows the reduction step in the loop over {step}.")
     if branch.child_by_field_name("alternative") is not None:
-        raise _NoMatch(f"The `if` in the loop over {step} has an `else`.")
+        raise _NoMatchError(f"The `if` in the loop over {step} has an `else`.")
     clause = branch.child_by_field_name("condition")
     guard = clause.child_by_field_name("value") if clause is not None else None
     if guard is None:
-        raise _NoMatch
+        raise _NoMatchError
     bound = squeezed(source.node_text(right))
     if index is None:
         element = thread = _modulo_guard(source, guard, step, bound)
     else:
         element, thread = _doubled_index(source, index, step)
         if squeezed(source.node_text(guard)) not in (f"{element}<{bound}", f"{element}+{step}<{bound}"):
-            raise _NoMatch(f"The `if` in the loop over {step} does not test {element} against the size of the block.")
+            raise _NoMatchError(
+                f"The `if` in the loop over {step} does not test {element} against the size of the block."
+            )
     if not _is_thread_number(source, block, thread):
-        raise _NoMatch(f"`{thread}` is not known to be threadIdx.x throughout the kernel.")
+        raise _NoMatchError(f"`{thread}` is not known to be threadIdx.x throughout the kernel.")
     return _Loop(node, step, is_step_outer, initial, right, condition, update, branch, guard, index, element, thread)
 
 
@@ -214,16 +223,16 @@ def _start(source: Source, node: Node) -> tuple[str, Node]:
     """The loop variable and the node of its initial value, which has to be 1."""
     initializer = node.child_by_field_name("initializer")
     if initializer is None:
-        raise _NoMatch
+        raise _NoMatchError
     declared = [c for c in initializer.named_children if c.type == "init_declarator"]
     if initializer.type == "declaration" and len(declared) == 1:
         name, value = declared[0].child_by_field_name("declarator"), declared[0].child_by_field_name("value")
     elif initializer.type == "assignment_expression":
         name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
     else:
-        raise _NoMatch
+        raise _NoMatchError
     if name is None or value is None or not re.fullmatch(r"1[uU]?", source.node_text(value)):
-        raise _NoMatch
+        raise _NoMatchError
     return source.node_text(name), value
 
 
@@ -234,7 +243,7 @@ def _doubles(update: str, step: str) -> bool:
 
 def _statements(node: Node | None) -> list[Node]:
     if node is None:
-        raise _NoMatch
+        raise _NoMatchError
     inner = node.named_children if node.type == "compound_statement" else [node]
     return [s for s in inner if s.type not in ("comment", "preproc_call")]
 
@@ -245,7 +254,9 @@ def _has_operator(node: Node, source: Source, operator: str) -> bool:
 
 
 def _is_barrier(statement: Node, source: Source) -> bool:
-    call = statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+    call = (
+        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+    )
     return call is not None and call.type == "call_expression" and called_name(call, source) in _BARRIERS
 
 
@@ -265,7 +276,9 @@ def _modulo_guard(source: Source, guard: Node, step: str, bound: str) -> str:
         match = re.fullmatch(rf"\(?{test}\)?(?:&&\(?(?P<other>[\w.]+)\+{s}<{b}\)?)?", text)
         if match and match["other"] in (None, match["tid"]):
             return match["tid"]
-    raise _NoMatch(f"The `if` in the loop over {step} is not the test that picks every second thread of the step before.")
+    raise _NoMatchError(
+        f"The `if` in the loop over {step} is not the test that picks every second thread of the step before."
+    )
 
 
 def _doubled_index(source: Source, declaration: Node, step: str) -> tuple[str, str]:
@@ -279,7 +292,7 @@ def _doubled_index(source: Source, declaration: Node, step: str) -> tuple[str, s
         if len(factors) == 3 and len(rest) == 1 and step in factors:
             return source.node_text(name), rest[0]
     line = source.position(declaration.start_byte)[0]
-    raise _NoMatch(f"The declaration at line {line} is not the index 2 * {step} * threadIdx.x.")
+    raise _NoMatchError(f"The declaration at line {line} is not the index 2 * {step} * threadIdx.x.")
 
 
 def _is_thread_number(source: Source, block: Node, name: str) -> bool:
@@ -296,11 +309,11 @@ def _is_thread_number(source: Source, block: Node, name: str) -> bool:
             if value is None or squeezed(source.node_text(value)) != "threadIdx.x":
                 return False
             definitions += 1
-        elif parent.type == "update_expression" or (
-            parent.type == "assignment_expression" and parent.child_by_field_name("left") == use
+        elif (
+            parent.type == "update_expression"
+            or (parent.type == "assignment_expression" and parent.child_by_field_name("left") == use)
+            or parent.type in ("pointer_expression", "declaration", "reference_declarator")
         ):
-            return False
-        elif parent.type in ("pointer_expression", "declaration", "reference_declarator"):
             return False
     return definitions == 1
 
@@ -313,22 +326,24 @@ def _arrays(kernel: Kernel, loop: _Loop) -> list[str]:
         array = _reduced(kernel.source, statement, loop.element, loop.step)
         if array is None:
             line = kernel.source.position(statement.start_byte)[0]
-            raise _NoMatch(
-                f"The statement at line {line} does not combine [{loop.element}] with [{loop.element} + {loop.step}] of one array "
-                "by an operation that may be reordered."
+            raise _NoMatchError(
+                f"The statement at line {line} does not combine [{loop.element}] with [{loop.element} + {loop.step}] "
+                "of one array by an operation that may be reordered."
             )
         if not any(shared.name == array for shared in kernel.shared_arrays):
-            raise _NoMatch(f"`{array}` is not a __shared__ array of {kernel.name}.")
+            raise _NoMatchError(f"`{array}` is not a __shared__ array of {kernel.name}.")
         if array not in found:
             found.append(array)
     if not found:
-        raise _NoMatch
+        raise _NoMatchError
     return found
 
 
 def _reduced(source: Source, statement: Node, element: str, step: str) -> str | None:
     """The array of `a[e] op= a[e + s]`, `a[e] = a[e] op a[e + s]` or `a[e] = max(a[e], a[e + s])`."""
-    assignment = statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+    assignment = (
+        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+    )
     if assignment is None or assignment.type != "assignment_expression":
         return None
     left, right = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
@@ -364,18 +379,22 @@ def _require_block(kernel: Kernel, loop: _Loop) -> None:
     """The loop covers exactly the block, a power of two threads, at every launch."""
     launches = host_launches(kernel)
     if not launches:
-        raise _NoMatch(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
+        raise _NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
     bound = squeezed(kernel.source.node_text(loop.bound))
     for launch in launches:
         x, y, z = launch.block
         if launch.basis is not Basis.EXACT or x is None:
-            raise _NoMatch(f"The block of the launch at {launch.source} is not known, and it has to be a power of two threads.")
+            raise _NoMatchError(
+                f"The block of the launch at {launch.source} is not known, and it has to be a power of two threads."
+            )
         if (y, z) != (1, 1):
-            raise _NoMatch(f"The block at {launch.source} has more than one dimension.")
+            raise _NoMatchError(f"The block at {launch.source} has more than one dimension.")
         if not is_power_of_two(x):
-            raise _NoMatch(f"The block at {launch.source} has {x} threads, which is not a power of two.")
+            raise _NoMatchError(f"The block at {launch.source} has {x} threads, which is not a power of two.")
         if bound != "blockDim.x" and _constant(kernel.source, bound) != x:
-            raise _NoMatch(f"The loop runs to {bound}, which is not known to be the {x} threads of the block at {launch.source}.")
+            raise _NoMatchError(
+                f"The loop runs to {bound}, which is not known to be the {x} threads of the block at {launch.source}."
+            )
 
 
 def _constant(source: Source, text: str, depth: int = 0) -> int | None:
@@ -408,7 +427,9 @@ def _require_unread(kernel: Kernel, loop: _Loop, array: str) -> None:
         inside = loop.node.start_byte <= use.start_byte < loop.node.end_byte
         if use.start_byte >= first and not inside and not _is_harmless(kernel.source, use):
             line = kernel.source.position(use.start_byte)[0]
-            raise _NoMatch(f"`{array}` is read at line {line}; only {array}[0] is the same after sequential addressing.")
+            raise _NoMatchError(
+                f"`{array}` is read at line {line}; only {array}[0] is the same after sequential addressing."
+            )
 
 
 def _is_harmless(source: Source, use: Node) -> bool:
@@ -443,4 +464,3 @@ def _without_line(source: Source, node: Node) -> TextEdit:
     end = source.line_starts[line] if line < len(source.line_starts) else len(source.data)
     alone = not source.text(start, node.start_byte).strip() and not source.text(node.end_byte, end).strip()
     return TextEdit(start, end, "") if alone else TextEdit(node.start_byte, node.end_byte, "")
-

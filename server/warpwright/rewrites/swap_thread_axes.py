@@ -34,11 +34,11 @@ void run(float *out, const float *in, int width, int height) {
 
 ## Assumes
 
-x and y change places in `threadIdx`, `blockIdx`, `blockDim` and `gridDim` throughout the kernel, and in the grid of its
-launches. Each thread of the old numbering then has exactly one counterpart that computes the same, so results stay the
-same bit for bit as long as
+x and y change places in `threadIdx`, `blockIdx`, `blockDim` and `gridDim` throughout the kernel, and in the grid and the
+block of its launches. Each thread of the old numbering then has exactly one counterpart that computes the same, so
+results stay the same bit for bit as long as
 
-- the block is square (x equals y) at every launch, and all launches are in this file;
+- all launches are in this file, and their block's shape is known;
 - nothing depends on which threads share a warp: no shared memory, no warp-level operation, no cooperative group, and no
   called function or macro that reads the thread's number;
 - the grid's y extent stays under 65,536. A run-time extent is taken to.
@@ -48,7 +48,8 @@ uncoalesced store for an uncoalesced load.
 
 ## Cost
 
-None at run time; blocks are visited in another order.
+None at run time; blocks are visited in another order. A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows of 8
+neighbouring elements, which fills whole sectors, though a shape of 32 in x is the usual choice for new code.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
-from warpwright.facts.model import Assumptions, Basis, Dim3, Kernel, Launch, Space
+from warpwright.facts.model import Basis, Kernel, Launch, Space
 from warpwright.rewrites._code import body, called_name, host_launches, in_macro, macros_naming, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -90,6 +91,9 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    text = kernel.source.node_text(block)
+    if not all(re.search(rf"\bthreadIdx\s*\.\s*{axis}\b", text) for axis in "xy"):
+        return Declined(NAME, f"{kernel.name} does not use both threadIdx.x and threadIdx.y.")
     scattered = [a for a in kernel.accesses if a.space is Space.GLOBAL and (a.excess or 0.0) > 1.0]
     if at is not None:
         scattered = [a for a in scattered if overlaps(a.span, at)]
@@ -103,11 +107,11 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if isinstance(edits, str):
         return Declined(NAME, edits)
     for launch in launches:
-        grid = _grid_edits(kernel.source, launch)
-        if isinstance(grid, str):
-            return Declined(NAME, grid)
-        edits += grid
-    reason = _gains(kernel, edits, launches)
+        swapped = _launch_edits(kernel.source, launch)
+        if isinstance(swapped, str):
+            return Declined(NAME, swapped)
+        edits += swapped
+    reason = _no_gain(kernel, edits)
     if reason:
         return Declined(NAME, reason)
     return Rewrite(
@@ -116,9 +120,9 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         source=kernel.source,
         edits=tuple(edits),
         explanation=(
-            f"The lanes of a warp differ in threadIdx.x first. In {kernel.name} that was the index with a factor, so each lane "
-            "touched a sector of its own; now neighbouring lanes touch neighbouring elements. The grid's extents change places "
-            "with it, and every thread's work is done by exactly one thread as before."
+            f"The lanes of a warp differ in threadIdx.x first. In {kernel.name} that was the index with a factor, so "
+            "each lane touched a sector of its own; now neighbouring lanes touch neighbouring elements. The grid's "
+            "extents change places with it, and every thread's work is done by exactly one thread as before."
         ),
     )
 
@@ -143,7 +147,8 @@ def _dependence(kernel: Kernel, block: Node) -> str:
             if _NUMBER.search(callee) or _WARP_LEVEL.search(callee) or "__shared__" in callee:
                 return f"{kernel.name} calls {name}, which depends on the thread's number."
         elif not _KNOWN_FUNCTIONS.fullmatch(name):
-            return f"{kernel.name} calls {name or 'something'}, which is not in this file and may read the thread's number."
+            callee = name or "something"
+            return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
     return ""
 
 
@@ -163,16 +168,13 @@ def _functions(source: Source) -> dict[str, str]:
 
 def _launches_unfit(kernel: Kernel, launches: list[Launch]) -> str:
     if not launches:
-        return f"No launch of {kernel.name} is in this file, and the grid would have to change with the kernel."
+        return f"No launch of {kernel.name} is in this file, and its grid and block have to change with the kernel."
     for launch in launches:
         span = launch.span
         if span is None or span.source is not kernel.source:
             return f"{kernel.name} is launched at {launch.source}, in another file than the kernel's."
-        x, y, _ = launch.block
-        if launch.basis is not Basis.EXACT and (x is None or y is None):
-            return f"The block of the launch at {launch.source} is not known, and it has to be square."
-        if x != y or x == 1:
-            return f"The block at {launch.source} is {x} x {y}; x and y can only be swapped in a square block."
+        if launch.basis is not Basis.EXACT or None in launch.block:
+            return f"The block of the launch at {launch.source} is not known from the text."
         if (launch.grid[0] or 0) > MOST_BLOCKS_Y:
             return f"The grid at {launch.source} has {launch.grid[0]} blocks in x, more than y can have."
     return ""
@@ -185,7 +187,9 @@ def _kernel_edits(block: Node, source: Source) -> list[TextEdit] | str:
         if source.node_text(use) not in _NUMBERS:
             continue
         member = use.parent
-        field = member.child_by_field_name("field") if member is not None and member.type == "field_expression" else None
+        field = (
+            member.child_by_field_name("field") if member is not None and member.type == "field_expression" else None
+        )
         line = source.position(use.start_byte)[0]
         if field is None or in_macro(use):
             return f"`{source.node_text(use)}` is used as a whole at line {line}."
@@ -195,20 +199,33 @@ def _kernel_edits(block: Node, source: Source) -> list[TextEdit] | str:
     return edits
 
 
-def _grid_edits(source: Source, launch: Launch) -> list[TextEdit] | str:
-    """The launch's grid with x and y swapped, written where the launch stands."""
-    if launch.grid[0] is not None and launch.grid[0] == launch.grid[1]:
-        return []
-    grid = _grid_expression(source, launch)
-    if grid is None:
-        return f"The grid of the launch at {launch.source} cannot be read."
+def _launch_edits(source: Source, launch: Launch) -> list[TextEdit] | str:
+    """The launch's grid and block with x and y swapped, written where the launch stands."""
+    node = node_at(source.root, launch.span.start, launch.span.end) if launch.span is not None else None
+    configuration = next(iter(descendants(node, "kernel_call_syntax")), None) if node is not None else None
+    values = [n for n in configuration.named_children if n.type != "comment"] if configuration is not None else []
+    edits: list[TextEdit] = []
+    for what, value, extents in zip(("grid", "block"), values, (launch.grid, launch.block), strict=False):
+        if extents[0] is not None and extents[0] == extents[1]:
+            continue
+        swapped = _swapped(source, value, extents)
+        if swapped is None:
+            return (
+                f"The {what} of the launch at {launch.source} is not written as a dim3 whose extents could be swapped."
+            )
+        edits += swapped
+    return edits
+
+
+def _swapped(source: Source, value: Node, extents: tuple[int | None, int | None, int | None]) -> list[TextEdit] | None:
+    """`dim3(a, b)` as `dim3(b, a)`, and a dim3 variable as `dim3(v.y, v.x)`; None for anything else."""
     arguments: Node | None = None
-    if grid.type == "call_expression" and called_name(grid, source) == "dim3":
-        arguments = grid.child_by_field_name("arguments")
-    elif grid.type == "initializer_list":
-        arguments = grid
-    elif grid.type == "compound_literal_expression":
-        arguments = grid.child_by_field_name("value")
+    if value.type == "call_expression" and called_name(value, source) == "dim3":
+        arguments = value.child_by_field_name("arguments")
+    elif value.type == "initializer_list":
+        arguments = value
+    elif value.type == "compound_literal_expression":
+        arguments = value.child_by_field_name("value")
     if arguments is not None and len(arguments.named_children) >= 2:
         x, y = arguments.named_children[:2]
         if source.node_text(x) == source.node_text(y):
@@ -217,32 +234,23 @@ def _grid_edits(source: Source, launch: Launch) -> list[TextEdit] | str:
             TextEdit(x.start_byte, x.end_byte, source.node_text(y)),
             TextEdit(y.start_byte, y.end_byte, source.node_text(x)),
         ]
-    text = source.node_text(grid)
-    if grid.type == "identifier" and re.search(rf"\bdim3\b[^;]*\b{re.escape(text)}\b", source.text(0, grid.start_byte)):
-        return [TextEdit(grid.start_byte, grid.end_byte, f"dim3({text}.y, {text}.x, {text}.z)")]
-    return f"The grid of the launch at {launch.source} has no y extent to swap."
+    text = source.node_text(value)
+    if value.type == "identifier" and re.search(
+        rf"\bdim3\b[^;]*\b{re.escape(text)}\b", source.text(0, value.start_byte)
+    ):
+        depth = "" if extents[2] == 1 else f", {text}.z"
+        return [TextEdit(value.start_byte, value.end_byte, f"dim3({text}.y, {text}.x{depth})")]
+    return None
 
 
-def _grid_expression(source: Source, launch: Launch) -> Node | None:
-    if launch.span is None:
-        return None
-    node = node_at(source.root, launch.span.start, launch.span.end)
-    configuration = next(iter(descendants(node, "kernel_call_syntax")), None) if node is not None else None
-    values = [n for n in configuration.named_children if n.type != "comment"] if configuration is not None else []
-    return values[0] if values else None
-
-
-def _gains(kernel: Kernel, edits: list[TextEdit], launches: list[Launch]) -> str:
+def _no_gain(kernel: Kernel, edits: list[TextEdit]) -> str:
     """Why the swapped kernel would not move fewer sectors; empty where it would."""
-    block = launches[0].block
-    shape: Dim3 | None = (block[0] or 1, block[1] or 1, block[2] or 1) if None not in block else None
-    program = analyze(kernel.source.edited(edits), assume=Assumptions(block=shape))
-    swapped = program.kernel(kernel.name)
+    swapped = analyze(kernel.source.edited(edits)).kernel(kernel.name)
     before, after = _sectors(kernel), _sectors(swapped) if swapped is not None else None
     if before is None or after is None:
         return "How many sectors the swapped kernel would move cannot be counted from the text."
     if after >= before:
-        return f"The swap would not help: the kernel's requests would move {after:g} sectors in all, and move {before:g} now."
+        return f"The swap would not help: one request of each access moves {before:g} sectors now and {after:g} then."
     return ""
 
 

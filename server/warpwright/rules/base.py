@@ -29,7 +29,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A rewrite that cures a finding. It is proposed at the finding's span; `safe` means: keeps the results bit for bit."""
+    """A rewrite that cures a finding, proposed at the finding's span; `safe` means: keeps the results bit for bit."""
 
     rewrite: str
     title: str
@@ -46,7 +46,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One defect at one place. A rule fills what it knows; `rule` and `severity` are set by `run_rules` unless given."""
+    """One defect at one place. A rule fills what it knows; `run_rules` sets `rule`, and `severity` unless given."""
 
     span: Span
     message: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 
 from warpwright.facts.model import WARP, Access, Basis, Kernel, Launch
 from warpwright.rules.base import Related, Severity
@@ -47,7 +48,8 @@ def block_of(launch: Launch) -> str:
     """Which block shape a number holds for, and where that shape comes from."""
     text = f"block {shape(launch.block)}"
     if launch.span is not None:
-        return f"{text} from {launch.source}" + ("" if launch.basis is Basis.EXACT else ", assumed in part")
+        place = f"{PurePath(launch.span.path).name}:{launch.span.line}"
+        return f"{text} from {place}" if launch.basis is Basis.EXACT else f"{text} assumed, {place} does not say"
     return f"{text} assumed, no launch in sight" if launch.source == "default" else f"{text} from {launch.source}"
 
 

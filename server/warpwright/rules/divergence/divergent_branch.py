@@ -1,4 +1,4 @@
-"""A branch in a loop splits most warps, and the lanes that work could be neighbours.
+"""A branch splits most warps again and again, and the lanes that work could be neighbours.
 
 ## Why is this bad?
 
@@ -53,8 +53,8 @@ void run(int *out, const int *in) {
 
 ## Limits
 
-Said only where it repeats and costs: the branch is in a loop, at least half of the warps that reach it split, and what
-it guards touches memory or calls a function. Not said of
+Said only where it costs: warps split in at least half of their visits; what the branch guards touches memory or calls a
+function; and it is in a loop, or both of its sides do much. Not said of
 
 - a guard at the edge of the data (`if (i < n)`), of an early `return`, and of a condition on data that was read;
 - one lane that acts for its warp (`if (lane == 0) atomicAdd(...)`);
@@ -69,7 +69,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.model import WARP, Access, Branch, Divergence, Kernel
+from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     block_of,
@@ -88,39 +88,40 @@ MOST = 0.5
 FEW_LANES = WARP / 4
 """Average lanes on up to which the branch is a warning; with more of them on it is information."""
 
+HEAVY = 3
+"""Accesses and calls that each side has to have for a branch outside of any loop to be said."""
+
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
 _BARRIERS = ("__syncthreads", "__syncwarp", "sync")
+_FIXES = (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     for branch in kernel.branches:
-        if branch.kind not in ("if", "switch") or branch.divergence not in _SPLITTING or not branch.in_loop:
+        if branch.kind not in ("if", "switch") or branch.divergence not in _SPLITTING:
             continue
         if branch.warps_diverging is None or branch.warps_diverging < MOST:
             continue
-        statement = _statement(branch)
-        if statement is None or not any(_works(branch, side) for side in _sides(statement)):
+        work = [_work(branch, side) for side in _sides(branch)]
+        two_sided = len(work) > 1 and min(work) > 0
+        if not any(work) or not (branch.in_loop or (two_sided and min(work) >= HEAVY)):
             continue
         guarded = _guarded(kernel, branch)
-        if not _is_scattered(branch, guarded):
-            continue
         lanes = max((access.active_lanes for access in guarded), default=None)
-        if lanes is not None and lanes <= 1.0:
+        if not _is_scattered(branch, guarded) or (lanes is not None and lanes <= 1.0):
             continue
         launch = launch_of(kernel, branch.launch)
-        two_sided = all(_works(branch, side) for side in _sides(statement)) and len(_sides(statement)) > 1
-        grave = two_sided or lanes is None or lanes <= FEW_LANES
-        if launch is None or (launch.basis.value != "exact" and block_shape_matters(kernel)):
-            grave = False
-        on = f", with {number(lanes)} of 32 lanes on inside" if lanes is not None and not two_sided else ""
-        both = ", and both sides do work" if two_sided else ""
+        known = launch is not None and (launch.basis is Basis.EXACT or not block_shape_matters(kernel))
+        grave = known and (two_sided or lanes is None or lanes <= FEW_LANES)
+        on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
+        both = ", one side after the other" if two_sided else ""
         held_for = f" ({block_of(launch)})" if launch else ""
         reduction = _in_doubling_loop(branch)
         yield Finding(
             span=branch.span,
             message=(
-                f"{branch.warps_diverging:.0%} of the warps that reach this branch split{on}{both}{held_for}. "
+                f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch{both}{on}{held_for}. "
                 + (
                     "Address sequentially: halve the stride each step and let the first lanes do the work."
                     if reduction
@@ -132,44 +133,39 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "warps_diverging": round(branch.warps_diverging, 3),
                 "active_lanes": round(lanes, 3) if lanes is not None else None,
                 "divergence": branch.divergence.value,
+                "basis": launch.basis.value if launch is not None else Basis.UNKNOWN.value,
                 **launch_evidence(launch),
             },
-            fixes=(
-                (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
-                if reduction
-                else ()
-            ),
+            fixes=_FIXES if reduction else (),
             related=launch_related(launch),
         )
 
 
-def _statement(branch: Branch) -> Node | None:
+def _sides(branch: Branch) -> list[Node]:
+    """What runs for one answer of the condition and for the other; the cases of a switch."""
     span = branch.statement
     node = node_at(span.source.root, span.start, span.end)
     while node is not None and node.type not in ("if_statement", "switch_statement"):
         node = node.parent
-    return node
-
-
-def _sides(statement: Node) -> list[Node]:
-    if statement.type == "switch_statement":
-        body = statement.child_by_field_name("body")
+    if node is None:
+        return []
+    if node.type == "switch_statement":
+        body = node.child_by_field_name("body")
         return [child for child in body.named_children if child.type == "case_statement"] if body else []
-    sides = [statement.child_by_field_name("consequence"), statement.child_by_field_name("alternative")]
+    sides = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
     return [side for side in sides if side is not None]
 
 
-def _works(branch: Branch, side: Node) -> bool:
-    """Whether a side touches memory or calls something; locals alone become predicated instructions."""
-    if any(True for _ in descendants(side, "subscript_expression", "pointer_expression", "new_expression")):
-        return True
+def _work(branch: Branch, side: Node) -> int:
+    """Accesses and calls of a side; locals alone become predicated instructions and count nothing."""
     source = branch.statement.source
+    work = sum(1 for _ in descendants(side, "subscript_expression", "pointer_expression"))
     for call in descendants(side, "call_expression"):
         function = call.child_by_field_name("function")
         name = source.node_text(function).rsplit(".", 1)[-1].rsplit("::", 1)[-1] if function else ""
-        if name not in _BARRIERS:
-            return True
-    return False
+        work += name not in _BARRIERS
+    loops = any(True for _ in descendants(side, "for_statement", "while_statement", "do_statement"))
+    return work + (HEAVY if loops and work else 0)
 
 
 def _guarded(kernel: Kernel, branch: Branch) -> list[Access]:
@@ -178,9 +174,7 @@ def _guarded(kernel: Kernel, branch: Branch) -> list[Access]:
     return [
         a
         for a in kernel.accesses
-        if a.launch == branch.launch
-        and a.span.source is span.source
-        and branch.span.end <= a.span.start < span.end
+        if a.launch == branch.launch and a.span.source is span.source and branch.span.end <= a.span.start < span.end
     ]
 
 

@@ -93,8 +93,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=_head(launch.span, call),
             message=(
-                f"Nothing reads whether this launch of {kernel.name} failed: if it does, the kernel does not run and its "
-                "output keeps what it held. Check cudaGetLastError() after it."
+                f"Nothing reads whether this launch of {kernel.name} failed: if it does, the kernel does not run and "
+                "its output keeps what it held. Check cudaGetLastError() after it."
             ),
             evidence={"launch": launch.source},
             fixes=(Fix("check-launch", "Check the launch"),),

@@ -48,8 +48,8 @@ void run(float *out, const float *in, int width, int height) {
 
 - An index that is read from memory (a gather) is not judged: its sectors depend on the data.
 - Caches are not modelled. A kernel that goes on to use the rest of each sector soon after, such as one that reads all
-  the members of a structure, pays in L1 transactions and not in DRAM bandwidth; where the kernel's other accesses can be
-  seen to use it, the finding is information.
+  the members of a structure, pays in L1 transactions and not in DRAM bandwidth; where the kernel's other accesses can
+  be seen to use most of it, the finding is information or left out.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
 - A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
 """
@@ -63,7 +63,6 @@ from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     COUNTED,
-    at_most,
     block_of,
     launch_evidence,
     launch_of,
@@ -82,6 +81,8 @@ GRAVE = 4.0
 """From here it is a warning: three quarters or more of what is moved are not used."""
 MANY = 8.0
 """Sectors too many in one request below which the access is information at most: a misaligned row costs one or two."""
+MOSTLY_USED = 0.5
+"""Share of a request's sectors that the kernel's other accesses use, from which caches make up for much of it."""
 
 _BOTH_AXES = (re.compile(rb"\bthreadIdx\s*\.\s*x\b"), re.compile(rb"\bthreadIdx\s*\.\s*y\b"))
 
@@ -97,8 +98,10 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         held_for = f" ({block_of(launch)})" if launch else ""
         used = _share_used(access, counted)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
-        if used is not None and used >= 0.5:
-            level = at_most(Severity.INFORMATION, level)
+        if used is not None and used >= MOSTLY_USED:
+            if level is not Severity.WARNING:
+                continue
+            level = Severity.INFORMATION
         yield Finding(
             span=access.span,
             message=(
@@ -146,11 +149,11 @@ def _uses_both_axes(kernel: Kernel) -> bool:
 
 
 def _advice(kernel: Kernel, access: Access, used: float | None) -> str:
-    if used is not None and used >= 0.5:
-        return "The kernel uses the rest of these sectors elsewhere, so caches help; a structure of arrays would not need them."
+    if used is not None and used >= MOSTLY_USED:
+        return "The kernel uses the rest of these sectors elsewhere, so caches help; a structure of arrays needs none of it."
     if _uses_both_axes(kernel):
         return "Give threadIdx.x to the index without a factor, or go through a tile in shared memory."
-    return "Let neighbouring lanes use neighbouring elements: change the loop order or the layout, or go through shared memory."
+    return "Let neighbouring lanes use neighbouring elements: change the layout, or go through shared memory."
 
 
 def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:

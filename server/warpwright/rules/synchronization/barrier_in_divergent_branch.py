@@ -6,8 +6,8 @@
 and go on, the behaviour is undefined: the block hangs, or meets at another barrier and works with data that was not
 ready. It often goes unseen as long as the size of the data is a multiple of the block's.
 
-A barrier *behind* an early `return` is a different matter and is only information: since Volta, threads that have ended
-are not waited for, but they also do not bring their share of the shared data.
+A barrier *behind* an early `return` is a different matter and is not reported: since Volta, threads that have ended are
+not waited for.
 
 ## Example
 
@@ -57,51 +57,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Barrier, Kernel
+from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Related, Severity
 from warpwright.rules.words import COUNTED
-from warpwright.syntax.nodes import ancestors, node_at
 
 severity = Severity.ERROR
-
-_BRANCHES = ("if_statement", "for_statement", "while_statement", "do_statement", "switch_statement")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     for barrier in kernel.barriers:
         if not barrier.divergent or barrier.basis not in COUNTED:
             continue
-        inside = _is_inside(barrier)
         condition = barrier.condition
-        reason = f": {barrier.reason}" if barrier.reason else ""
-        if inside:
-            message = (
-                f"Not every thread of the block reaches this barrier{reason}. Move {barrier.expression} out of the branch "
-                "and guard the accesses alone."
-            )
-        else:
-            message = (
-                f"Threads that have returned do not reach this barrier{reason}. Since Volta it does not wait for them, "
-                "but what they should have stored before it is missing; guard the accesses instead of returning."
-            )
+        where = f" under `{condition.text}`" if condition is not None else ""
         yield Finding(
             span=barrier.span,
-            message=message,
-            severity=Severity.ERROR if inside else Severity.INFORMATION,
+            message=(
+                f"Not every thread of the block reaches this barrier: {barrier.reason}{where}. Move "
+                f"{barrier.expression} out of the branch and guard the accesses alone."
+            ),
             evidence={
                 "basis": barrier.basis.value,
+                "reason": barrier.reason,
                 "condition": condition.text if condition is not None else None,
                 "condition_line": condition.line if condition is not None else None,
             },
             related=(Related(condition, "this condition splits the block"),) if condition is not None else (),
         )
-
-
-def _is_inside(barrier: Barrier) -> bool:
-    """Whether the barrier stands in the statement that the condition belongs to, and not only after it."""
-    condition = barrier.condition
-    if condition is None or condition.source is not barrier.span.source:
-        return True
-    node = node_at(condition.source.root, condition.start, condition.end)
-    statement = next((n for n in ancestors(node) if n.type in _BRANCHES), None) if node is not None else None
-    return statement is None or statement.start_byte <= barrier.span.start < statement.end_byte

@@ -1,0 +1,48 @@
+"""Each rule's docstring, run: the example is found, what to use instead is clean, and the fix leads from one to the other."""
+
+from __future__ import annotations
+
+import pytest
+from support.carets import assert_same
+from support.findings import findings, fixed
+from support.pages import code, sections
+
+from warpwright.rewrites.base import Rewrite
+from warpwright.rules.base import Rule
+from warpwright.rules.registry import all_rules
+
+HEADINGS = ["", "Why is this bad?", "Example", "Use instead", "Limits"]
+rules = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+
+
+@rules
+def test_page_has_its_sections(rule: Rule) -> None:
+    assert list(sections(rule.doc)) == HEADINGS
+    assert rule.summary.endswith(".")
+
+
+@rules
+def test_example_is_found(rule: Rule) -> None:
+    for example in code(sections(rule.doc)["Example"]):
+        found = findings(example, rule.name)
+        assert found
+        assert all(finding.evidence and finding.kernel and finding.severity for finding in found)
+
+
+@rules
+def test_use_instead_is_clean(rule: Rule) -> None:
+    for better in code(sections(rule.doc)["Use instead"]):
+        assert not findings(better, rule.name)
+
+
+@rules
+def test_fix_turns_the_example_into_use_instead(rule: Rule) -> None:
+    page = sections(rule.doc)
+    for example, better in zip(code(page["Example"]), code(page["Use instead"]), strict=True):
+        found = findings(example, rule.name)
+        if not found[0].fixes:
+            assert "There is no fix" in page["Limits"]
+            continue
+        rewrite = fixed(example, found[0])
+        assert isinstance(rewrite, Rewrite), rewrite
+        assert_same(better, rewrite.apply().text(), "Use instead")

@@ -1,0 +1,61 @@
+"""Rules and rewrites over a piece of CUDA: the only tests' code that calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from support.carets import Mark
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Program
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.registry import propose
+from warpwright.rules.base import Finding
+from warpwright.rules.registry import find_rule, run_rules
+from warpwright.syntax.source import Source
+
+
+def program(text: str, name: str = "kernel.cu") -> Program:
+    return analyze(Source(name, text.encode()))
+
+
+def findings(text: str, rule: str = "", name: str = "kernel.cu") -> list[Finding]:
+    """What one rule finds, or every rule."""
+    return run_rules(program(text, name), select=(rule,) if rule else ())
+
+
+def marks(found: Iterable[Finding]) -> list[Mark]:
+    return [_mark(finding) for finding in found]
+
+
+def proposed(text: str, rewrite: str, name: str = "kernel.cu") -> Rewrite | Declined:
+    """The rewrite at the best place of the first kernel that it can be applied to, or the last kernel's refusal."""
+    result: Rewrite | Declined = Declined(rewrite, "There is no kernel.")
+    for kernel in program(text, name).kernels:
+        result = propose(rewrite, kernel, None)
+        if isinstance(result, Rewrite):
+            break
+    return result
+
+
+def fixed(text: str, finding: Finding) -> Rewrite | Declined:
+    """The first fix of a finding in `text`, proposed where the finding is."""
+    assert finding.fixes, f"{finding.rule} offers no fix"
+    kernel = program(text).kernel(finding.kernel)
+    assert kernel is not None
+    return propose(finding.fixes[0].rewrite, kernel, finding.span)
+
+
+def fixtures(folder: Path, suffix: str = ".cu") -> list[Path]:
+    """The CUDA files below a folder; with suffix ".expected.cu", what rewrites are expected to make of them."""
+    return sorted(p for p in folder.rglob(f"*{suffix}") if p.name.endswith(".expected.cu") is (suffix != ".cu"))
+
+
+def _mark(finding: Finding) -> Mark:
+    span = finding.span
+    line = span.line
+    end = span.end_column if span.end_line == line else len(span.source.line_text(line)) + 1
+    rule = find_rule(finding.rule)
+    own = rule is not None and rule.severity == finding.severity
+    name = finding.rule if own else f"{finding.rule} ({finding.severity})"
+    return Mark(line, span.column, max(1, end - span.column), f"{name}: {finding.message}")

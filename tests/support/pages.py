@@ -1,0 +1,20 @@
+"""Docstrings of rules and rewrites as their pages: sections and the code in them."""
+
+from __future__ import annotations
+
+import re
+
+
+def sections(doc: str) -> dict[str, str]:
+    """Text by heading; what stands before the first heading is under "".
+
+    >>> sections("Sum.\\n\\n## Example\\n\\ncode\\n")
+    {'': 'Sum.', 'Example': 'code'}
+    """
+    parts = re.split(r"^## (.+)$", doc, flags=re.MULTILINE)
+    return {heading: text.strip() for heading, text in zip(["", *parts[1::2]], parts[0::2], strict=True)}
+
+
+def code(text: str) -> list[str]:
+    """The ```cuda blocks of a section."""
+    return re.findall(r"^```cuda\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

@@ -1,0 +1,127 @@
+"""Write the pages of rules and rewrites from their docstrings: docs/rules/*.md and docs/rewrites/*.md.
+
+    python tools/generate.py            write them
+    python tools/generate.py --check    exit 1 where a page is stale, missing or left over
+
+The pages are generated, so change the docstring and not the page.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from warpwright.facts.analyze import analyze
+from warpwright.rewrites.base import RewriteKind
+from warpwright.rewrites.registry import all_rewrites, find_rewrite
+from warpwright.rules.base import Rule, Severity
+from warpwright.rules.registry import all_rules, run_rules
+from warpwright.syntax.source import Source
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("rules", "rewrites")
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Path below docs/ and text of every page."""
+    rules, rewrites = all_rules(), all_rewrites()
+    for rule in rules:
+        yield f"rules/{rule.name}.md", rule_page(rule)
+    for rewrite in rewrites:
+        yield f"rewrites/{rewrite.name}.md", rewrite_page(rewrite)
+    yield "rules/index.md", rule_index(rules)
+    yield "rewrites/index.md", rewrite_index(rewrites)
+
+
+def rule_page(rule: Rule) -> str:
+    summary, rest = _split(rule.doc)
+    fixes = ", ".join(f"[{name}](../rewrites/{name}.md)" for name in fixes_of(rule)) or "none"
+    return (
+        f"# {rule.name}\n\n{summary}\n\n"
+        f"| group | severity | fix |\n|---|---|---|\n| {rule.group} | {severities(rule)} | {fixes} |\n\n"
+        f"{rest}\n\n## Suppress it\n\n"
+        f"On the line, or in a comment of its own above it:\n\n```cuda\n// warpwright: ignore[{rule.name}]\n```\n"
+    )
+
+
+def rewrite_page(rewrite: RewriteKind) -> str:
+    summary, rest = _split(rewrite.doc)
+    return (
+        f"# {rewrite.name}\n\n{summary}\n\n"
+        f"| title in the editor | goal |\n|---|---|\n| {rewrite.title} | {', '.join(rewrite.goals)} |\n\n{rest}\n"
+    )
+
+
+def rule_index(rules: tuple[Rule, ...]) -> str:
+    lines = ["# Rules", ""]
+    for group in sorted({rule.group for rule in rules}):
+        lines += [f"## {group}", "", "| rule | severity | what it finds |", "|---|---|---|"]
+        lines += [
+            f"| [{rule.name}]({rule.name}.md) | {rule.severity} | {rule.summary} |"
+            for rule in rules
+            if rule.group == group
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def rewrite_index(rewrites: tuple[RewriteKind, ...]) -> str:
+    lines = ["# Rewrites", "", "| rewrite | goal | what it does |", "|---|---|---|"]
+    lines += [f"| [{r.name}]({r.name}.md) | {', '.join(r.goals)} | {r.summary} |" for r in rewrites]
+    return "\n".join(lines) + "\n"
+
+
+def fixes_of(rule: Rule) -> list[str]:
+    """Rewrites that the rule offers for its own examples."""
+    found: list[str] = []
+    for example in re.findall(r"^```cuda\n(.*?)^```$", rule.doc, flags=re.MULTILINE | re.DOTALL):
+        for finding in run_rules(analyze(Source("example.cu", example.encode())), select=(rule.name,)):
+            found += [fix.rewrite for fix in finding.fixes if fix.rewrite not in found and find_rewrite(fix.rewrite)]
+    return found
+
+
+def severities(rule: Rule) -> str:
+    return f"**{rule.severity}**" if rule.severity in (Severity.ERROR, Severity.WARNING) else str(rule.severity)
+
+
+def _split(doc: str) -> tuple[str, str]:
+    summary, _, rest = doc.strip().partition("\n")
+    return summary, rest.strip()
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    docs = ROOT / "docs"
+    wanted = dict(pages())
+    present = {p.relative_to(docs).as_posix(): p for folder in FOLDERS for p in (docs / folder).glob("*.md")}
+    stale = [name for name, text in wanted.items() if name not in present or _text(present[name]) != text]
+    left_over = sorted(present.keys() - wanted.keys())
+    if arguments:
+        for name in stale:
+            print(f"docs/{name} is stale or missing")
+        for name in left_over:
+            print(f"docs/{name} belongs to nothing")
+        if stale or left_over:
+            print("Run: python tools/generate.py", file=sys.stderr)
+        return 1 if stale or left_over else 0
+    for name in stale:
+        path = docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted[name], encoding="utf-8")
+        print(f"wrote docs/{name}")
+    for name in left_over:
+        present[name].unlink()
+        print(f"removed docs/{name}")
+    return 0
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
