@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -58,6 +59,25 @@ def test_its_problem_is_found(sample: Path) -> None:
     (kernel,) = program.defined_kernels
     problem = find_problem(program, kernel)
     assert not isinstance(problem, Missing), str(problem)
+    assert problem.reference == sample / "reference.py"
+
+
+@each_sample
+@pytest.mark.upskill
+def test_its_reference_writes_what_the_kernel_writes(sample: Path) -> None:
+    import torch
+
+    program = analyze(read_source(sample / "kernel.cu"), read_include)
+    problem = find_problem(program, program.defined_kernels[0])
+    assert not isinstance(problem, Missing)
+    namespace = runpy.run_path(str(sample / "reference.py"))
+    for shape in problem.check[1:4]:
+        case = problem.case(shape)
+        inputs = {array.name: torch.rand(case.counts[array.name]) for array in problem.arrays if array.role != "out"}
+        outputs = namespace["reference"](**inputs, **case.scalars)
+        written = {array.name: case.counts[array.name] for array in problem.arrays if array.role != "in"}
+        assert {name: tensor.numel() for name, tensor in outputs.items()} == written
+        assert all(tensor.dtype == torch.float32 and tensor.is_contiguous() for tensor in outputs.values())
 
 
 @each_sample
