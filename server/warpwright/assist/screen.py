@@ -1,14 +1,17 @@
 """What may be taken from a model: one `__global__` function of plain device code, read as a syntax tree.
 
 A model's text is untrusted input that the user's compiler would read. So nothing is taken that reaches outside the
-function: no preprocessor, no inline assembly, no launch, no call but to device functions that are known here.
+function: no preprocessor, no inline assembly, no launch, no call but to device functions that are known here. What the
+tree shows to be nonsense (an undeclared name, a store to a const array, no result) is not shown either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
-from warpwright.syntax.nodes import walk
+from warpwright.syntax.nodes import descendants, walk
 from warpwright.syntax.source import Source
 
 LONGEST = 8000  # characters; a kernel beyond that is not what one comment asks for
@@ -48,6 +51,7 @@ _OTHERS = _names(
 _VECTORS = {f"make_{t}{n}" for t in ("char", "uchar", "short", "int", "uint", "float", "double") for n in (1, 2, 3, 4)}
 DEVICE_FUNCTIONS = _FLOAT_MATH | {f"{name}f" for name in _FLOAT_MATH} | _OTHERS | _VECTORS
 
+_BUILT_IN = _names("threadIdx blockIdx blockDim gridDim warpSize true false nullptr NULL INFINITY NAN FLT_MAX M_PI")
 _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _REFUSED = {
     "gnu_asm_expression": "it has inline assembly",
@@ -69,6 +73,8 @@ def refusal(code: str) -> str:
 
     >>> refusal("__global__ void f(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] = sqrtf(x[i]); }")
     ''
+    >>> refusal("__global__ void f(const float *x) { x[threadIdx.x] = 0; }")
+    'it writes to x, which it declares const'
     >>> refusal("__global__ void f() { system(1); }")
     'it calls system, which is no device function that is known here'
     >>> refusal("#include </etc/passwd>\\n__global__ void f() {}")
@@ -100,7 +106,62 @@ def refusal(code: str) -> str:
         name = _called(source, call)
         if name is not None and name not in DEVICE_FUNCTIONS:
             return f"it calls {name}, which is no device function that is known here"
+    return _flaw(source, functions[0])
+
+
+def _flaw(source: Source, function: Node) -> str:
+    """Why a kernel that may be read cannot be right; "" where the tree shows nothing of the kind."""
+    pointers: dict[str, bool] = {}  # whether what a pointer parameter points to is const
+    declared = set(_BUILT_IN)
+    for parameter in descendants(function, "parameter_declaration"):
+        declarator = parameter.child_by_field_name("declarator")
+        if declarator is None:
+            return "it has a parameter without a name"
+        name = next((source.node_text(n) for n in descendants(declarator, "identifier")), "")
+        declared.add(name)
+        if any(n.type in ("pointer_declarator", "array_declarator") for n in walk(declarator)):
+            pointers[name] = any(n.type == "type_qualifier" and n.text == b"const" for n in parameter.children)
+    body = function.child_by_field_name("body")
+    if body is None:
+        return "it has no body"
+    for declarator in _declarators(body):
+        declared |= {source.node_text(n) for n in [declarator, *descendants(declarator, "identifier")][:2]}
+    used = {source.node_text(n) for n in descendants(body, "identifier") if not _is_callee(n)}
+    unknown = sorted(used - declared)
+    if unknown:
+        return f"it uses {unknown[0]}, which it does not declare"
+    idle = [name for name in pointers if name not in used]
+    if idle:
+        return f"it never uses its parameter {idle[0]}"
+    for target in _stored_to(body):
+        array = next((source.node_text(n) for n in descendants(target, "identifier")), "")
+        if pointers.get(array):
+            return f"it writes to {array}, which it declares const"
+    if all(pointers.values()):
+        return "it has no array to write its result to"
     return ""
+
+
+def _declarators(body: Node) -> Iterator[Node]:
+    for declaration in descendants(body, "declaration"):
+        yield from declaration.children_by_field_name("declarator")
+
+
+def _is_callee(identifier: Node) -> bool:
+    parent = identifier.parent
+    while parent is not None and parent.type in ("template_function", "qualified_identifier"):
+        identifier, parent = parent, parent.parent
+    return (
+        parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == identifier
+    )
+
+
+def _stored_to(body: Node) -> Iterator[Node]:
+    """Subscripts and dereferences that are assigned to, incremented or decremented."""
+    for node in descendants(body, "assignment_expression", "update_expression"):
+        target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        if target is not None and target.type in ("subscript_expression", "pointer_expression"):
+            yield target
 
 
 def _called(source: Source, call: Node) -> str | None:

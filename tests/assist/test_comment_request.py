@@ -1,0 +1,57 @@
+"""Which comments ask for a kernel."""
+
+from __future__ import annotations
+
+import pytest
+from warpwright.assist.comment_request import requested_kernel
+from warpwright.syntax.source import Source
+
+
+def asked(marked: str) -> str | None:
+    """The request at the place of `|` in a text."""
+    before, _, after = marked.partition("|")
+    return requested_kernel(Source("a.cu", (before + after).encode()), len(before.encode()))
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("// kernel: add two vectors\n|", "add two vectors"),
+        ("// CUDA kernel: row sums\n\n|", "row sums"),
+        ("// CUDA kernel that adds two vectors\n|\nint x;\n", "adds two vectors"),
+        ("// A CUDA kernel to transpose a matrix\n|", "transpose a matrix"),
+        ("// a fast kernel that sums\n|", "sums"),
+        ("// Write a kernel for softmax\n|", "kernel for softmax"),
+        ("// write me a tiled CUDA kernel that multiplies\n|", "tiled CUDA kernel that multiplies"),
+        ("int y;\n// kernel: add two\n// vectors of\n// floats\n|", "add two vectors of floats"),
+        ("/* kernel: add */\n|", "add"),
+        ("/**\n * Kernel: add two\n * vectors\n */\n|", "add two vectors"),
+        ("/// kernel: écart type\n    |", "écart type"),
+        ("namespace a {\n// kernel: add\n|\n}", "add"),
+    ],
+)
+def test_asks(text: str, request_: str) -> None:
+    assert asked(text) == request_
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|",
+        "// kernel: add|",
+        "// kernel: add\n\n\n|",
+        "// kernel: add\nint x;\n|",
+        "// kernel: add\n|int x;",
+        "// kernel: add\n|\n__global__ void add() {}",
+        "// kernel: add\n|\ntemplate <typename T>\n__global__ void add() {}",
+        "// the kernel is slow\n|",
+        "// kernel launch follows\n|",
+        "// This kernel that was here is gone\n|",
+        "// kernel:\n|",
+        "void f() {\n  // kernel: add\n  |\n}",
+        "struct S {\n  // kernel: add\n  |\n};",
+        'const char *s = R"(\n// kernel: add\n|\n)";',
+    ],
+)
+def test_does_not_ask(text: str) -> None:
+    assert asked(text) is None
