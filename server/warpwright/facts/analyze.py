@@ -36,6 +36,10 @@ log = logging.getLogger(__name__)
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
 MAX_THREADS_PER_BLOCK = 1024
+FIRST_WARPS = 8
+"""Warps of the first block that are run before their cost is known."""
+STEP_BUDGET = 40_000
+"""Steps of the interpreter that one block shape of one kernel may take."""
 
 
 def no_includes(_from_path: str, _name: str) -> Source | None:
@@ -183,9 +187,12 @@ def _run_warps(
     arguments = [_argument(parameter, i, site) for i, parameter in enumerate(function.parameters)]
     regions: dict[str, Region] = {}
     functions: dict[tuple[int, str], ir.Function] = {}
-    heavy = False
-    for block_index, block_weight, edge in _sample_blocks(launch):
-        for warp, warp_weight in _sample_warps((threads + WARP - 1) // WARP, heavy):
+    blocks = list(_sample_blocks(launch))
+    warps = (threads + WARP - 1) // WARP
+    cost = 0
+    for block_index, block_weight, edge in blocks:
+        affordable = max(2, STEP_BUDGET // (cost * len(blocks))) if cost else FIRST_WARPS
+        for warp, warp_weight in _sample_warps(warps, affordable):
             place = Place(block_index, warp, warp_weight, block_weight, edge)
             context = warp_context(shape, launch, place, basis)
             interpreter = Interpreter(unit, recorder, context, regions, functions)
@@ -195,14 +202,10 @@ def _run_warps(
                 recorder.warps_seen.setdefault(block_index, {})[warp] = 0
                 return "its loops are too long to be followed whole"
             recorder.warps_seen.setdefault(block_index, {})[warp] = alive
-            heavy = heavy or interpreter.steps > 6000
-        if heavy and not launch_is_known(launch):
-            break
+            cost = max(cost, interpreter.steps)
+            if interpreter.steps > STEP_BUDGET // 4:
+                break
     return None
-
-
-def launch_is_known(launch: Launch) -> bool:
-    return None not in launch.grid
 
 
 def _sample_blocks(launch: Launch) -> Iterator[tuple[Dim3, float, bool]]:
@@ -221,13 +224,23 @@ def _sample_blocks(launch: Launch) -> Iterator[tuple[Dim3, float, bool]]:
         yield last, 1.0, True
 
 
-def _sample_warps(count: int, heavy: bool) -> list[tuple[int, float]]:
-    """(warp, how many warps it stands for)."""
-    if count <= 4 and not heavy:
+def _sample_warps(count: int, affordable: int) -> list[tuple[int, float]]:
+    """(warp, how many warps it stands for): all, or the first, the last and some spread between them.
+
+    >>> _sample_warps(3, 8), _sample_warps(32, 4)
+    ([(0, 1.0), (1, 1.0), (2, 1.0)], [(0, 1.0), (10, 15.0), (21, 15.0), (31, 1.0)])
+    """
+    if count <= affordable:
         return [(warp, 1.0) for warp in range(count)]
-    if heavy:
-        return [(0, 1.0), (count - 1, float(count - 1))] if count > 1 else [(0, 1.0)]
-    return [(0, 1.0), (1, 1.0), (count // 2, float(count - 3)), (count - 1, 1.0)]
+    if affordable <= 2:
+        return [(0, 1.0), (count - 1, float(count - 1))]
+    inner = affordable - 2
+    between = (
+        [1 + (count - 2) * i // inner for i in range(inner)]
+        if inner > 2
+        else [count * (i + 1) // 3 for i in range(inner)]
+    )
+    return [(0, 1.0), *((warp, (count - 2) / inner) for warp in between), (count - 1, 1.0)]
 
 
 def warp_context(shape: Dim3, launch: Launch, place: Place, basis: int) -> WarpContext:

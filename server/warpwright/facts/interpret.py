@@ -208,6 +208,8 @@ class Interpreter:
         if not condition.decided:
             return self._both_sides(node, condition, mask)
         taken = truth(condition) & mask
+        if condition.basis >= ASSUMED and taken in (0, mask):  # assumed numbers must not hide a side from view
+            return self._both_sides(node, condition, mask)
         self.guards.append(Guard(node.condition.span, mask, taken, condition, False))
         out = self.statement(node.then, taken)
         if node.otherwise is not None:
@@ -279,7 +281,8 @@ class Interpreter:
                 condition = self.condition(node.condition, active, node.span, node.kind)
                 if condition.decided:
                     taken = truth(condition) & active
-                    self.guards.append(Guard(node.condition.span, active, taken, condition, False))
+                    open_end = condition.basis >= ASSUMED and condition.thread  # an assumed bound splits the block
+                    self.guards.append(Guard(node.condition.span, active, taken, condition, open_end))
                     left |= active & ~taken
                     active = taken
                 else:

@@ -62,6 +62,7 @@ class Lowerer:
         self.at: Span | None = None  # the outermost macro use that is being expanded
         self.depth = 0
         self.expanding: set[str] = set()
+        self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
         self.incomplete: list[str] = []
         self.bindings: dict[str, CType | int] = dict(bindings or {})
 
@@ -69,10 +70,14 @@ class Lowerer:
 
     def function(self, text: FunctionText) -> ir.Function:
         for name, is_type, default in text.template:
-            if name not in self.bindings and default is not None:
+            if name in self.bindings:
+                continue
+            if default is not None:
                 bound = self.type_of_text(default) if is_type else self.constant_of_text(default)
                 if bound is not None:
                     self.bindings[name] = bound
+            if is_type and name not in self.bindings:
+                self.bindings[name] = CType(name, 4, 4, "float", assumed=True)
         declarator = _function_declarator(text.node)
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         returns = self.type_of(text.node.child_by_field_name("type"))
@@ -162,12 +167,18 @@ class Lowerer:
             self.depth -= 1
             return found or UNKNOWN_TYPE
         alias = self.unit.types.get(short)
-        if alias is not None and self.depth < MAX_EXPANSION:
-            self.depth += 1
+        if alias is not None and short not in self.resolving:
+            plain = not alias.template and not self.bindings
+            if plain and short in self.unit.resolved_types:
+                return self.unit.resolved_types[short]
+            self.resolving.add(short)
             try:
-                return self._within(alias.source, lambda: self._alias(alias, text))
+                found_type = self._within(alias.source, lambda: self._alias(alias, text))
             finally:
-                self.depth -= 1
+                self.resolving.discard(short)
+            if plain and len(self.resolving) == 0:
+                self.unit.resolved_types[short] = found_type
+            return found_type
         return BUILTIN_TYPES.get(short) or CType(text, None)
 
     def _alias(self, alias: TypeText, text: str) -> CType:
@@ -410,10 +421,31 @@ class Lowerer:
             operator = link.child_by_field_name("operator")
             op = operator.type if operator is not None else "?"
             right = self.expression(link.child_by_field_name("right"))
+            cast = self._type_in_parentheses(node) if link is chain[-1] and op in ("*", "&", "-", "+") else None
+            if cast is not None:  # (T)*p reads as a product of (T) and p
+                whole = self.span(link)
+                inner = {"*": ir.Deref, "&": ir.AddressOf}.get(op)
+                operand = inner(whole, right) if inner is not None else ir.Unary(whole, op, right)
+                result = ir.Cast(whole, cast, operand)
+                continue
             kind = ir.Logical if op in ("&&", "||", "and", "or") else ir.Binary
             op = {"and": "&&", "or": "||"}.get(op, op)
             result = kind(self.span(link), op, result, right)
         return result
+
+    def _type_in_parentheses(self, node: Node) -> CType | None:
+        """The type that `(T)` names, or None where it is a value."""
+        inner = node.named_children[0] if node.type == "parenthesized_expression" and node.named_children else None
+        if inner is None or inner.type not in ("identifier", "type_identifier", "qualified_identifier"):
+            return None
+        text = self.source.node_text(inner)
+        if isinstance(self.lookup(text), int) or text in self.unit.variables or text in self.unit.enumerators:
+            return None
+        macro = self.unit.macros.get(text)
+        if macro is not None and not re.match(r"[A-Za-z_]", macro.body):
+            return None
+        kind = self.named_type(text)
+        return kind if kind.size is not None else None
 
     def _unary(self, node: Node) -> ir.Expr:
         operator = node.child_by_field_name("operator")
@@ -508,6 +540,10 @@ class Lowerer:
         span = self.span(node)
         if function is None or any(c.type == "kernel_call_syntax" for c in node.children):
             return ir.Opaque(span, [self.expression(a) for a in arguments])
+        if function.type == "parenthesized_expression" and len(arguments) == 1:  # (T)(x) reads as a call of (T)
+            kind = self._type_in_parentheses(function)
+            if kind is not None:
+                return ir.Cast(span, kind, self.expression(arguments[0]))
         if function.type == "primitive_type":
             kind = self.named_type(self.source.node_text(function))
             return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))

@@ -197,8 +197,14 @@ class Recorder:
             return Barrier(span, _oneline(span.text), True, Basis.EXACT, where, "warps of one block disagree")
         data = next((v.undecided for v in visits if v.undecided is not None), None)
         if data is not None:
-            reason = "the condition depends on data that can differ between threads"
-            return Barrier(span, _oneline(span.text), True, Basis.DATA_DEPENDENT, data.span, reason)
+            assumed = data.value is not None and data.value.basis == ASSUMED
+            reason = (
+                "the condition can differ between threads"
+                if assumed
+                else "the condition depends on data that can differ between threads"
+            )
+            basis = Basis.ASSUMED if assumed else Basis.DATA_DEPENDENT
+            return Barrier(span, _oneline(span.text), True, basis, data.span, reason)
         return Barrier(span, _oneline(span.text), False, Basis.EXACT, None, "all threads of the block reach it")
 
     def _missed_by_a_warp(self, visits: list[_BarrierVisit]) -> _BarrierVisit | None:

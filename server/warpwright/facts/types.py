@@ -21,6 +21,7 @@ class CType:
     extent: int | None = None  # an array's number of elements
     fields: tuple[tuple[str, int, CType], ...] = field(default=())  # (name, byte offset, type)
     vector: bool = False  # a built-in vector type: moved as one access of up to 16 bytes
+    assumed: bool = False  # a template parameter that nothing binds, taken as a 4-byte number
 
     @property
     def is_integer(self) -> bool:
@@ -53,7 +54,7 @@ def pointer_to(target: CType) -> CType:
 
 def array_of(element: CType, extent: int | None) -> CType:
     size = element.size * extent if element.size is not None and extent is not None else None
-    return CType(element.name + "[]", size, element.align, "array", to=element, extent=extent)
+    return CType(element.name + "[]", size, element.align, "array", to=element, extent=extent, assumed=element.assumed)
 
 
 def struct_of(name: str, members: list[tuple[str, CType]], union: bool = False, align: int = 1) -> CType:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node, Query, QueryCursor
 
 from warpwright.facts.model import Assumptions
+from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import CUDA, Source
 
@@ -87,6 +88,7 @@ class Unit:
     functions: dict[str, list[FunctionText]] = field(default_factory=lambda: {})
     variables: dict[str, VariableText] = field(default_factory=lambda: {})
     types: dict[str, TypeText] = field(default_factory=lambda: {})
+    resolved_types: dict[str, CType] = field(default_factory=lambda: {})
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     launches: list[tuple[Source, Node]] = field(default_factory=lambda: [])
 

@@ -301,7 +301,7 @@ def _pointer_arithmetic(op: str, left: Value, right: Value, basis: int, thread: 
 def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
     """pointer + sign * index elements."""
     element = pointer.type.to or UNKNOWN_TYPE
-    basis = max(pointer.basis, index.basis)
+    basis = max(pointer.basis, index.basis, ASSUMED if element.assumed else EXACT)
     thread = pointer.thread or index.thread
     size = element.size
     kind = pointer_to(element) if pointer.type.kind == "array" else pointer.type
