@@ -1,0 +1,118 @@
+"""Directives: comments above a kernel that say how to run it.
+
+    // warpwright: array in[width * height] in
+    // warpwright: array index[n] in index(width)
+    // warpwright: scalar alpha = 2.0
+    // warpwright: launch grid((width + 31) / 32, (height + 31) / 32) block(32, 8) shared(0)
+    // warpwright: shape width=4096 height=4096
+    // warpwright: check width=1 height=33
+    // warpwright: time width=1237 height=853
+
+Each is optional and overrides what the launch and the kernel's text show. `array` takes the extent in elements, the
+role (in, out or in-out), and for an array of indices the bound of its values. `shape` is the user's own size; `check`
+and `time` may stand several times, once for each size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpwright.facts.model import Kernel
+from warpwright.problems.expressions import ExpressionError, parse, split_arguments
+from warpwright.problems.overrides import ArrayOverride, Overrides
+from warpwright.problems.shapes import Shape
+
+_DIRECTIVE = re.compile(
+    r"^\s*(?://+|/?\*+)?\s*warpwright:\s*(array|scalar|launch|shape|check|time)\b\s*(.*?)\s*(?:\*/)?$"
+)
+_ARRAY = re.compile(r"(\w+)\s*\[(.*)\]\s*(in-out|in|out)\b\s*(index\(.*\))?$")
+_SCALAR = re.compile(r"(\w+)\s*=\s*(.+)$")
+_PART = re.compile(r"\b(grid|block|shared)\s*\(")
+_SIZE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d+)")
+
+
+def read_directives(kernel: Kernel) -> Overrides:
+    """The directives above a kernel. Raises ExpressionError, with the line, for one that cannot be read."""
+    overrides = Overrides(origin="directive")
+    for line, verb, rest in _directives(kernel):
+        try:
+            _read(overrides, verb, rest)
+        except ExpressionError as error:
+            raise ExpressionError(
+                f"{kernel.source.path}:{line}: the directive `{verb} {rest}` cannot be read: {error}"
+            ) from None
+    return overrides
+
+
+def _directives(kernel: Kernel) -> Iterator[tuple[int, str, str]]:
+    """(line, verb, rest) in the comments that stand directly above the kernel, its template line included."""
+    node = kernel.node
+    if node is None:
+        return
+    if node.parent is not None and node.parent.type == "template_declaration":
+        node = node.parent
+    comments = []
+    before = node.prev_sibling
+    while before is not None and before.type == "comment":
+        comments.append(before)
+        before = before.prev_sibling
+    for comment in reversed(comments):
+        first = kernel.source.position(comment.start_byte)[0]
+        for offset, text in enumerate(kernel.source.node_text(comment).splitlines()):
+            if match := _DIRECTIVE.match(text):
+                yield first + offset, match[1], match[2]
+
+
+def _read(overrides: Overrides, verb: str, rest: str) -> None:
+    if verb == "array":
+        if not (match := _ARRAY.match(rest)):
+            raise ExpressionError("expected `name[extent] in|out|in-out`")
+        parse(match[2])
+        overrides.arrays[match[1]] = ArrayOverride(extent=match[2].strip(), role=match[3], values=match[4] or "any")
+    elif verb == "scalar":
+        if not (match := _SCALAR.match(rest)):
+            raise ExpressionError("expected `name = value`")
+        parse(match[2])
+        overrides.scalars[match[1]] = match[2]
+    elif verb == "launch":
+        _read_launch(overrides, rest)
+    else:
+        shape: Shape = {name: int(value) for name, value in _SIZE.findall(rest)}
+        if not shape or _SIZE.sub("", rest).strip(" ,"):
+            raise ExpressionError("expected `symbol=value`, one or more")
+        if verb == "shape":
+            overrides.shape = shape
+        else:
+            (overrides.check if verb == "check" else overrides.time).append(shape)
+
+
+def _read_launch(overrides: Overrides, rest: str) -> None:
+    found = False
+    for match in _PART.finditer(rest):
+        depth, end = 1, match.end()
+        while end < len(rest) and depth:
+            depth += (rest[end] == "(") - (rest[end] == ")")
+            end += 1
+        if depth:
+            raise ExpressionError(f"`{match[1]}(` is not closed")
+        parts = split_arguments(rest[match.end() : end - 1])
+        for part in parts:
+            parse(part)
+        found = True
+        if match[1] == "grid":
+            overrides.grid = three(parts)
+        elif match[1] == "block":
+            overrides.block = three(parts)
+        else:
+            overrides.dynamic_shared_bytes = parts[0]
+    if not found:
+        raise ExpressionError("expected `grid(x, y, z)`, `block(x, y, z)` or `shared(bytes)`")
+
+
+def three(parts: list[str]) -> tuple[str, str, str]:
+    """Grid or block expressions filled up with 1. Raises ExpressionError for none or more than three."""
+    if not 1 <= len(parts) <= 3:
+        raise ExpressionError(f"expected one to three sizes, not {len(parts)}")
+    x, y, z = [*parts, "1", "1"][:3]
+    return x, y, z

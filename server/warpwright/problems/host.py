@@ -1,0 +1,375 @@
+"""Host code read as expressions: what a launch passes, how large an allocation is, in the host function's symbols.
+
+A local variable with a constant initialiser (`const int n = 1 << 20;`) is a symbol whose value the user chose; macros
+and globals are constants unless they are named in `symbolic`, because device code may use them too; everything else is
+followed to its definition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tree_sitter import Node
+
+from warpwright.problems.expressions import (
+    FUNCTIONS,
+    OPERATORS,
+    Binary,
+    Call,
+    Conditional,
+    Expression,
+    ExpressionError,
+    Name,
+    Number,
+    Unary,
+    Value,
+    evaluate,
+    names,
+    number,
+    parse,
+    split_arguments,
+    substitute,
+)
+from warpwright.problems.types import element_type
+from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.source import Source
+
+_CASTS = {"static_cast", "reinterpret_cast", "const_cast", "int", "unsigned", "size_t", "float", "double", "long"}
+_COUNTS = {"size", "numel"}
+_ONE = Number(1)
+Dims = tuple[Expression, Expression, Expression]
+
+
+class HostReader:
+    """Expressions of one host function of one file. `defaults` collects the values of the symbols met."""
+
+    def __init__(
+        self, sources: Iterable[Source], source: Source, function: Node | None, symbolic: frozenset[str] = frozenset()
+    ) -> None:
+        self.sources = tuple(sources)
+        self.source = source
+        self.function = function
+        self.symbolic = symbolic
+        self.defaults: dict[str, Value] = {}
+        self._active: list[str] = []
+
+    def text(self, node: Node) -> str:
+        return self.source.node_text(node)
+
+    def resolve(self, node: Node) -> Expression:
+        """An expression node in symbols and numbers. Raises ExpressionError."""
+        match node.type:
+            case "number_literal":
+                return Number(number(self.text(node)))
+            case "true" | "false":
+                return Number(int(node.type == "true"))
+            case "identifier":
+                return self.resolve_name(self.text(node))
+            case "field_expression":
+                return self.resolve_name(re.sub(r"\s", "", self.text(node)))
+            case "parenthesized_expression":
+                return self.resolve(node.named_children[0])
+            case "cast_expression":
+                return self.resolve(_field(node, "value"))
+            case "sizeof_expression":
+                return Number(self._sizeof(node))
+            case "unary_expression" if self.text(node)[:1] in ("-", "+", "!"):
+                operand = self.resolve(_field(node, "argument"))
+                return substitute(operand if self.text(node)[0] == "+" else Unary(self.text(node)[0], operand), {})
+            case "binary_expression":
+                operator = self.text(_field(node, "operator"))
+                if operator not in OPERATORS:
+                    raise ExpressionError(f"`{self.text(node)}` uses `{operator}`")
+                left, right = self.resolve(_field(node, "left")), self.resolve(_field(node, "right"))
+                return substitute(Binary(operator, left, right), {})
+            case "conditional_expression":
+                condition, then, otherwise = (
+                    self.resolve(_field(node, f)) for f in ("condition", "consequence", "alternative")
+                )
+                return substitute(Conditional(condition, then, otherwise), {})
+            case "call_expression":
+                return self._call(node)
+            case "argument_list" | "initializer_list" if len(node.named_children) == 1:
+                return self.resolve(node.named_children[0])
+        raise ExpressionError(f"`{self.text(node)}` cannot be followed")
+
+    def resolve_name(self, name: str) -> Expression:
+        """A variable, macro or `block.x`. Raises ExpressionError."""
+        if name in self._active:
+            raise ExpressionError(f"`{name}` is defined by itself")
+        self._active.append(name)
+        try:
+            variable, _, component = name.partition(".")
+            if component:
+                if component not in ("x", "y", "z"):
+                    raise ExpressionError(f"`{name}` cannot be followed")
+                return self.resolve_dims_of(variable)["xyz".index(component)]
+            if (local := self._local(name)) is not None:
+                return local
+            constant = self.constant(name)
+            if name in self.symbolic and isinstance(constant, Number):
+                self.defaults.setdefault(name, constant.value)
+                return Name(name)
+            return constant
+        finally:
+            self._active.pop()
+
+    def resolve_text(self, text: str) -> Expression:
+        """Like `resolve`, for a text that the grammar did not read as an expression. Raises ExpressionError."""
+        tree = self._expanded(parse(text))
+        return substitute(tree, {name: self.resolve_name(name) for name in names(tree)})
+
+    # Values ---------------------------------------------------------------------------------------------------------
+
+    def _local(self, name: str) -> Expression | None:
+        """A local variable or parameter of the host function; None where it has none of that name."""
+        if self.function is None:
+            return None
+        for declarator, value in self.declarations(self.function):
+            if self.text(declarator) != name:
+                continue
+            first = value or self._first_assignment(name)
+            if first is None:
+                return Name(name)
+            try:
+                expression = self._initial(first)
+            except ExpressionError:
+                return Name(name)
+            if names(expression):
+                return expression
+            self.defaults.setdefault(name, evaluate(expression, {}))
+            return Name(name)
+        parameters = _parameters(self.function)
+        if any(self.text(d) == name for p in parameters for d in descendants(p, "identifier")):
+            return Name(name)
+        return None
+
+    def _initial(self, value: Node) -> Expression:
+        return self.resolve_text(_inside(self.text(value))) if value.type == "parameter_list" else self.resolve(value)
+
+    def constant(self, name: str) -> Expression:
+        """A macro, an enumerator or a global with a constant value. Raises ExpressionError."""
+        if name == "warpSize":
+            return Number(32)
+        for source in self.sources:
+            for node in descendants(source.root, "preproc_def", "init_declarator", "enumerator"):
+                named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+                value = node.child_by_field_name("value")
+                if named is None or value is None or source.node_text(named) != name:
+                    continue
+                if node.type == "init_declarator" and any(a.type == "function_definition" for a in ancestors(node)):
+                    continue
+                whole = HostReader(self.sources, source, None, self.symbolic)
+                whole._active = self._active
+                if node.type == "preproc_def":
+                    return whole.resolve_text(re.sub(r"//.*|/\*.*?\*/", "", source.node_text(value)))
+                return whole.resolve(value)
+        raise ExpressionError(f"`{name}` has no value in sight")
+
+    def _call(self, node: Node) -> Expression:
+        function = _field(node, "function")
+        arguments = _field(node, "arguments").named_children
+        if function.type == "field_expression":
+            return self._count(node, function)
+        called = self.text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+        if called in _CASTS and len(arguments) == 1:
+            return self.resolve(arguments[0])
+        called = "ceil" if called == "ceilf" else called
+        if called in FUNCTIONS:
+            return substitute(Call(called, tuple(self.resolve(a) for a in arguments)), {})
+        return self._applied(called, [self.resolve(a) for a in arguments])
+
+    def _applied(self, called: str, arguments: list[Expression]) -> Expression:
+        """A call of a function-like macro, or of a function that only returns an expression."""
+        if called in self._active:
+            raise ExpressionError(f"`{called}` calls itself")
+        for source in self.sources:
+            for definition in descendants(source.root, "preproc_function_def", "function_definition"):
+                body = _body(source, definition, called)
+                if body is None or len(body[0]) != len(arguments):
+                    continue
+                self._active.append(called)
+                try:
+                    tree = self._expanded(parse(body[1]))
+                    bound = dict(zip(body[0], arguments, strict=True))
+                    others = {n: self.constant(n) for n in names(tree) - bound.keys()}
+                    return substitute(tree, {**others, **bound})
+                finally:
+                    self._active.pop()
+        raise ExpressionError(f"`{called}` cannot be followed")
+
+    def _expanded(self, tree: Expression) -> Expression:
+        """The expression with the calls of the program's own functions and macros written out."""
+        match tree:
+            case Unary(operator, operand):
+                return Unary(operator, self._expanded(operand))
+            case Binary(operator, left, right):
+                return Binary(operator, self._expanded(left), self._expanded(right))
+            case Conditional(condition, then, otherwise):
+                return Conditional(self._expanded(condition), self._expanded(then), self._expanded(otherwise))
+            case Call(function, arguments):
+                expanded = [self._expanded(a) for a in arguments]
+                return Call(function, tuple(expanded)) if function in FUNCTIONS else self._applied(function, expanded)
+            case _:
+                return tree
+
+    def _count(self, node: Node, function: Node) -> Expression:
+        """`v.size()`: the count that the container was made with."""
+        method = self.text(_field(function, "field"))
+        if method in _COUNTS and self.function is not None:
+            container = self.text(_field(function, "argument"))
+            for declarator, value in self.declarations(self.function):
+                if self.text(declarator) == container and value is not None:
+                    return self.container_count(value)
+        raise ExpressionError(f"`{self.text(node)}` cannot be followed")
+
+    def container_count(self, value: Node) -> Expression:
+        """The element count in `v(n)`, `v(n, 0.0f)` or `v = std::vector<T>(n)`. Raises ExpressionError."""
+        if value.type == "parameter_list":
+            return self.resolve_text(split_arguments(_inside(self.text(value)))[0])
+        if value.type == "call_expression":
+            value = _field(value, "arguments")
+        if value.type == "argument_list" and value.named_children:
+            return self.resolve(value.named_children[0])
+        raise ExpressionError(f"`{self.text(value)}` cannot be followed")
+
+    def _first_assignment(self, name: str) -> Node | None:
+        if self.function is None:
+            return None
+        for assignment in descendants(self.function, "assignment_expression"):
+            if self.text(_field(assignment, "left")) == name and self.text(_field(assignment, "operator")) == "=":
+                return _field(assignment, "right")
+        return None
+
+    def _sizeof(self, node: Node) -> int:
+        described = node.child_by_field_name("type") or node.child_by_field_name("value")
+        text = _inside(self.text(described)) if described else ""
+        if described is not None and "*" in self.text(described) and not text.startswith("*"):
+            return 8
+        element = element_type(text)
+        if element is None:
+            declared = self.declared_type(text.strip("()* ").split("[")[0])
+            element = element_type(declared) if declared else None
+        if element is None:
+            raise ExpressionError(f"`{self.text(node)}` is of an unknown type")
+        return element.bytes
+
+    # Declarations ---------------------------------------------------------------------------------------------------
+
+    def declarations(self, scope: Node) -> Iterator[tuple[Node, Node | None]]:
+        """(name, initial value) of each variable below `scope`; the value of `T x(a, b)` is its list."""
+        for declaration in descendants(scope, "declaration"):
+            for outer in declaration.children_by_field_name("declarator"):
+                declarator, value = outer, None
+                if declarator.type == "init_declarator":
+                    value = declarator.child_by_field_name("value")
+                    declarator = _field(declarator, "declarator")
+                elif declarator.type == "function_declarator":  # `dim3 block(TILE, ROWS)` reads like a function
+                    value = declarator.child_by_field_name("parameters")
+                    declarator = _field(declarator, "declarator")
+                yield next(descendants(declarator, "identifier"), declarator), value
+
+    def declared_type(self, name: str) -> str | None:
+        """The text of the type that a local variable or parameter was declared with."""
+        if self.function is None:
+            return None
+        for node in descendants(self.function, "declaration", "parameter_declaration"):
+            declared = node.child_by_field_name("type")
+            if declared is not None and any(
+                self.text(i) == name
+                for d in node.children_by_field_name("declarator")
+                for i in [*descendants(d, "identifier")][:1]
+            ):
+                return self.text(declared)
+        return None
+
+    # Launch shapes --------------------------------------------------------------------------------------------------
+
+    def resolve_dims(self, node: Node) -> Dims:
+        """A grid or block: a number, dim3(...), or a dim3 variable. Raises ExpressionError."""
+        if node.type == "identifier" and self._dims_declared(self.text(node)):
+            return self.resolve_dims_of(self.text(node))
+        if node.type == "call_expression" and self.text(_field(node, "function")) == "dim3":
+            return self._dims(self.resolve(a) for a in _field(node, "arguments").named_children)
+        if node.type == "compound_literal_expression":
+            return self._dims(self.resolve(a) for a in _field(node, "value").named_children)
+        if node.type == "initializer_list":
+            return self._dims(self.resolve(a) for a in node.named_children)
+        return self.resolve(node), _ONE, _ONE
+
+    def _dims_declared(self, name: str) -> bool:
+        return "dim3" in (self.declared_type(name) or "")
+
+    def resolve_dims_of(self, name: str) -> Dims:
+        """The three parts of a dim3 variable, its later `name.x = ...` included. Raises ExpressionError."""
+        dims: list[Expression] | None = None
+        for scope in (self.function, self.source.root):
+            if scope is None or dims is not None:
+                continue
+            for declarator, value in self.declarations(scope):
+                if self.text(declarator) == name:
+                    dims = list(self._declared_dims(value))
+        if dims is None:
+            raise ExpressionError(f"`{name}` has no value in sight")
+        for assignment in descendants(self.function, "assignment_expression") if self.function else ():
+            left = re.sub(r"\s", "", self.text(_field(assignment, "left")))
+            if left == name:
+                dims = list(self.resolve_dims(_field(assignment, "right")))
+            elif left in (f"{name}.x", f"{name}.y", f"{name}.z"):
+                dims["xyz".index(left[-1])] = self.resolve(_field(assignment, "right"))
+        return dims[0], dims[1], dims[2]
+
+    def _declared_dims(self, value: Node | None) -> Dims:
+        if value is None:
+            return _ONE, _ONE, _ONE
+        if value.type == "parameter_list":
+            return self._dims(self.resolve_text(part) for part in split_arguments(_inside(self.text(value))))
+        if value.type == "argument_list":
+            return self._dims(self.resolve(a) for a in value.named_children)
+        return self.resolve_dims(value)
+
+    @staticmethod
+    def _dims(parts: Iterable[Expression]) -> Dims:
+        x, y, z = [*parts, _ONE, _ONE, _ONE][:3]
+        return x, y, z
+
+
+def _field(node: Node, name: str) -> Node:
+    child = node.child_by_field_name(name)
+    if child is None:
+        raise ExpressionError("the host code around the launch is not complete")
+    return child
+
+
+def _parameters(function: Node) -> list[Node]:
+    return [
+        p
+        for declarator in [*descendants(function, "function_declarator")][:1]
+        for p in descendants(declarator, "parameter_declaration", "optional_parameter_declaration")
+    ]
+
+
+def _body(source: Source, definition: Node, name: str) -> tuple[list[str], str] | None:
+    """Parameter names and the expression of a function-like macro, or of a function that only returns one."""
+    if definition.type == "preproc_function_def":
+        named, value = definition.child_by_field_name("name"), definition.child_by_field_name("value")
+        parameters = definition.child_by_field_name("parameters")
+        if named is None or value is None or parameters is None or source.node_text(named) != name:
+            return None
+        return [source.node_text(p) for p in parameters.named_children], source.node_text(value)
+    declarator = next(descendants(definition, "function_declarator"), None)
+    named = declarator.child_by_field_name("declarator") if declarator else None
+    body = definition.child_by_field_name("body")
+    if named is None or body is None or source.node_text(named) != name or len(body.named_children) != 1:
+        return None
+    statement = body.named_children[0]
+    if statement.type != "return_statement" or not statement.named_children:
+        return None
+    parameters_text = [source.node_text([*descendants(p, "identifier")][-1]) for p in _parameters(definition)]
+    return parameters_text, source.node_text(statement.named_children[0])
+
+
+def _inside(text: str) -> str:
+    text = text.strip()
+    return text[1:-1].strip() if text[:1] in ("(", "{") and text[-1:] in (")", "}") else text

@@ -1,0 +1,143 @@
+"""What is needed to run a kernel, as data that can be shown, edited and run.
+
+Example: `transpose` takes `in` (float, width * height elements, read), `out` (float, width * height, written) and the
+ints width and height; its grid is ((width + 31) / 32, (height + 31) / 32) blocks of 32 x 8 threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpwright.facts.model import Dim3
+from warpwright.problems.expressions import ExpressionError, Value, evaluate, names, parse
+from warpwright.problems.shapes import Shape
+from warpwright.problems.types import element_type
+
+ROLES = ("in", "out", "in-out")
+ORIGINS = ("sample.toml", "directive", "launch", "inferred")
+"""Where a part of a problem was read, most trusted first."""
+
+MOST_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A pointer argument. `extent` is in elements of `type`; it may use gridDim and blockDim too.
+
+    `values` says what an input may hold: "any", or "index(E)" for whole numbers from 0 to E - 1.
+    """
+
+    name: str
+    type: str
+    extent: str
+    role: str
+    origin: str
+    values: str = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An argument passed by value; `value` is an expression over the shape symbols, or a number."""
+
+    name: str
+    type: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A problem at one shape, all numbers: what the harness launches."""
+
+    shape: Shape
+    counts: Mapping[str, int]
+    scalars: Mapping[str, Value]
+    limits: Mapping[str, int]
+    grid: Dim3
+    block: Dim3
+    dynamic_shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """How to run one kernel. `arguments` are in the order of the kernel's parameters.
+
+    `grid`, `block` and `dynamic_shared_bytes` are expressions. `own_shape` holds the values that the user's own launch
+    gives the symbols, None where they are not known. `instance` holds the launch's template arguments as written.
+    """
+
+    kernel: str
+    arguments: tuple[Array | Scalar, ...]
+    symbols: tuple[str, ...]
+    grid: tuple[str, str, str]
+    block: tuple[str, str, str]
+    dynamic_shared_bytes: str
+    own_shape: Shape | None
+    check: tuple[Shape, ...]
+    time: tuple[Shape, ...]
+    launch_origin: str
+    instance: tuple[str, ...] = ()
+    reference: Path | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return tuple(a for a in self.arguments if isinstance(a, Array))
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        return tuple(a for a in self.arguments if isinstance(a, Scalar))
+
+    def case(self, shape: Shape) -> Case:
+        """Everything at one shape. Raises ExpressionError where it cannot be launched there."""
+        values: dict[str, Value] = dict(shape)
+        grid = self._dim3(self.grid, values, "grid")
+        block = self._dim3(self.block, values, "block")
+        if block[0] * block[1] * block[2] > MOST_THREADS:
+            raise ExpressionError(f"a block of {block[0]} x {block[1]} x {block[2]} threads is larger than 1,024")
+        for axis, blocks, threads in zip("xyz", grid, block, strict=True):
+            values[f"gridDim.{axis}"], values[f"blockDim.{axis}"] = blocks, threads
+        counts = {a.name: _whole(a.extent, values, f"the extent of {a.name}") for a in self.arrays}
+        limits = {
+            a.name: _whole(a.values.removeprefix("index(").removesuffix(")"), values, f"the values of {a.name}")
+            for a in self.arrays
+            if a.values.startswith("index(")
+        }
+        scalars = {s.name: evaluate(s.value, values) for s in self.scalars}
+        shared = _whole(self.dynamic_shared_bytes, values, "the dynamic shared memory", least=0)
+        return Case(dict(shape), counts, scalars, limits, grid, block, shared)
+
+    def bytes(self, shape: Shape) -> int:
+        """The memory that the arrays take at a shape; 0 where the kernel cannot be launched there."""
+        try:
+            counts = self.case(shape).counts
+        except ExpressionError:
+            return 0
+        return sum(counts[a.name] * _element_bytes(a.type) for a in self.arrays)
+
+    def _dim3(self, texts: tuple[str, str, str], values: Mapping[str, Value], what: str) -> Dim3:
+        x, y, z = (_whole(text, values, f"the {what}'s {axis}") for axis, text in zip("xyz", texts, strict=True))
+        return x, y, z
+
+    def unknown_symbols(self) -> frozenset[str]:
+        """Names in the expressions that no symbol gives a value."""
+        texts = [*self.grid, *self.block, self.dynamic_shared_bytes, *(s.value for s in self.scalars)]
+        texts += [a.extent for a in self.arrays]
+        known = {*self.symbols, *(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")}
+        return frozenset().union(*(names(parse(text)) for text in texts)) - known
+
+
+def _element_bytes(type_name: str) -> int:
+    element = element_type(type_name)
+    return element.bytes if element else 1
+
+
+def _whole(text: str, values: Mapping[str, Value], what: str, least: int = 1) -> int:
+    value = evaluate(text, values)
+    if value != int(value):
+        raise ExpressionError(f"{what} is {value}, which is not a whole number")
+    if value < least:
+        raise ExpressionError(f"{what} is {value:g}, which is less than {least}")
+    return int(value)

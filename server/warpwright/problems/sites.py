@@ -1,0 +1,108 @@
+"""Launch sites, and the plain questions about host and kernel text that finding a problem asks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel, Program
+from warpwright.problems import bounds
+from warpwright.problems.expressions import Binary, Expression, Number, substitute
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSite:
+    """A launch in the host code: the call, what stands between <<< and >>>, and the arguments."""
+
+    source: Source
+    call: Node
+    configuration: tuple[Node, ...]
+    arguments: tuple[Node, ...]
+    instance: tuple[str, ...]
+
+
+def launch_site(program: Program, kernel: Kernel) -> LaunchSite | None:
+    """The first `kernel<<<...>>>(...)` in the program, from host code."""
+    for source in program.sources.values():
+        for call in descendants(source.root, "call_expression"):
+            configuration = next((c for c in call.children if c.type == "kernel_call_syntax"), None)
+            function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+            if configuration is None or function is None or arguments is None:
+                continue
+            name = source.node_text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+            if name != kernel.name:
+                continue
+            template = next(descendants(function, "template_argument_list"), None)
+            instance = tuple(source.node_text(a) for a in template.named_children) if template else ()
+            plain = [c for c in arguments.named_children if c.type != "comment"]
+            return LaunchSite(source, call, tuple(configuration.named_children), tuple(plain), instance)
+    return None
+
+
+def device_identifiers(program: Program) -> frozenset[str]:
+    """Every identifier in device code: a macro among them cannot be changed for a launch alone."""
+    found: set[str] = set()
+    for source in program.sources.values():
+        for function in descendants(source.root, "function_definition"):
+            if any(c.type in ("__global__", "__device__") for c in function.children):
+                found.update(source.node_text(n) for n in descendants(function, "identifier"))
+    return frozenset(found)
+
+
+def base_variable(source: Source, node: Node) -> str:
+    """The variable that a pointer argument is: `d`, `(void**)&d`, `v.data()`, `raw_pointer_cast(&v[0])`; else ""."""
+    found = [source.node_text(n) for n in descendants(node, "identifier")]
+    found = [n for n in found if n not in ("thrust", "raw_pointer_cast", "reinterpret_cast", "static_cast")]
+    arithmetic = any(True for _ in descendants(node, "binary_expression"))
+    return found[0] if len(found) == 1 and not arithmetic else ""
+
+
+def elements(size: Expression, element_bytes: int) -> Expression:
+    """Bytes as elements: the factor of the element's size is taken out where it stands in the product.
+
+    >>> from warpwright.problems.expressions import parse, show
+    >>> show(elements(parse("4 * width * height"), 4)), show(elements(parse("bytes"), 8))
+    ('width * height', 'bytes / 8')
+    """
+    factors: list[Expression] = []
+    stack = [size]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Binary) and part.operator == "*":
+            stack += [part.right, part.left]
+        else:
+            factors.append(part)
+    for place, factor in enumerate(factors):
+        if isinstance(factor, Number) and isinstance(factor.value, int) and factor.value % element_bytes == 0:
+            rest = factors[:place] + factors[place + 1 :]
+            product: Expression = Number(factor.value // element_bytes)
+            for other in rest:
+                product = Binary("*", product, other)
+            return substitute(product, {})
+    return substitute(Binary("/", size, Number(element_bytes)), {})
+
+
+def indexed_by(body: Node, source: Source, array: str, arrays: Collection[str]) -> list[str]:
+    """The arrays whose index uses an element of `array`, directly or through one variable."""
+    carriers = {array}
+    for node in descendants(body, "init_declarator", "assignment_expression"):
+        target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        if target is None or value is None or target.type != "identifier":
+            continue
+        if any(True for _ in bounds.subscripts(value, source, array)):
+            carriers.add(source.node_text(target))
+    found: list[str] = []
+    for node in descendants(body, "subscript_expression"):
+        base, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
+        if base is None or indices is None:
+            continue
+        name = source.node_text(base)
+        inside = {source.node_text(n) for n in descendants(indices, "identifier")}
+        if name != array and name in arrays and inside & carriers:
+            found.append(name)
+    return found

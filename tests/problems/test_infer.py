@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from warpwright.facts.analyze import analyze
+from warpwright.missing import Missing
+from warpwright.problems.document import write_problem
+from warpwright.problems.expressions import evaluate
+from warpwright.problems.infer import find_problem
+from warpwright.problems.model import Problem
+from warpwright.syntax.source import Source, read_source
+
+SAMPLES = sorted((Path(__file__).parents[2] / "csrc_samples").glob("*/*/kernel.cu"))
+
+
+def find(text: str, kernel: str | None = None, path: str = "a.cu") -> Problem | Missing:
+    program = analyze(Source(path, text.encode()))
+    chosen = program.kernels[0] if kernel is None else program.kernel(kernel)
+    assert chosen is not None
+    return find_problem(program, chosen)
+
+
+def found(text: str, kernel: str | None = None, path: str = "a.cu") -> Problem:
+    problem = find(text, kernel, path)
+    assert isinstance(problem, Problem), str(problem)
+    return problem
+
+
+def extents(problem: Problem) -> dict[str, tuple[str, str, str]]:
+    return {a.name: (a.extent, a.role, a.origin) for a in problem.arrays}
+
+
+COPY = (
+    "__global__ void copy(const float* in, float* out, int n) {"
+    " int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = in[i]; }"
+)
+
+
+def test_the_launch_and_the_allocations_say_everything() -> None:
+    problem = found(
+        COPY
+        + """
+int main() {
+    const int count = 1 << 16;
+    float *d_in, *d_out;
+    cudaMalloc(&d_in, count * sizeof(float));
+    cudaMalloc((void**)&d_out, sizeof(float) * (count + 7));
+    dim3 block(128);
+    copy<<<(count + block.x - 1) / block.x, block, 4 * sizeof(float)>>>(d_in, d_out, count);
+}"""
+    )
+    assert extents(problem) == {"in": ("n", "in", "launch"), "out": ("n + 7", "out", "launch")}
+    assert (problem.grid[0], problem.block[0], problem.dynamic_shared_bytes) == ("(n + 127) / 128", "128", "16")
+    assert problem.own_shape == {"n": 65536}
+    case = problem.case({"n": 1000})
+    assert (case.grid, case.block, case.counts) == ((8, 1, 1), (128, 1, 1), {"in": 1000, "out": 1007})
+    assert {s["n"] for s in problem.check} >= {65536, 1, 31, 33, 127, 129, 1000, 1009}
+
+
+def test_a_guard_bounds_an_array_where_nothing_is_allocated_in_sight() -> None:
+    problem = found(COPY + "void run(const float* a, float* b, int n) { copy<<<(n + 255) / 256, 256>>>(a, b, n); }")
+    assert extents(problem) == {"in": ("n", "in", "inferred"), "out": ("n", "out", "inferred")}
+    assert problem.own_shape is None
+    assert problem.time[0]["n"] >= 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if (x < w && y < h) a[y * w + x] = 1;", "h * w"),
+        ("if (x >= w || y >= h) return; a[y * w + x] = 1;", "h * w"),
+        ("for (int i = x; i < w; i += gridDim.x * blockDim.x) a[i] = 1;", "w"),
+        ("if (x < w) a[2 * x + 1] = 1;", "2 * (w - 1) + 2"),
+        ("a[blockIdx.x] = 1;", "gridDim.x"),
+        ("a[threadIdx.x % 32] = 1;", "32"),
+        ("for (int k = 0; k <= w; k++) a[k] = 1;", "w + 1"),
+        ("a[x] = 1;", "gridDim.x * blockDim.x"),
+        ("a[x < w ? x : w - 1] = 1;", "w"),
+    ],
+)
+def test_extents_are_bounded_by_what_the_text_shows(body: str, expected: str) -> None:
+    problem = found(
+        "__global__ void k(float* a, int w, int h) { int x = blockIdx.x * blockDim.x + threadIdx.x;"
+        " int y = blockIdx.y * blockDim.y + threadIdx.y; " + body + " }\n"
+        "void run(float* a, int w, int h) { k<<<dim3(w / 16 + 1, h / 16 + 1), dim3(16, 16)>>>(a, w, h); }"
+    )
+    shape = {"w": 100, "h": 40, "gridDim.x": 7, "blockDim.x": 16}
+    assert evaluate(problem.arrays[0].extent, shape) == evaluate(expected, shape), problem.arrays[0].extent
+
+
+@pytest.mark.parametrize(
+    ("body", "role"),
+    [
+        ("a[0] = 1;", "out"),
+        ("a[0] += 1;", "in-out"),
+        ("a[0] = a[1];", "in-out"),
+        ("float x = a[0]; if (x > 0) b[0] = x;", "in"),
+        ("atomicAdd(&a[0], 1);", "in-out"),
+        ("a[0]++;", "in-out"),
+        ("float* p = a; p[0] = 1;", "in-out"),
+    ],
+)
+def test_roles_follow_from_the_text(body: str, role: str) -> None:
+    problem = found(
+        f"__global__ void k(float* a, float* b) {{ {body} b[0] = 1; }}\n"
+        "int main() { float *a, *b; cudaMalloc(&a, 64); cudaMalloc(&b, 64); k<<<1, 1>>>(a, b); }"
+    )
+    assert problem.arrays[0].role == role
+
+
+def test_macros_functions_templates_and_containers_are_followed() -> None:
+    problem = found(
+        """
+#define N (1 << 20)
+#define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
+int blocks(int n, int per) { return CEIL_DIV(n, per); }
+template <typename T, int B> __global__ void reduce(const T* __restrict__ in, T* out, unsigned n) {
+    int i = blockIdx.x * B + threadIdx.x;
+    if (i < n) out[blockIdx.x] = in[i];
+}
+int main() {
+    thrust::device_vector<double> v(N), o(blocks(N, 256));
+    reduce<double, 256><<<blocks(N, 256), 256>>>(thrust::raw_pointer_cast(v.data()), o.data().get(), N);
+}""",
+        "reduce",
+    )
+    assert [a.type for a in problem.arrays] == ["double", "double"]
+    assert extents(problem) == {"in": ("n", "in", "launch"), "out": ("(n + 255) / 256", "out", "launch")}
+    assert problem.instance == ("double", "256")
+    assert problem.own_shape == {"n": 1 << 20}
+
+
+def test_a_constant_that_the_kernel_uses_too_is_no_shape_to_vary() -> None:
+    problem = found(
+        """
+#define N 1024
+__global__ void k(float* a, int n) { if (threadIdx.x < n) a[threadIdx.x + N] = 1; }
+int main() { float* a; cudaMalloc(&a, 2 * N * sizeof(float)); k<<<1, 32>>>(a, N); }"""
+    )
+    assert problem.symbols == ()
+    assert problem.scalars[0].value == "1024"
+    assert problem.check == ({},)
+
+
+def test_an_array_of_indices_holds_indices() -> None:
+    problem = found(
+        """
+__global__ void gather(const int* idx, const float* x, float* y, int n, int m) {
+    int i = threadIdx.x; if (i < n) { int j = idx[i]; y[i] = x[j]; }
+}
+int main() {
+    const int n = 100, m = 50; int* i; float *x, *y;
+    cudaMalloc(&i, n * 4); cudaMalloc(&x, m * 4); cudaMalloc(&y, n * 4);
+    gather<<<1, 128>>>(i, x, y, n, m);
+}"""
+    )
+    assert problem.arrays[0].values == "index(m)"
+    assert problem.case({"n": 10, "m": 7}).limits == {"idx": 7}
+
+
+DIRECTED = """
+// Fills y.
+// warpwright: array y[n + 1] out
+// warpwright: scalar alpha = 0.25
+// warpwright: launch grid((n + 63) / 64, 2) block(64) shared(4 * n)
+// warpwright: shape n=5000
+// warpwright: check n=3
+/* warpwright: check n=77 */
+__global__ void fill(float* y, float alpha, int n) { y[threadIdx.x] = alpha; }
+"""
+
+
+def test_directives_say_how_to_run_a_kernel_that_nothing_launches() -> None:
+    problem = found(DIRECTED)
+    assert extents(problem) == {"y": ("n + 1", "out", "directive")}
+    assert problem.scalars[0].value == "0.25"
+    assert problem.launch_origin == "directive"
+    assert (problem.own_shape, problem.check) == ({"n": 5000}, ({"n": 3}, {"n": 77}))
+    case = problem.case({"n": 100})
+    assert (case.grid, case.block, case.dynamic_shared_bytes) == ((2, 2, 1), (64, 1, 1), 400)
+
+
+def test_a_suppression_is_no_directive() -> None:
+    assert isinstance(find("// warpwright: ignore[bank-conflict]\n" + COPY), Missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (COPY, "no launch of it is in sight"),
+        ("struct P { int a; };\n__global__ void k(P p) {}\nint main() { k<<<1, 1>>>(P{1}); }", "`p` is declared as"),
+        ("__global__ void k(float* a, int* b) { a[b[0]] = 1; }\nvoid f(float* a) { k<<<1, 1>>>(a, 0); }", "`a` has"),
+        ("__global__ void k(float* a) { a[0] = 1; }\nvoid f(float* a) { k<<<pick(3), 1>>>(a); }", "cannot be followed"),
+        ("// warpwright: array a in\n" + COPY, "a.cu:1: the directive `array a in` cannot be read"),
+        ("void f() { gone<<<1, 1>>>(3); }", "its definition is not in this file"),
+        ("__global__ void k(float* a, int n", "How to run k is not known"),
+    ],
+    ids=["no launch", "struct", "no bound", "opaque grid", "bad directive", "elsewhere", "half written"],
+)  # fmt: skip
+def test_what_is_not_known_is_one_sentence_with_a_way_out(text: str, words: str) -> None:
+    program = analyze(Source("a.cu", text.encode()))
+    for kernel in program.kernels:
+        missing = find_problem(program, kernel)
+        assert isinstance(missing, Missing)
+        assert words in missing.reason
+        assert "// warpwright: " in missing.advice
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.parent.name)
+def test_every_sample_can_be_run_and_written_out(path: Path, tmp_path: Path) -> None:
+    program = analyze(read_source(path))
+    (kernel,) = program.defined_kernels
+    problem = find_problem(program, kernel)
+    assert isinstance(problem, Problem), str(problem)
+    assert problem.reference == path.parent / "reference.py"
+    assert all(problem.bytes(shape) > 0 for shape in (*problem.check, *problem.time))
+
+    copy = tmp_path / "kernel.cu"
+    copy.write_bytes(path.read_bytes())
+    (tmp_path / "reference.py").write_bytes(problem.reference.read_bytes())
+    (tmp_path / "sample.toml").write_text(write_problem(problem))
+    program = analyze(read_source(copy))
+    again = find_problem(program, program.defined_kernels[0])
+    assert isinstance(again, Problem), str(again)
+    assert {a.origin for a in again.arrays} == {"sample.toml"}
+    for shape in problem.check:
+        assert again.case(shape) == problem.case(shape)
+    assert (again.check, again.time, again.own_shape) == (problem.check, problem.time, problem.own_shape)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[kernels.copy\n", "is not a TOML file"),
+        ("[kernels.copy]\nblocks = 3\n", "has the unknown key `blocks`"),
+        ("[kernels.copy]\ngrid = ['n +']\n", "ends where a value should stand"),
+        ("[kernels.copy]\nshape = { n = 'big' }\n", "does not give each symbol a whole number"),
+        ("[kernels.copy.arguments]\nin = { extent = 'n', role = 'input' }\n", "which is not in, out or in-out"),
+        ("[kernels.copy]\nreference = 'gone.py'\ngrid = ['n']\nblock = [32]\n", "names the reference gone.py"),
+    ],
+)
+def test_a_wrong_sample_file_is_said(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "sample.toml").write_text(text)
+    missing = find(COPY, path=str(tmp_path / "a.cu"))
+    assert isinstance(missing, Missing)
+    assert words in missing.reason
