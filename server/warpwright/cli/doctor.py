@@ -55,8 +55,10 @@ def _parts() -> Iterator[Part]:
     yield Part("warpwright", True, f"{__version__}, Python {platform.python_version()} ({sys.executable})", "anything")
     yield _analysis()
     yield _compiler()
-    yield _gpu()
-    yield _harness()
+    gpu = _gpu()
+    yield gpu
+    if gpu.found:
+        yield _harness()
     yield _runtime()
     yield _weights()
     yield _editors()

@@ -17,6 +17,7 @@ COLOURS = {
     Severity.INFORMATION: "blue",
     Severity.HINT: "cyan",
 }
+NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFORMATION: "note", Severity.HINT: "hint"}
 TAB = 4
 
 
@@ -49,13 +50,12 @@ def count(number: int, noun: str) -> str:
 def _severities(tally: Counter[Severity]) -> Iterator[str]:
     for severity in Severity:
         if tally[severity]:
-            noun = severity.value if severity in (Severity.ERROR, Severity.WARNING, Severity.HINT) else "note"
-            yield click.style(count(tally[severity], noun), fg=COLOURS[severity])
+            yield click.style(count(tally[severity], NOUNS[severity]), fg=COLOURS[severity])
 
 
 def _block(row: Row) -> Iterator[str]:
     place, colour = row.place, COLOURS[row.severity]
-    head = click.style(f"{row.severity.value}[{row.rule}]", fg=colour, bold=True)
+    head = click.style(f"{NOUNS[row.severity]}[{row.rule}]", fg=colour, bold=True)
     yield f"{head}: {click.style(row.message, bold=True)}"
     width = len(str(max([place.line, *(related.line for related, _ in row.related)])))
     gutter = " " * width

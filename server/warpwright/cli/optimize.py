@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
+
 import click
 
 from warpwright.cli.engine import open_engine
 from warpwright.cli.inputs import choose_kernel, read_program
-from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.cli.outcome_text import outcome_text
+from warpwright.cli.terminal import CannotRun, progress_line, say_warning, stop_on_ctrl_c
 from warpwright.missing import Missing
 from warpwright.toolchain.find import find_toolchain
 
@@ -50,13 +54,21 @@ def command(*, file: str, kernel: str | None, goal: str, spec: str | None, secon
         engine = open_engine(spec, progress)
         if isinstance(engine, Missing) and spec:
             raise CannotRun(str(engine))
-        outcome = optimize(
-            program,
-            chosen,
-            goal,
-            engine=None if isinstance(engine, Missing) else engine,
-            progress=progress,
-            is_cancelled=is_cancelled,
-            budget_seconds=seconds,
-        )
-    ...
+        with nullcontext(engine) if isinstance(engine, Missing) else engine:
+            outcome = optimize(
+                program,
+                chosen,
+                goal,
+                engine=engine,
+                progress=progress,
+                is_cancelled=is_cancelled,
+                budget_seconds=seconds,
+            )
+        stopped = is_cancelled()
+    if output == "json":
+        click.echo(json.dumps(outcome.to_json(), indent=2))
+    else:
+        click.echo(outcome_text(outcome))
+    if stopped:
+        raise KeyboardInterrupt
+    return 0 if outcome.best is not None else 1
