@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 from warpwright.facts import ir
+from warpwright.facts.cache import KernelCache, kernel_key
 from warpwright.facts.interpret import Interpreter, OutOfStepsError, WarpContext
-from warpwright.facts.launches import ASSUMED_EXTENT, DEFAULT_BLOCKS, HostReader, Known, LaunchSite
+from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchSite
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (
+    ASSUMED_EXTENT,
     WARP,
     Access,
     Assumptions,
@@ -47,7 +50,12 @@ def no_includes(_from_path: str, _name: str) -> Source | None:
     return None
 
 
-def analyze(source: Source, include: IncludeReader = no_includes, assume: Assumptions | None = None) -> Program:
+def analyze(
+    source: Source,
+    include: IncludeReader = no_includes,
+    assume: Assumptions | None = None,
+    cache: KernelCache | None = None,
+) -> Program:
     """The facts about every kernel that the file defines, includes or launches. Never raises on broken text.
 
     >>> text = b"__global__ void k(float* a) { a[32 * threadIdx.x] = 0; } void f(float* a) { k<<<1, 32>>>(a); }"
@@ -63,7 +71,7 @@ def analyze(source: Source, include: IncludeReader = no_includes, assume: Assump
         log.warning("%s: host code nests too deeply to be followed", source.path)
     kernels: list[Kernel] = []
     for text in unit.kernels():
-        kernels.append(_kernel(unit, text, sites.pop(text.name, [])))
+        kernels.append(_cached_kernel(unit, text, sites.pop(text.name, []), cache))
     for name, launched in sites.items():
         first = launched[0].launch.span
         if first is not None:
@@ -71,6 +79,18 @@ def analyze(source: Source, include: IncludeReader = no_includes, assume: Assump
             kernels.append(Kernel(name, first.source, first, first, None, launches=launches))
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
     return Program(source, unit.sources, tuple(kernels))
+
+
+def _cached_kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], cache: KernelCache | None) -> Kernel:
+    if cache is None:
+        return _kernel(unit, text, sites)
+    shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
+    key = kernel_key(unit, text, shapes)
+    kernel = cache.find(unit, text, key)
+    if kernel is None:
+        kernel = _kernel(unit, text, sites)
+        cache.keep(unit, text, key, kernel)
+    return replace(kernel, launches=tuple(s.launch for s in sites)) if sites else kernel
 
 
 def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite]) -> Kernel:
@@ -322,9 +342,13 @@ def _shared_arrays(statement: ir.Stmt) -> Iterator[SharedArray]:
     match statement:
         case ir.Declare(shared=ir.SharedVariable() as variable):
             yield SharedArray(
-                variable.name, variable.element.name, variable.element.size, variable.dims if not variable.dynamic else (None,),
-                variable.dynamic, variable.span,
-            )  # fmt: skip
+                variable.name,
+                variable.element.name,
+                variable.element.size,
+                (None,) if variable.dynamic else variable.dims,
+                variable.dynamic,
+                variable.span,
+            )
         case ir.Block(body=body):
             for child in body:
                 yield from _shared_arrays(child)

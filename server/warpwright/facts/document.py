@@ -136,7 +136,7 @@ def launch_text(launch: Launch) -> str:
 
     >>> from warpwright.facts.model import Basis
     >>> launch_text(Launch((64, None, 1), (32, 8, 1), 0, Basis.EXACT, "a.cu:41"))
-    'grid 64 x ? x 1, block 32 x 8 (a.cu:41)'
+    'grid 64 x ?, block 32 x 8 (assumed: a.cu:41)'
     """
     grid = "" if launch.grid == (None, None, None) else f"grid {dims_text(launch.grid)}, "
     assumed = "assumed: " if launch.span is None else "" if launch.basis == "exact" else "assumed block at "

@@ -74,7 +74,7 @@ def call_intrinsic(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
     if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
         kind = BUILTIN_TYPES[name[5:]]
         values = dict(zip((f[0] for f in kind.fields), arguments, strict=False))
-        return StructValue(kind, {n: v for n, v in values.items()})
+        return StructValue(kind, dict(values))
     if name in ("__brev", "__popc", "__clz", "__ffs", "__popcll", "__clzll", "__ffsll"):
         return _bit_count(name, arguments)
     if name in ("__mul24", "__umul24", "mul24", "umul24") and len(arguments) == 2:
@@ -154,7 +154,7 @@ def _extreme(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
         kind = arithmetic_result(left.type, right.type)
         if left.soft or right.soft:
             return opaque(kind, left, right)
-        data = pairwise(lambda a, b: pick(a, b), left.data, right.data)
+        data = pairwise(pick, left.data, right.data)
         thread = left.thread or right.thread
         if data is None:
             return unknown(kind, max(left.basis, right.basis), thread)

@@ -15,13 +15,12 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.lower import Lowerer, fold, integer_operation
-from warpwright.facts.model import Basis, Dim3, Launch
+from warpwright.facts.model import ASSUMED_EXTENT, Basis, Dim3, Launch
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, function_name
 from warpwright.syntax.nodes import ancestors, descendants, enclosing
 from warpwright.syntax.source import Source
 
-ASSUMED_EXTENT = 4096
 DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
 MAX_TRACE = 24
 

@@ -44,7 +44,8 @@ def wavefronts(addresses: Addresses, size: int) -> int:
     (1, 32)
     >>> wavefronts([0] * 32, 4), wavefronts([8 * (lane // 2) for lane in range(32)], 8)
     (1, 1)
-    >>> [wavefronts([16 * f(lane) for lane in range(32)], 16) for f in (int, lambda l: l // 2, lambda l: 0, lambda l: l % 8)]
+    >>> own, pairs, one, eight = range(32), [k // 2 for k in range(32)], [0] * 32, [k % 8 for k in range(32)]
+    >>> [wavefronts([16 * place for place in places], 16) for places in (own, pairs, one, eight)]
     [4, 2, 2, 4]
     >>> wavefronts([8 * (lane % 16) for lane in range(32)], 8)
     2

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
+    ASSUMED_EXTENT,
     SECTOR_BYTES,
     WARP,
     Access,
@@ -270,11 +272,11 @@ def _why(tally: _AccessTally, counted: bool) -> str:
         return "the address could not be followed"
     if tally.worst_lanes is None:
         return ""
-    return describe(tally.worst_lanes.addresses, tally.size, tally.space)
+    return describe(tally.worst_lanes.addresses, tally.size, tally.space, tally.basis == ASSUMED)
 
 
-def describe(addresses: tuple[int | None, ...], size: int, space: Space) -> str:
-    """The pattern of a request's addresses in words.
+def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed: bool = False) -> str:
+    """The pattern of a request's addresses in words; `assumed` where a value in them is not in the text.
 
     >>> describe(tuple(128 * lane for lane in range(32)), 4, Space.SHARED)
     'neighbouring lanes are 32 elements (128 bytes) apart: all on one bank'
@@ -282,7 +284,7 @@ def describe(addresses: tuple[int | None, ...], size: int, space: Space) -> str:
     'neighbouring lanes are adjacent'
     """
     on = [a for a in addresses if a is not None]
-    steps = {b - a for a, b in zip(on, on[1:], strict=False)}
+    steps = {b - a for a, b in pairwise(on)}
     if len(on) < 2:
         return "one lane is active"
     if steps == {0}:
@@ -294,6 +296,8 @@ def describe(addresses: tuple[int | None, ...], size: int, space: Space) -> str:
     bank = "" if space is not Space.SHARED else ": all on one bank" if len(words) == 1 else f": on {len(words)} banks"
     if len(steps) == 1:
         step = steps.pop()
+        if assumed and step % (ASSUMED_EXTENT * size) == 0:
+            return f"neighbouring lanes are a run-time distance apart (counted for {abs(step) // size} elements){bank}"
         unit = f"{abs(step) // size} elements ({abs(step)} bytes)" if step % size == 0 else f"{abs(step)} bytes"
         return f"neighbouring lanes are {unit} apart{bank}"
     distinct = len(set(on))

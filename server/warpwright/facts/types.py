@@ -96,7 +96,8 @@ def _vectors() -> dict[str, CType]:
     out: dict[str, CType] = {}
     for prefix, base in (
         ("char", CHAR), ("uchar", UCHAR), ("short", SHORT), ("ushort", USHORT), ("int", INT), ("uint", UINT),
-        ("long", LONG), ("ulong", ULONG), ("longlong", LONG), ("ulonglong", ULONG), ("float", FLOAT), ("double", DOUBLE),
+        ("long", LONG), ("ulong", ULONG), ("longlong", LONG), ("ulonglong", ULONG), ("float", FLOAT),
+        ("double", DOUBLE),
     ):  # fmt: skip
         size = base.size or 1
         for count in (1, 2, 3, 4):

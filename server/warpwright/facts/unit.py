@@ -307,7 +307,7 @@ def _live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
     alternative = node.child_by_field_name("alternative")
     if taken:
         for child in node.named_children:
-            if child != skip and child != alternative:
+            if child not in (skip, alternative):
                 if child.type in _CONDITIONALS:
                     yield from _live_branch(unit, source, child)
                 else:

@@ -11,6 +11,7 @@ tells later how a line of addresses may be aligned.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import gcd
@@ -118,7 +119,7 @@ def wrap(number: Number, kind: CType) -> Number:
         return float(number)
     if kind.kind in ("int", "uint", "bool"):
         if isinstance(number, float):
-            if number != number or number in (float("inf"), float("-inf")):
+            if not math.isfinite(number):
                 return 0
             number = int(number)
         if kind.kind == "bool":

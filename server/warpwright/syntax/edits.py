@@ -16,7 +16,7 @@ class TextEdit:
     new_text: str
 
 
-class OverlappingEdits(ValueError):
+class OverlappingEditsError(ValueError):
     """Two edits touch the same bytes, so their result would depend on their order."""
 
 
@@ -28,13 +28,13 @@ def apply_edits(data: bytes, edits: Iterable[TextEdit]) -> bytes:
     >>> apply_edits(b"ab", [TextEdit(0, 2, "x"), TextEdit(1, 2, "y")])
     Traceback (most recent call last):
     ...
-    warpwright.syntax.edits.OverlappingEdits: edits overlap at byte 1
+    warpwright.syntax.edits.OverlappingEditsError: edits overlap at byte 1
     """
     parts: list[bytes] = []
     at = 0
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
         if edit.start < at:
-            raise OverlappingEdits(f"edits overlap at byte {edit.start}")
+            raise OverlappingEditsError(f"edits overlap at byte {edit.start}")
         parts += (data[at : edit.start], edit.new_text.encode("utf-8"))
         at = edit.end
     parts.append(data[at:])
