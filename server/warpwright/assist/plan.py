@@ -104,7 +104,7 @@ def parse_plan(raw: str, names: Sequence[str]) -> Plan:
     unreadable = EngineError("The model's plan could not be read.")
     try:
         plan = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise unreadable from None
     if not isinstance(plan, dict) or set(plan) != {"analysis", "optimizations", "estimated_speedup"}:
         raise unreadable
