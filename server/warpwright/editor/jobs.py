@@ -75,7 +75,7 @@ def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
     if kernel is None or kernel.node is None:
         raise JobError(f"The kernel {request['kernel']} is not defined here.")
     model = find_model(settings.model or None, progress)
-    with nullcontext() if isinstance(model, Missing) else Engine(model, find_adapter(model)) as engine:
+    with nullcontext(model) if isinstance(model, Missing) else Engine(model, find_adapter(model)) as engine:
         outcome = optimize(
             analysis.program,
             kernel,

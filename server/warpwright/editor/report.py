@@ -18,19 +18,15 @@ def outcome_report(outcome: Mapping[str, Any], path: str) -> str:
 def outcome_summary(outcome: Mapping[str, Any], badge: str) -> str:
     """One sentence for the user when the command ends.
 
-    >>> outcome_summary({"kernel": "k", "goal": "speed", "candidates": [], "best": None}, "")
-    'No change to k was found that applies to this goal.'
+    >>> outcome_summary({"kernel": "k", "candidates": [], "best": None, "reason": "No rewrite applies."}, "")
+    'k: No rewrite applies.'
     """
     kernel = outcome["kernel"]
     candidates = outcome["candidates"]
     if outcome["best"] is not None:
         names = ", ".join(candidates[outcome["best"]]["rewrites"])
         return f"{kernel}: {names} ({badge})"
-    if not candidates:
-        return f"No change to {kernel} was found that applies to this goal."
-    reasons = {c["report"].get("reason") or c["report"]["status"] for c in candidates}
-    count = f"{len(candidates)} change{'s' if len(candidates) != 1 else ''}"
-    return f"{count} to {kernel} did not pass verification: {'; '.join(sorted(reasons))}"
+    return f"{kernel}: {outcome['reason']}"
 
 
 def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -54,6 +50,7 @@ def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
     for index, candidate in enumerate(outcome["candidates"]):
         chosen = " (chosen)" if index == outcome["best"] else ""
         yield f"\n## {', '.join(code(name) for name in candidate['rewrites'])}{chosen}\n"
+        yield from (f"{prose(explanation)}\n" for explanation in candidate["explanations"])
         report = candidate["report"]
         yield f"Verdict: **{report['status']}** on {report.get('backend', 'none')}"
         if report.get("reason"):
@@ -61,8 +58,11 @@ def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
         yield ""
         yield from _compile_lines(report.get("compile") or {})
         yield from _fenced(candidate.get("diff") or "", "diff")
-    if not outcome["candidates"]:
-        yield "\nNo rewrite applies to this kernel for this goal."
+    if outcome["reason"]:
+        yield f"\n## Result\n\n{prose(outcome['reason'])}"
+    if outcome["declined"]:
+        yield "\n## What does not apply\n"
+        yield from (f"- {code(declined['rewrite'])}: {prose(declined['reason'])}" for declined in outcome["declined"])
 
 
 def _compile_lines(compiled: Mapping[str, Any]) -> Iterator[str]:

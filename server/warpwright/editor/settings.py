@@ -14,6 +14,7 @@ from warpwright.facts.model import Assumptions, Dim3
 
 _ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
 _MAX_THREADS = 1024
+_CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ def parse_settings(value: object) -> tuple[Settings, tuple[str, ...]]:
         return Settings(), ()
     if not isinstance(value, Mapping):
         return Settings(), (f"warpwright: settings must be an object, not {_shown(value)}; the defaults are used.",)
-    wrong = [f"warpwright.{name}: there is no such setting." for name in value if name not in _READERS]
+    unknown = (name for name in value if name not in _READERS and name not in _CLIENTS_OWN)
+    wrong = [f"warpwright.{name}: there is no such setting." for name in unknown]
     read: dict[str, object] = {}
     for name, (attribute, reader, form) in _READERS.items():
         given = value.get(name)

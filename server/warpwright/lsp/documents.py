@@ -145,7 +145,7 @@ class Documents:
             document.task = None
         document.analysis = analysis
         document.analysed_revision = revision
-        if analysis.skipped and document.uri not in self._told_skipped:
+        if unreadable(data) and document.uri not in self._told_skipped:
             self._told_skipped.add(document.uri)
             log.warning("%s is not analysed: %s", document.path, analysis.skipped)
 

@@ -153,7 +153,8 @@ def serve_tcp(port: int, host: str = "127.0.0.1") -> int:
     try:
         asyncio.run(served())
     except OSError as error:
-        sys.stderr.write(f"warpwright: port {port} cannot be listened on: {error.strerror}. Choose another one.\n")
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        sys.stderr.write(f"warpwright: port {port} cannot be listened on: {reason}. Choose another one.\n")
         return 2
     except KeyboardInterrupt:
         return 130
