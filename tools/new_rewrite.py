@@ -2,8 +2,8 @@
 
     python tools/new_rewrite.py NAME        for example: python tools/new_rewrite.py hoist-invariant-load
 
-The new rewrite marks a kernel's first statement with a comment; replace its `propose`, its docstring and its fixtures with
-the real ones, then run `UPDATE_EXPECT=1 pytest tests/rewrites` and `python tools/generate.py`.
+The new rewrite marks a kernel's first statement with a comment; replace its `propose`, its docstring and its fixtures
+with the real ones, then run `UPDATE_EXPECT=1 pytest tests/rewrites` and `python tools/generate.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each rewrite's fixtures: `case.cu` becomes `case.expected.cu`, or is refused for the reason in `case.declined.txt`."""
+"""Each rewrite's fixtures: `case.cu` becomes `case.expected.cu`, or `case.declined.txt` has the reason why not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support.carets import check_file
 from support.findings import fixtures, proposed
-
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import all_rewrites
 

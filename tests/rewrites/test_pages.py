@@ -6,7 +6,6 @@ import pytest
 from support.carets import assert_same
 from support.findings import proposed
 from support.pages import code, sections
-
 from warpwright.rewrites.base import Declined, Rewrite, RewriteKind
 from warpwright.rewrites.registry import all_rewrites
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from support.findings import program
 from support.pages import code, sections
-
 from warpwright.rewrites import registry
 from warpwright.rewrites.base import Declined, RewriteKind
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support.carets import check_marks
 from support.findings import findings, fixtures, marks
-
 from warpwright.rules.registry import all_rules
 
 FIXTURES = Path(__file__).parent / "fixtures"

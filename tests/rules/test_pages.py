@@ -1,4 +1,4 @@
-"""Each rule's docstring, run: the example is found, what to use instead is clean, and the fix leads from one to the other."""
+"""Each rule's docstring, run: its example is found, "use instead" is clean, and the fix leads from one to the other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 from support.carets import assert_same
 from support.findings import findings, fixed
 from support.pages import code, sections
-
 from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Rule
 from warpwright.rules.registry import all_rules

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from support.findings import findings, program
-
 from warpwright.facts.model import Kernel
 from warpwright.rules import registry
 from warpwright.rules.base import Finding, Rule, Severity
@@ -75,7 +74,8 @@ def test_a_failing_rule_takes_nothing_else_down(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken = Rule("broken", "memory", "", Severity.WARNING, _broken)
-    monkeypatch.setattr(registry, "_load", lambda rules=registry.all_rules(): iter((broken, *rules)))
+    rules = registry.all_rules()
+    monkeypatch.setattr(registry, "_load", lambda: iter((broken, *rules)))
     registry.all_rules.cache_clear()
     try:
         with caplog.at_level(logging.ERROR):

@@ -5,9 +5,9 @@ Under a line of code stand the findings on it, each with carets under what it ma
     out[y * n + x] = tile[threadIdx.x][threadIdx.y];
     //               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ bank-conflict: 32 wavefronts per request where 1 would do: ...
 
-A severity other than the rule's own follows the name: `bank-conflict (hint): ...`. The comments stay in the text that is
-analysed, so that the lines which messages name are those of the file. A mark needs room for `//`, so nothing that starts
-in the first three columns can be marked: indent it.
+A severity other than the rule's own follows the name: `bank-conflict (hint): ...`. The comments stay in the text that
+is analysed, so that the lines which messages name are those of the file. A mark needs room for `//`, so nothing that
+starts in the first three columns can be marked: indent it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARK = re.compile(r"^\s*//\s*\^+ [a-z0-9-]+(?: \([a-z]+\))?: .*$")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
-    """A finding as a fixture shows it: 1-based line, 1-based first column, columns marked on that line, and the text."""
+    """A finding as a fixture shows it: its 1-based line and column, the columns marked on that line, and the text."""
 
     line: int
     column: int

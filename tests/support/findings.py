@@ -1,4 +1,4 @@
-"""Rules and rewrites over a piece of CUDA: the only tests' code that calls them."""
+"""Rules and rewrites over a piece of CUDA: the only code of their tests that calls the product."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import find_rule, run_rules
 from warpwright.syntax.source import Source
+from warpwright.toolchain.compile import compile_cubin
 
 
 def program(text: str, name: str = "kernel.cu") -> Program:
@@ -29,13 +30,9 @@ def marks(found: Iterable[Finding]) -> list[Mark]:
 
 
 def proposed(text: str, rewrite: str, name: str = "kernel.cu") -> Rewrite | Declined:
-    """The rewrite at the best place of the first kernel that it can be applied to, or the last kernel's refusal."""
-    result: Rewrite | Declined = Declined(rewrite, "There is no kernel.")
-    for kernel in program(text, name).kernels:
-        result = propose(rewrite, kernel, None)
-        if isinstance(result, Rewrite):
-            break
-    return result
+    """The rewrite at the best place of the first kernel that it can be applied to, or the first kernel's refusal."""
+    results = [propose(rewrite, kernel, None) for kernel in program(text, name).kernels]
+    return next((result for result in results if isinstance(result, Rewrite)), results[0])
 
 
 def fixed(text: str, finding: Finding) -> Rewrite | Declined:
@@ -44,6 +41,14 @@ def fixed(text: str, finding: Finding) -> Rewrite | Declined:
     kernel = program(text).kernel(finding.kernel)
     assert kernel is not None
     return propose(finding.fixes[0].rewrite, kernel, finding.span)
+
+
+def compile_errors(text: str) -> list[str]:
+    """What nvcc has against a text, as "file:line: message"; empty where it compiles."""
+    compiled = compile_cubin(Source("results.cu", text.encode()))
+    if compiled.ok:
+        return []
+    return [f"{m.path}:{m.line}: {m.text}" for m in compiled.messages] or [compiled.reason]
 
 
 def fixtures(folder: Path, suffix: str = ".cu") -> list[Path]:

@@ -44,7 +44,17 @@ def test_a_new_rule_passes_its_tests(tree: Path) -> None:
     made = run(tree, "tools/new_rule.py", "memory", "made-up-defect")
     assert made.returncode == 0, made.stderr
     assert "wrote docs/rules/made-up-defect.md" in made.stdout
-    tests = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/rules", "-k", "made-up-defect or fixture")
+    tests = run(
+        tree,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/rules",
+        "-k",
+        "made-up-defect or every_rule_has_fixtures",
+    )
     assert tests.returncode == 0, tests.stdout
     assert run(tree, "tools/generate.py", "--check").returncode == 0
     again = run(tree, "tools/new_rule.py", "memory", "made-up-defect")
@@ -59,7 +69,17 @@ def test_a_new_rewrite_passes_its_tests(tree: Path) -> None:
     made = run(tree, "tools/new_rewrite.py", "made-up-cure")
     assert made.returncode == 0, made.stderr
     assert "wrote docs/rewrites/made-up-cure.md" in made.stdout
-    tests = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/rewrites", "-k", "made-up-cure or fixture")
+    tests = run(
+        tree,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/rewrites",
+        "-k",
+        "made-up-cure or every_rewrite_has_fixtures",
+    )
     assert tests.returncode == 0, tests.stdout
     assert run(tree, "tools/generate.py", "--check").returncode == 0
     again = run(tree, "tools/new_rewrite.py", "made-up-cure")

@@ -106,7 +106,7 @@ def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
     declarator = _declarator(block, kernel.source, array)
     if declarator is None:
         return Declined(NAME, f"The declaration of `{array.name}` is not in the body of {kernel.name}.")
-    reason = _misuse(block, kernel.source, array, declarator) or _walks_over_rows(kernel, array)
+    reason = _misuse(block, kernel.source, array, declarator) or _walks_over_rows(block, kernel.source, array)
     if reason:
         return Declined(NAME, reason)
     pad = _best_pad(kernel, array)
@@ -202,16 +202,33 @@ def _is_reference(declarator: Node) -> bool:
     return inner is not None and inner.type == "reference_declarator"
 
 
-def _walks_over_rows(kernel: Kernel, array: SharedArray) -> str:
-    """`tile[0][i]` with i past the row is flat use in the guise of two indices."""
-    row = (array.dims[-1] or 0) * (array.element_bytes or 0)
-    for access in kernel.accesses:
-        if access.array != array.name or access.space is not Space.SHARED or access.lanes is None or not row:
+def _walks_over_rows(block: Node, source: Source, array: SharedArray) -> str:
+    """`tile[0][i]` with an i that can pass the row's end is flat use in the guise of two indices.
+
+    With the outer indices written as numbers, the last one is taken to stay in its row where no product and no other
+    axis than x goes into it.
+    """
+    locals_ = {
+        source.node_text(name): source.node_text(value)
+        for declared in descendants(block, "init_declarator")
+        if (name := declared.child_by_field_name("declarator")) and (value := declared.child_by_field_name("value"))
+    }
+    for use in names(block, source, array.name):
+        indices: list[str] = []
+        element: Node = use
+        while element.parent is not None and element.parent.type == "subscript_expression":
+            element = element.parent
+            subscript = element.child_by_field_name("indices")
+            indices.append(source.node_text(subscript)[1:-1] if subscript is not None else "")
+        if len(indices) < 2:
             continue
-        outer = re.findall(r"\[([^\[\]]*)\]", access.expression)[:-1]
-        on = [a for a in access.lanes.addresses if a is not None]
-        if outer and all(re.fullmatch(r"\s*\d+\s*", index) for index in outer) and on and max(on) - min(on) >= row:
-            return f"`{access.expression}` walks over the end of a row, so `{array.name}` is used as flat memory."
+        last = indices[-1]
+        for _ in range(4):
+            last = re.sub(r"\b[A-Za-z_]\w*\b(?!\s*\.)", lambda name: locals_.get(name.group(), name.group()), last)
+        outer_is_fixed = all(re.fullmatch(r"\s*\d+\s*", index) for index in indices[:-1])
+        if outer_is_fixed and re.search(r"\*|threadIdx\s*\.\s*[yz]", last):
+            line = source.position(use.start_byte)[0]
+            return f"`{source.node_text(element)}` at line {line} can pass the end of its row, as in flat memory."
     return ""
 
 

@@ -34,9 +34,9 @@ void run(float *out, const float *in, int width, int height) {
 
 ## Assumes
 
-x and y change places in `threadIdx`, `blockIdx`, `blockDim` and `gridDim` throughout the kernel, and in the grid and the
-block of its launches. Each thread of the old numbering then has exactly one counterpart that computes the same, so
-results stay the same bit for bit as long as
+x and y change places in `threadIdx`, `blockIdx`, `blockDim` and `gridDim` throughout the kernel, and in the grid and
+the block of its launches. Each thread of the old numbering then has exactly one counterpart that computes the same,
+so results stay the same bit for bit as long as
 
 - all launches are in this file, and their block's shape is known;
 - nothing depends on which threads share a warp: no shared memory, no warp-level operation, no cooperative group, and no
@@ -48,8 +48,8 @@ uncoalesced store for an uncoalesced load.
 
 ## Cost
 
-None at run time; blocks are visited in another order. A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows of 8
-neighbouring elements, which fills whole sectors, though a shape of 32 in x is the usual choice for new code.
+None at run time; blocks are visited in another order. A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows
+of 8 neighbouring elements, which fills whole sectors, though 32 in x is the usual choice for new code.
 """
 
 from __future__ import annotations

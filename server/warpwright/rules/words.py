@@ -44,6 +44,14 @@ def shape(dims: tuple[int | None, ...]) -> str:
     return " x ".join("?" if extent is None else str(extent) for extent in dims[: last + 1])
 
 
+def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
+    """What a count holds for: the block, and that run-time values were assumed where `why` does not say so."""
+    if launch is None:
+        return ""
+    assumed = basis is Basis.ASSUMED and launch.basis is Basis.EXACT and "run-time" not in why
+    return f"; {block_of(launch)}" + (", run-time values assumed" if assumed else "")
+
+
 def block_of(launch: Launch) -> str:
     """Which block shape a number holds for, and where that shape comes from."""
     text = f"block {shape(launch.block)}"

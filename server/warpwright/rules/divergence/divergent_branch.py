@@ -72,8 +72,8 @@ from tree_sitter import Node
 from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
-    block_of,
     block_shape_matters,
+    holds_for,
     launch_evidence,
     launch_of,
     launch_related,
@@ -94,6 +94,8 @@ HEAVY = 3
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
 _BARRIERS = ("__syncthreads", "__syncwarp", "sync")
+_REDUCE = "Address sequentially: halve the stride each step and let the first lanes do the work."
+_PACK = "Give the work to neighbouring lanes, so that whole warps are on or off."
 _FIXES = (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
 
 
@@ -116,17 +118,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         grave = known and (two_sided or lanes is None or lanes <= FEW_LANES)
         on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
         both = ", one side after the other" if two_sided else ""
-        held_for = f" ({block_of(launch)})" if launch else ""
         reduction = _in_doubling_loop(branch)
         yield Finding(
             span=branch.span,
             message=(
-                f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch{both}{on}{held_for}. "
-                + (
-                    "Address sequentially: halve the stride each step and let the first lanes do the work."
-                    if reduction
-                    else "Give the work to neighbouring lanes, so that whole warps are on or off."
-                )
+                f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch"
+                f"{both}{on}{holds_for(launch, Basis.EXACT)}. {_REDUCE if reduction else _PACK}"
             ),
             severity=Severity.WARNING if grave else Severity.INFORMATION,
             evidence={

@@ -8,7 +8,7 @@ bank takes 32 wavefronts where 1 would do, and the warp stalls that much longer.
 whose rows are 32 floats: every row starts in bank 0, so a column is one bank.
 
 The counts are those of the real lanes of real warps, with the block shape that the host code launches. A warning is
-given from 4 wavefronts for each one needed; from 2 it is information.
+given from 3 wavefronts for each one needed; from 2 it is information.
 
 ## Example
 
@@ -76,7 +76,7 @@ from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     COUNTED,
-    block_of,
+    holds_for,
     launch_evidence,
     launch_of,
     launch_related,
@@ -90,8 +90,8 @@ severity = Severity.WARNING
 
 NOTABLE = 2.0
 """Wavefronts for each one needed from which a conflict is said at all."""
-GRAVE = 4.0
-"""From here it is a warning: shared memory serves at a quarter of its rate or less."""
+GRAVE = 3.0
+"""From here it is a warning: shared memory serves at a third of its rate or less."""
 
 _DOUBLING_LOOP = re.compile(r"for\s*\([^;]*;[^;]*;[^)]*(?:\*=\s*2|<<=\s*1)")
 
@@ -104,12 +104,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
         launch = launch_of(kernel, access.launch)
-        why = f" {access.why}" if access.why else ""
-        held_for = f" ({block_of(launch)})" if launch else ""
+        why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'wavefront')} per request where {number(ideal)} would do:{why}{held_for}. "
+                f"{plural(got, 'wavefront')} per request where {number(ideal)} would do:{why}. "
                 + _advice(kernel, access, array)
             ),
             severity=weighed(kernel, access, Severity.WARNING if excess >= GRAVE else Severity.INFORMATION),

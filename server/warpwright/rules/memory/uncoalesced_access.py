@@ -49,7 +49,8 @@ void run(float *out, const float *in, int width, int height) {
 - An index that is read from memory (a gather) is not judged: its sectors depend on the data.
 - Caches are not modelled. A kernel that goes on to use the rest of each sector soon after, such as one that reads all
   the members of a structure, pays in L1 transactions and not in DRAM bandwidth; where the kernel's other accesses can
-  be seen to use most of it, the finding is information or left out.
+  be seen to use most of it, one access of the array is shown, as information, and only from 4 sectors for each one
+  needed.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
 - A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
 """
@@ -59,11 +60,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
+from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, LaneAddresses, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     COUNTED,
-    block_of,
+    holds_for,
     launch_evidence,
     launch_of,
     launch_related,
@@ -89,24 +90,24 @@ _BOTH_AXES = (re.compile(rb"\bthreadIdx\s*\.\s*x\b"), re.compile(rb"\bthreadIdx\
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     counted = [a for a in kernel.accesses if a.space is Space.GLOBAL and a.basis in COUNTED]
+    said: set[str | None] = set()
     for access in worst_by_place(counted, lambda a: a.excess or 0.0):
         got, ideal, excess = access.sectors_per_request, access.ideal_sectors_per_request, access.excess
         if got is None or ideal is None or excess is None or excess < NOTABLE:
             continue
         launch = launch_of(kernel, access.launch)
-        why = f" {access.why}" if access.why else ""
-        held_for = f" ({block_of(launch)})" if launch else ""
-        used = _share_used(access, counted)
+        why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
+        own, used = _share_used(access, counted)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
-        if used is not None and used >= MOSTLY_USED:
-            if level is not Severity.WARNING:
+        if cached := used >= MOSTLY_USED and used > own:
+            if level is not Severity.WARNING or access.array in said:
                 continue
             level = Severity.INFORMATION
+            said.add(access.array)
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'sector')} per request where {number(ideal)} would do:{why}{held_for}. "
-                + _advice(kernel, access, used)
+                f"{plural(got, 'sector')} per request where {number(ideal)} would do:{why}. " + _advice(kernel, cached)
             ),
             severity=weighed(kernel, access, level),
             evidence={
@@ -115,7 +116,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "active_lanes": round(access.active_lanes, 3),
                 "bytes": access.bytes,
                 "basis": access.basis.value,
-                "share_of_sectors_used": round(used, 3) if used is not None else None,
+                "share_of_sectors_used": round(used, 3),
                 **launch_evidence(launch),
             },
             fixes=_fixes(kernel, access),
@@ -123,34 +124,41 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         )
 
 
-def _share_used(access: Access, others: list[Access]) -> float | None:
-    """Of the bytes in the sectors that this request moves, the share that the kernel's accesses of the array use.
+def _share_used(access: Access, others: list[Access]) -> tuple[float, float]:
+    """Of the bytes in the sectors that this request moves, the shares that it uses itself, and that the kernel uses.
 
-    Only requests of the same warp of the same block are compared; None where the lanes' addresses are not known.
+    Only requests of the same warp of the same block are compared; (0, 0) where the lanes' addresses are not known.
     """
     if access.lanes is None or access.array is None:
-        return None
+        return 0.0, 0.0
     sectors = {at // SECTOR_BYTES for at in access.lanes.addresses if at is not None}
     used: set[int] = set()
     for other in others:
         lanes = other.lanes
         if other.array != access.array or other.launch != access.launch or lanes is None:
             continue
-        if (lanes.warp, lanes.block) != (access.lanes.warp, access.lanes.block):
-            continue
-        for at in lanes.addresses:
-            if at is not None:
-                used.update(byte for byte in range(at, at + other.bytes) if byte // SECTOR_BYTES in sectors)
-    return len(used) / (len(sectors) * SECTOR_BYTES) if sectors else None
+        if (lanes.warp, lanes.block) == (access.lanes.warp, access.lanes.block):
+            used |= _bytes(lanes, other.bytes, sectors)
+    moved = max(1, len(sectors) * SECTOR_BYTES)
+    return len(_bytes(access.lanes, access.bytes, sectors)) / moved, len(used) / moved
+
+
+def _bytes(lanes: LaneAddresses, size: int, sectors: set[int]) -> set[int]:
+    """The bytes that the lanes touch in these sectors."""
+    on = [at for at in lanes.addresses if at is not None]
+    return {byte for at in on for byte in range(at, at + size) if byte // SECTOR_BYTES in sectors}
 
 
 def _uses_both_axes(kernel: Kernel) -> bool:
     return all(axis.search(kernel.source.data, kernel.span.start, kernel.span.end) for axis in _BOTH_AXES)
 
 
-def _advice(kernel: Kernel, access: Access, used: float | None) -> str:
-    if used is not None and used >= MOSTLY_USED:
-        return "The kernel uses the rest of these sectors elsewhere, so caches help; a structure of arrays needs none of it."
+def _advice(kernel: Kernel, cached: bool) -> str:
+    if cached:
+        return (
+            "The kernel's other accesses use the rest of these sectors, so caches make up for most of it; a structure "
+            "of arrays would not need them to."
+        )
     if _uses_both_axes(kernel):
         return "Give threadIdx.x to the index without a factor, or go through a tile in shared memory."
     return "Let neighbouring lanes use neighbouring elements: change the layout, or go through shared memory."

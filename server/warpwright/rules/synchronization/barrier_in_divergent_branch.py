@@ -69,11 +69,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if not barrier.divergent or barrier.basis not in COUNTED:
             continue
         condition = barrier.condition
-        where = f" under `{condition.text}`" if condition is not None else ""
+        where = f"`{condition.text}`: " if condition is not None else ""
         yield Finding(
             span=barrier.span,
             message=(
-                f"Not every thread of the block reaches this barrier: {barrier.reason}{where}. Move "
+                f"Not every thread of the block reaches this barrier ({where}{barrier.reason}). Move "
                 f"{barrier.expression} out of the branch and guard the accesses alone."
             ),
             evidence={

@@ -1,0 +1,53 @@
+"""What rewrites produce is CUDA: nvcc takes every expected result, all of them in one compilation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support.findings import compile_errors, fixtures
+from support.pages import code, sections
+from warpwright.rewrites.registry import all_rewrites
+
+FIXTURES = Path(__file__).parent / "fixtures"
+OTHER_LIBRARIES = re.compile(r'#\s*include\s*[<"](?:torch|ATen|c10)/')
+
+
+def results() -> dict[str, str]:
+    """Text by name of every result that needs nothing but the toolkit."""
+    found = {
+        path.relative_to(FIXTURES).as_posix(): path.read_text("utf-8") for path in fixtures(FIXTURES, ".expected.cu")
+    }
+    for kind in all_rewrites():
+        for number, text in enumerate(code(sections(kind.doc)["After"])):
+            found[f"{kind.name}, After {number}"] = text
+    return {name: text for name, text in found.items() if not OTHER_LIBRARIES.search(text)}
+
+
+def together(texts: dict[str, str]) -> str:
+    """One file: the headers first, then each text in a namespace of its own, its macros undefined after it."""
+    headers: dict[str, None] = {}
+    parts: list[str] = []
+    for number, (name, text) in enumerate(texts.items()):
+        headers |= dict.fromkeys(re.findall(r"^#\s*include.*$", text, flags=re.MULTILINE))
+        body = re.sub(r"^#\s*include.*$", "", text, flags=re.MULTILINE)
+        macros = re.findall(r"^#\s*define\s+(\w+)", body, flags=re.MULTILINE)
+        parts.append(
+            f'namespace n{number} {{\n#line 1 "{name}"\n{body}\n}}\n' + "".join(f"#undef {m}\n" for m in macros)
+        )
+    return "\n".join([*headers, *parts])
+
+
+@pytest.mark.nvcc
+def test_every_result_compiles() -> None:
+    texts = results()
+    assert {name.split("/")[0].split(",")[0] for name in texts} == {kind.name for kind in all_rewrites()}
+    assert not compile_errors(together(texts))
+
+
+@pytest.mark.nvcc
+def test_a_result_that_does_not_compile_is_named() -> None:
+    """The test above can fail, and says where."""
+    errors = compile_errors(together({"good.cu": "int a;", "bad.cu": "\n__global__ void k() { wrong; }"}))
+    assert any(error.startswith("bad.cu:2:") for error in errors)
