@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from warpwright.facts import ir
 from warpwright.facts.cache import KernelCache, kernel_key
-from warpwright.facts.interpret import Interpreter, OutOfStepsError, WarpContext
+from warpwright.facts.evaluate import OutOfStepsError, WarpContext
+from warpwright.facts.interpret import Interpreter
 from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchSite
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (

@@ -41,7 +41,7 @@ from warpwright.facts.values import (
 )
 
 if TYPE_CHECKING:
-    from warpwright.facts.interpret import Interpreter
+    from warpwright.facts.evaluate import Evaluator
 
 BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__barrier_sync"}
 _LOADS = {"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"}
@@ -55,7 +55,7 @@ _UNARY: dict[str, Callable[[float], float]] = {
 }  # fmt: skip
 
 
-def call_intrinsic(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """A call of a function whose text is not in the unit."""
     name = node.name
     handler = _HANDLERS.get(name)
@@ -144,7 +144,7 @@ def _bit_count(name: str, arguments: list[AnyValue]) -> AnyValue:
     return Value(each(count, value.data), INT, value.basis, 0, value.thread)
 
 
-def _extreme(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _extreme(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     values = [run.any_value(a, mask) for a in node.arguments]
     if len(values) != 2:
         return opaque(UNKNOWN_TYPE, *values)
@@ -163,28 +163,28 @@ def _extreme(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
     return _both(values, choose)
 
 
-def _absolute(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _absolute(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     value = run.value(node.arguments[0], mask) if node.arguments else unknown()
     if not value.decided:
         return opaque(value.type, value)
     return Value(each(abs, value.data), value.type, value.basis, 0, value.thread)
 
 
-def _load(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _load(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     if not node.arguments:
         return unknown()
     pointer = run.value(node.arguments[0], mask)
     return run.load_memory(pointer, pointer.type.to or UNKNOWN_TYPE, node.span, mask)
 
 
-def _store(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _store(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     values = [run.any_value(a, mask) for a in node.arguments]
     if values and isinstance(values[0], Value):
         run.touch(values[0], values[0].type.to or UNKNOWN_TYPE, node.span, AccessKind.STORE, mask)
     return unknown()
 
 
-def _atomic(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     values = [run.any_value(a, mask) for a in node.arguments]
     if not values or not isinstance(values[0], Value):
         return unknown()
@@ -194,7 +194,7 @@ def _atomic(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
     return unknown(kind, 2, True)
 
 
-def _shuffle(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """The value of another lane. Lanes are read as they stand; a width below 32 makes segments."""
     arguments = [run.any_value(a, mask) for a in node.arguments]
     if node.name.endswith("_sync"):
@@ -218,13 +218,13 @@ def _shuffle(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
     return Value(simplify(out), value.type, max(value.basis, other.basis), value.soft, True, value.region)
 
 
-def _barrier(run: Interpreter, node: ir.Call, mask: int) -> None:
+def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     alive = run.warp.mask & ~run.frame.returned
     place = run.warp.place
     run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, place, run.guards)
 
 
-def _block_barrier(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _block_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     for argument in node.arguments:
         run.any_value(argument, mask)
     _barrier(run, node, mask)
@@ -234,15 +234,15 @@ def _block_barrier(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
 # -- cooperative groups -----------------------------------------------------------------------------------------
 
 
-def _this_block(_run: Interpreter, _node: ir.Call, _mask: int) -> AnyValue:
+def _this_block(_run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
     return Group(None)
 
 
-def _this_grid(_run: Interpreter, _node: ir.Call, _mask: int) -> AnyValue:
+def _this_grid(_run: Evaluator, _node: ir.Call, _mask: int) -> AnyValue:
     return Group(None, grid=True)
 
 
-def _partition(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _partition(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     size: AnyValue | None = None
     if node.template_arguments:
         given = node.template_arguments[0]
@@ -254,20 +254,20 @@ def _partition(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
     return Group(WARP)
 
 
-def _group_sync(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     group = run.any_value(node.arguments[0], mask) if node.arguments else None
     if isinstance(group, Group) and group.size is None:
         _barrier(run, node, mask)
     return unknown()
 
 
-def thread_rank(run: Interpreter) -> Value:
+def thread_rank(run: Evaluator) -> Value:
     """The linear number of a thread in its block (CUDA C++ Programming Guide, "Thread Hierarchy")."""
     (x, y, z), (width, height, _) = run.warp.specials["threadIdx"], run.warp.specials["blockDim"]
     return binary("+", x, binary("*", width, binary("+", y, binary("*", height, z))))
 
 
-def group_method(run: Interpreter, group: Group, node: ir.Call, mask: int) -> AnyValue:
+def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyValue:
     """A method of a cooperative group: ranks and sizes are counted, sync of a block is a barrier."""
     rank = thread_rank(run)
     size = Value(group.size or WARP, INT)
@@ -303,17 +303,17 @@ def group_method(run: Interpreter, group: Group, node: ir.Call, mask: int) -> An
     return unknown()
 
 
-def _forward(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _forward(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """std::move and the like."""
     return run.any_value(node.arguments[0], mask) if node.arguments else unknown()
 
 
-def _shared_address(run: Interpreter, node: ir.Call, mask: int) -> AnyValue:
+def _shared_address(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     value = run.value(node.arguments[0], mask) if node.arguments else unknown()
     return Value(value.data, pointer_to(INT), value.basis, value.soft, value.thread, value.region)
 
 
-_HANDLERS: dict[str, Callable[[Interpreter, ir.Call, int], AnyValue]] = {
+_HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {
     **dict.fromkeys(_LOADS, _load),
     **dict.fromkeys(_STORES, _store),
     **dict.fromkeys(("min", "max", "fminf", "fmaxf", "fmin", "fmax", "umin", "umax", "imin", "imax"), _extreme),

@@ -1,0 +1,134 @@
+"""Variables of a call, the places that assignments go to, and parts of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwright.facts import ir
+from warpwright.facts.types import UNKNOWN_TYPE, CType
+from warpwright.facts.values import (
+    DATA,
+    FULL,
+    LANE_BITS,
+    UNKNOWN,
+    AnyValue,
+    ArrayValue,
+    StructValue,
+    Value,
+    each,
+    lanes,
+    soft,
+    unknown,
+)
+from warpwright.syntax.source import Span
+
+
+@dataclass(slots=True)
+class Frame:
+    slots: list[AnyValue | Reference | None]
+    returned: int = 0
+    result: AnyValue | None = None
+
+
+# Where an assignment goes.
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotPlace:
+    frame: Frame
+    slot: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldPlace:
+    base: Location
+    name: str
+    type: CType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ElementPlace:
+    array: ArrayValue
+    index: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryPlace:
+    pointer: Value
+    type: CType
+    span: Span
+
+
+Location = SlotPlace | FieldPlace | ElementPlace | MemoryPlace | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A slot that is another name for a place."""
+
+    place: Location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    function: ir.Function
+    frame: Frame
+
+
+def truth(value: Value) -> int:
+    """The lanes in which a decided value is true, as a mask."""
+    if isinstance(value.data, list):
+        out = 0
+        for number, bit in zip(value.data, LANE_BITS, strict=True):
+            if number:
+                out |= bit
+        return out
+    return FULL if value.data else 0
+
+
+def field_of(whole: AnyValue, name: str, kind: CType) -> AnyValue:
+    if isinstance(whole, StructValue):
+        return whole.fields.get(name) or unknown(kind, UNKNOWN, False)
+    if isinstance(whole, Value):
+        if whole.uniform:
+            return soft(kind, whole.thread)
+        return unknown(kind, whole.basis, whole.thread)
+    return unknown(kind)
+
+
+def array_element(array: ArrayValue, index: Value) -> AnyValue:
+    element = array.type.to or UNKNOWN_TYPE
+    if index.decided and isinstance(index.data, int):
+        found = array.elements.get(index.data)
+        if found is not None:
+            return found
+        if element.kind == "array":
+            made = array.elements[index.data] = ArrayValue(element)
+            return made
+        return unknown(element, UNKNOWN, False)
+    if element.kind == "array":
+        return ArrayValue(element)
+    if index.decided and isinstance(index.data, list) and array.elements:
+        parts = [array.elements.get(int(n)) if n is not None else None for n in index.data]
+        if all(isinstance(p, Value) and p.decided for p in parts):
+            data = [lanes(p.data)[lane] for lane, p in enumerate(parts) if isinstance(p, Value)]
+            basis = max(p.basis for p in parts if isinstance(p, Value))
+            return Value(data, element, basis, 0, True)
+    return unknown(element, DATA, True)
+
+
+def shifted(pointer: Value, offset: int) -> Value:
+    """The pointer `offset` bytes further."""
+    data = each(lambda n: n + offset, pointer.data)
+    return Value(data, pointer.type, pointer.basis, pointer.soft, pointer.thread, pointer.region)
+
+
+def scalar_pieces(kind: CType) -> list[tuple[int, int]]:
+    """(byte offset, size) of what one struct is moved in."""
+    out: list[tuple[int, int]] = []
+    for _, offset, member in kind.fields:
+        if member.kind == "struct" and not member.vector:
+            out += [(offset + inner, size) for inner, size in scalar_pieces(member)]
+        elif member.kind == "array" and member.to is not None and member.to.size and member.extent:
+            out += [(offset + i * member.to.size, member.to.size) for i in range(min(member.extent, 16))]
+        elif member.size:
+            out.append((offset, member.size))
+    return sorted(set(out)) or [(0, kind.size or 0)]

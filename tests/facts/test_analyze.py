@@ -1,0 +1,173 @@
+"""Facts that span several places: launches, includes, caches, barriers."""
+
+from __future__ import annotations
+
+import pytest
+from support.findings import program
+from warpwright.facts.analyze import analyze
+from warpwright.facts.cache import KernelCache
+from warpwright.facts.document import facts_document
+from warpwright.facts.model import Assumptions, Basis, Divergence
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.source import Source
+
+KERNEL = "__global__ void k(float* a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] = 0; }\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "grid", "block"),
+    [
+        ("k<<<4, 128>>>(a, 512);", (4, 1, 1), (128, 1, 1)),
+        ("dim3 b(32, 8); dim3 g(2, 3, 4); k<<<g, b>>>(a, 512);", (2, 3, 4), (32, 8, 1)),
+        ("dim3 b = dim3(16, 16), g{7}; k<<<g, b>>>(a, 512);", (7, 1, 1), (16, 16, 1)),
+        ("const int n = 1000, t = 256; k<<<(n + t - 1) / t, t>>>(a, n);", (4, 1, 1), (256, 1, 1)),
+        ("dim3 b; b.x = 64; b.y = 2; k<<<dim3(9), b>>>(a, 1);", (9, 1, 1), (64, 2, 1)),
+        ("int t = 32; t = 96; k<<<8, t>>>(a, 1);", (8, 1, 1), (96, 1, 1)),
+        ("k<<<up(1000, 256), 256>>>(a, 1);", (4, 1, 1), (256, 1, 1)),
+        ("k<<<BLOCKS, sizeof(double) * 8>>>(a, 1);", (12, 1, 1), (64, 1, 1)),
+    ],
+)
+def test_launch_shapes_come_from_host_code(host: str, grid: tuple[int, ...], block: tuple[int, ...]) -> None:
+    helpers = "#define BLOCKS (3 * 4)\nint up(int n, int d) { return (n + d - 1) / d; }\n"
+    text = f"{helpers}{KERNEL}void f(float* a) {{ {host} }}"
+    (launch,) = program(text).kernels[0].launches
+    assert (launch.grid, launch.block, launch.basis) == (grid, block, Basis.EXACT)
+
+
+def test_a_shape_from_a_caller_and_one_from_outside() -> None:
+    text = KERNEL + "void f(float* a, int t) { k<<<8, t>>>(a, 9); }\nvoid g(float* a) { f(a, 192); }"
+    assert program(text).kernels[0].launches[0].block == (192, 1, 1)
+    text = KERNEL + "void f(float* a, int t) { k<<<8, t>>>(a, 9); }"
+    launch = program(text).kernels[0].launches[0]
+    assert (launch.block, launch.basis) == ((256, 1, 1), Basis.ASSUMED)
+
+
+def test_without_a_launch_the_shape_is_assumed_and_says_so() -> None:
+    (launch,) = program(KERNEL).kernels[0].launches
+    assert (launch.basis, launch.source) == (Basis.ASSUMED, "default")
+    chosen = analyze(Source("a.cu", KERNEL.encode()), assume=Assumptions(block=(64, 4, 1)))
+    assert (chosen.kernels[0].launches[0].block, chosen.kernels[0].launches[0].source) == ((64, 4, 1), "settings")
+    bounded = program(KERNEL.replace("void k", "void __launch_bounds__(512) k"))
+    assert bounded.kernels[0].launches[0].block == (512, 1, 1)
+
+
+def test_a_kernel_in_a_header_gets_the_launch_of_the_file_that_includes_it() -> None:
+    files = {"k.cuh": Source("k.cuh", KERNEL.encode())}
+    main = Source("main.cu", b'#include "k.cuh"\nvoid f(float* a) { k<<<2, 96>>>(a, 192); }')
+    found = analyze(main, lambda _from, name: files.get(name))
+    (kernel,) = found.defined_kernels
+    assert (kernel.source.path, kernel.launches[0].block, kernel.launches[0].source) == (
+        "k.cuh",
+        (96, 1, 1),
+        "main.cu:2",
+    )
+
+
+def test_an_include_cycle_ends() -> None:
+    files = {
+        name: Source(name, b'#include "a.cuh"\n#include "b.cuh"\n' + KERNEL.encode()) for name in ("a.cuh", "b.cuh")
+    }
+    assert len(analyze(files["a.cuh"], lambda _from, name: files.get(name)).kernels) == 2
+
+
+@pytest.mark.parametrize(
+    ("after", "checked"),
+    [
+        ("", False),
+        ("cudaDeviceSynchronize();", False),
+        ("CHECK(cudaDeviceSynchronize());", False),
+        ("cudaError_t e = cudaGetLastError(); if (e) return;", True),
+        ("CHECK(cudaGetLastError());", True),
+        ("checkKernel();", True),
+        ("C10_CUDA_KERNEL_LAUNCH_CHECK();", True),
+    ],
+)
+def test_whether_a_launch_is_checked(after: str, checked: bool) -> None:
+    text = KERNEL + "#define CHECK(x) do { cudaError_t e = (x); if (e) abort(); } while (0)\n"
+    text += f"void f(float* a) {{ k<<<1, 32>>>(a, 1); {after} }}"
+    assert program(text).kernels[0].launches[0].checked is checked
+
+
+@pytest.mark.parametrize(
+    ("body", "divergent", "basis"),
+    [
+        ("__syncthreads();", False, Basis.EXACT),
+        ("if (threadIdx.x < 16) __syncthreads();", True, Basis.EXACT),
+        ("if (threadIdx.x < 64) __syncthreads();", True, Basis.EXACT),
+        ("if (blockIdx.x == 0) __syncthreads();", False, Basis.EXACT),
+        ("if (threadIdx.x >= 96) return; __syncthreads();", False, Basis.EXACT),
+        ("for (int i = 0; i < 9; i++) __syncthreads();", False, Basis.EXACT),
+        ("for (int i = threadIdx.x; i < 100; i += 128) __syncthreads();", True, Basis.EXACT),
+        ("if (a[threadIdx.x] > 0) __syncthreads();", True, Basis.DATA_DEPENDENT),
+        ("if (a[0] > 0) __syncthreads();", False, Basis.EXACT),
+        ("if (threadIdx.x < n) __syncthreads();", True, Basis.ASSUMED),
+        ("if (n > 3) __syncthreads();", False, Basis.EXACT),
+    ],
+)
+def test_barriers(body: str, divergent: bool, basis: Basis) -> None:
+    text = f"__global__ void k(float* a, int n) {{ {body} }}\nvoid f(float* a, int n) {{ k<<<64, 128>>>(a, n); }}"
+    (barrier,) = program(text).kernels[0].barriers
+    assert (barrier.divergent, barrier.basis) == (divergent, basis)
+
+
+@pytest.mark.parametrize(
+    ("condition", "divergence", "share"),
+    [
+        ("threadIdx.x % 2", Divergence.EVERY_WARP, 1.0),
+        ("threadIdx.x / 32 % 2", Divergence.UNIFORM, 0.0),
+        ("threadIdx.x < 40", Divergence.PARTIAL, 0.25),
+        ("blockIdx.x * 128 + threadIdx.x < 8100", Divergence.BOUNDARY, 0.0039),
+        ("a[threadIdx.x] > 0", Divergence.DATA_DEPENDENT, None),
+        ("a[blockIdx.x] > 0", Divergence.UNIFORM, 0.0),
+    ],
+)
+def test_branches(condition: str, divergence: Divergence, share: float | None) -> None:
+    text = f"__global__ void k(float* a) {{ if ({condition}) a[0] = 1; }}\nvoid f(float* a) {{ k<<<64, 128>>>(a); }}"
+    (branch,) = program(text).kernels[0].branches
+    assert (branch.divergence, branch.warps_diverging) == (divergence, share)
+
+
+def test_an_uneven_block_counts_its_short_last_warp() -> None:
+    text = "__global__ void k(float* a) { a[threadIdx.x] = 1; }\nvoid f(float* a) { k<<<1, dim3(17, 13)>>>(a); }"
+    (store,) = program(text).kernels[0].accesses
+    assert store.requests == 7
+    assert store.active_lanes == round(221 / 7, 2)
+
+
+def test_each_block_shape_is_counted_on_its_own() -> None:
+    text = "__global__ void k(float* a) { a[threadIdx.y * 64 + threadIdx.x] = 1; }\n"
+    text += "void f(float* a) { k<<<1, dim3(32, 8)>>>(a); k<<<2, dim3(8, 8)>>>(a); k<<<3, dim3(32, 8)>>>(a); }"
+    kernel = program(text).kernels[0]
+    assert [(a.launch, a.sectors_per_request) for a in kernel.accesses] == [(0, 4.0), (1, 4.0)]
+    assert len(kernel.launches) == 3
+
+
+@pytest.mark.parametrize(
+    ("edit", "with_text"),
+    [
+        ("tile[threadIdx.x]", "tile[threadIdx.y]"),
+        ("#define N 32", "#define N 33\n\n"),
+        ("k<<<4, 32>>>", "k<<<4, 96>>>"),
+    ],
+)
+def test_facts_kept_over_an_edit_are_those_of_a_fresh_look(edit: str, with_text: str) -> None:
+    text = (
+        "#define N 32\n__device__ int at(int i) { return i * N; }\n"
+        "__global__ void first(float* a) { __shared__ float tile[N][N]; tile[threadIdx.x][0] = a[at(threadIdx.x)]; }\n"
+        "__global__ void k(float* a) { __syncthreads(); if (threadIdx.x < 3) a[at(2)] = 1; }\n"
+        "void f(float* a) { first<<<1, 32>>>(a); k<<<4, 32>>>(a); }\n"
+    )
+    cache = KernelCache()
+    source = Source("a.cu", text.encode())
+    analyze(source, cache=cache)
+    at = text.index(edit)
+    edited = source.edited([TextEdit(at, at + len(edit), with_text)])
+    assert facts_document([analyze(edited, cache=cache)]) == facts_document([analyze(Source("a.cu", edited.data))])
+
+
+def test_an_edit_elsewhere_is_a_hit() -> None:
+    cache = KernelCache()
+    source = Source("a.cu", (KERNEL + "// end").encode())
+    analyze(source, cache=cache)
+    analyze(source.edited([TextEdit(0, 0, "// start\n")]), cache=cache)
+    assert cache.hits == 1

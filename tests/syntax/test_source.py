@@ -1,0 +1,58 @@
+"""Positions, edits and incremental parsing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warpwright.syntax.edits import OverlappingEditsError, TextEdit, apply_edits
+from warpwright.syntax.source import Source, SourceError, read_include, read_source
+
+TEXT = "// größer\n__global__ void k(float* a) {\r\n  a[0] = 1; // ✓\n}\n"
+
+
+def test_columns_count_characters() -> None:
+    source = Source("a.cu", TEXT.encode())
+    assert source.position(TEXT.encode().index("ß".encode())) == (1, 7)
+    assert source.line_text(2) == "__global__ void k(float* a) {"
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.text("ab\n{}(;é", max_size=12))
+def test_an_edited_source_parses_as_a_fresh_one(start: int, end: int, new: str) -> None:
+    source = Source("a.cu", TEXT.encode())
+    start, end = sorted((min(start, len(source.data)), min(end, len(source.data))))
+    edited = source.edited([TextEdit(start, end, new)])
+    assert str(edited.root) == str(Source("a.cu", edited.data).root)
+
+
+def test_overlapping_edits_are_refused() -> None:
+    with pytest.raises(OverlappingEditsError):
+        apply_edits(b"abcdef", [TextEdit(0, 4, "x"), TextEdit(2, 6, "y")])
+
+
+def test_what_cannot_be_read_says_so_in_a_sentence(tmp_path: Path) -> None:
+    binary = tmp_path / "b.cu"
+    binary.write_bytes(b"\x7fELF\0\0")
+    for path, word in ((tmp_path / "none.cu", "no such file"), (tmp_path, "directory"), (binary, "binary")):
+        with pytest.raises(SourceError, match=word):
+            read_source(path)
+
+
+def test_bytes_that_are_not_utf8_survive_an_edit(tmp_path: Path) -> None:
+    path = tmp_path / "latin.cu"
+    path.write_bytes(b"// caf\xe9\nint x;\n")
+    edited = read_source(path).edited([TextEdit(12, 13, "yy")])
+    assert edited.data == b"// caf\xe9\nint yy;\n"
+
+
+def test_a_quoted_include_is_found_beside_the_file_and_under_an_include_folder(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "include").mkdir()
+    (tmp_path / "src" / "near.h").write_text("int near;")
+    (tmp_path / "include" / "far.h").write_text("int far;")
+    main = str(tmp_path / "src" / "a.cu")
+    assert read_include(main, "near.h") is not None
+    assert read_include(main, "far.h") is not None
+    assert read_include(main, "none.h") is None
