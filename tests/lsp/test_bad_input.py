@@ -84,7 +84,9 @@ def test_what_is_not_open(any_editor: Editor) -> None:
     assert not any_editor.messages
 
 
-@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "vscode-vfs://github/o/r/a.cu", "file:///c%3A/a%20b/a.cu", "???"])
+@pytest.mark.parametrize(
+    "uri", ["untitled:Untitled-1", "vscode-vfs://github/o/r/a.cu", "file:///c%3A/a%20b/a.cu", "???"]
+)
 def test_documents_without_a_file(any_editor: Editor, uri: str) -> None:
     page = any_editor.open("", '#include "pyproject.toml"\n' + CONFLICT, uri=uri)
     (diagnostic,) = page.diagnostics()
@@ -95,7 +97,10 @@ def test_documents_without_a_file(any_editor: Editor, uri: str) -> None:
 def test_positions_outside_the_text(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     for line, character in ((0, 10**6), (10**6, 0), (10**9, 10**9)):
-        assert vscode.request("textDocument/hover", types.HoverParams(page.identifier, types.Position(line, character))) is None
+        assert (
+            vscode.request("textDocument/hover", types.HoverParams(page.identifier, types.Position(line, character)))
+            is None
+        )
     end = types.Position(10**6, 10**6)
     page.apply([])
     page.text += "// the end\n"
@@ -131,9 +136,7 @@ def test_requests_that_cannot_be_read_are_answered(tmp_path: Path) -> None:
         _request(9, "shutdown", None),
         _request(None, "exit", None),
     ]
-    done = subprocess.run(
-        SERVER, input=b"".join(messages), capture_output=True, timeout=60, check=False, cwd=tmp_path
-    )
+    done = subprocess.run(SERVER, input=b"".join(messages), capture_output=True, timeout=60, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     responses = {m["id"]: m for m in _messages(done.stdout) if "id" in m and "method" not in m}
     assert sorted(responses) == list(range(1, 10))
@@ -146,7 +149,9 @@ def test_requests_that_cannot_be_read_are_answered(tmp_path: Path) -> None:
 
 def test_the_end_of_input_ends_the_server(tmp_path: Path) -> None:
     hello = _request(1, "initialize", {"capabilities": {}, "processId": None, "rootUri": None})
-    done = subprocess.run(SERVER, input=hello + b"Content-Length: 5000\r\n\r\n{", capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        SERVER, input=hello + b"Content-Length: 5000\r\n\r\n{", capture_output=True, timeout=60, check=False
+    )
     assert done.returncode == 1
     assert b"Traceback" not in done.stderr
 

@@ -23,7 +23,7 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
 
 def test_elsewhere_in_the_kernel_only_its_commands_and_outside_nothing(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
-    assert [a.title for a in page.actions(page.range("__syncthreads"))][0] == "Optimize kernel transpose"
+    assert page.actions(page.range("__syncthreads"))[0].title == "Optimize kernel transpose"
     assert page.actions(page.range("if (cuda")) == []
 
 

@@ -10,7 +10,12 @@ from support.kernels import CONFLICT
 @pytest.mark.parametrize(
     ("words", "occurrence", "says", "marks"),
     [
-        ("tile[x][y]", 0, ["Shared load", "**32 wavefronts per request** where 1 would do", "bank", "a.cu:9"], "tile[x][y]"),
+        (
+            "tile[x][y]",
+            0,
+            ["Shared load", "**32 wavefronts per request** where 1 would do", "bank", "a.cu:9"],
+            "tile[x][y]",
+        ),
         ("in[(block", 0, ["Global load", "4 sectors per request**, the fewest possible"], None),
         ("__syncthreads", 0, ["Barrier"], "__syncthreads()"),
         ("transpose", 1, ["Launch", "block 32 x 32", "1024 threads", "32 warps"], None),

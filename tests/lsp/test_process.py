@@ -105,4 +105,6 @@ def test_a_port_that_is_taken(port: int) -> None:
     command = [sys.executable, "-m", "warpwright.lsp", "--tcp", str(port)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"warpwright: port {port} cannot be listened on: Address already in use. Choose another one.\n"
+    assert (
+        done.stderr == f"warpwright: port {port} cannot be listened on: Address already in use. Choose another one.\n"
+    )

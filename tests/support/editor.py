@@ -119,6 +119,7 @@ class Editor:
     applied: list[types.ApplyWorkspaceEditParams] = field(default_factory=list)
     published: list[types.PublishDiagnosticsParams] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -309,7 +310,7 @@ def start_editor(
 
 async def _start(editor: Editor, command: Sequence[str], environment: dict[str, str]) -> None:
     await LanguageClient.__mro__[1].start_io(editor.client, *command, env=environment)  # type: ignore[attr-defined]
-    asyncio.ensure_future(_keep_log(editor))
+    editor.tasks.append(asyncio.ensure_future(_keep_log(editor)))
 
 
 async def _keep_log(editor: Editor) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
+from warpwright.facts.cache import KernelCache
 from warpwright.facts.model import Kernel, Program
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
@@ -36,12 +37,17 @@ class Analysis:
         return next((k for k in self.kernels_here() if k.span.contains(offset)), None)
 
 
-def analyse(source: Source, include: IncludeReader, settings: Settings) -> Analysis:
-    """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason."""
+def analyse(
+    source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None = None
+) -> Analysis:
+    """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason.
+
+    With a `cache` the kernels that nothing changed for since the last time keep their facts.
+    """
     reason = unreadable(source.data)
     if reason:
         return Analysis(source, Program(source, {source.path: source}, ()), skipped=reason)
-    program = analyze(source, include, settings.assumptions)
+    program = analyze(source, include, settings.assumptions, cache)
     return Analysis(source, program, tuple(run_rules(program, settings.select, settings.ignore)))
 
 

@@ -20,6 +20,7 @@ from warpwright.editor.analysis import Analysis, analyse, unreadable
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings
 from warpwright.editor.text import Text, edit_between
+from warpwright.facts.cache import KernelCache
 from warpwright.facts.model import Program
 from warpwright.syntax.source import Source
 
@@ -57,6 +58,7 @@ class Documents:
         self.settings = Settings()
         self._open: dict[str, Document] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="analysis")
+        self._kernels = KernelCache()
         self._openings = 0
         self._told_skipped: set[str] = set()
 
@@ -135,7 +137,7 @@ class Documents:
         others = {other.path: _known_source(other) for other in self if other is not document}
         try:
             analysis = await asyncio.get_running_loop().run_in_executor(
-                self._thread, _analysed, document.path, data, before, others, self.settings
+                self._thread, _analysed, document.path, data, before, others, self.settings, self._kernels
             )
         except Exception:
             log.exception("%s could not be analysed", document.path)
@@ -175,11 +177,16 @@ def _nothing(document: Document) -> Analysis:
 
 
 def _analysed(
-    path: str, data: bytes, before: Source | None, others: Mapping[str, Source], settings: Settings
+    path: str,
+    data: bytes,
+    before: Source | None,
+    others: Mapping[str, Source],
+    settings: Settings,
+    kernels: KernelCache,
 ) -> Analysis:
-    """Parse what changed since `before` and analyse the whole."""
+    """Parse what changed since `before`, and follow the kernels for which something changed. In the analysis thread."""
     source = Source(path, data)
     if before is not None and not unreadable(data) and not unreadable(before.data):
         edit = edit_between(before.data, data)
         source = before if edit is None else before.edited([edit])
-    return analyse(source, open_first(others), settings)
+    return analyse(source, open_first(others), settings, kernels)

@@ -1,0 +1,79 @@
+"""What a hover says of accesses, branches and barriers that are not simple."""
+
+from __future__ import annotations
+
+from warpwright.editor.analysis import Analysis, analyse
+from warpwright.editor.hover import hover
+from warpwright.editor.settings import Settings
+from warpwright.syntax.source import Source
+
+
+def analysis_of(text: str) -> Analysis:
+    return analyse(Source("/src/a.cu", text.encode()), lambda path, name: None, Settings())
+
+
+def said(text: str, words: str) -> str:
+    answer = hover(analysis_of(text), text.encode().index(words.encode()))
+    assert answer is not None, words
+    assert answer.span.text in text
+    return answer.markdown
+
+
+def test_each_launch_has_its_own_numbers() -> None:
+    text = (
+        "__global__ void k(float* a) { a[threadIdx.x * 2 + threadIdx.y] = 0; }\n"
+        "void f(float* a) { k<<<1, 256>>>(a); k<<<1, dim3(4, 64)>>>(a); }\n"
+    )
+    answer = said(text, "a[thread")
+    assert "Global store" in answer
+    assert "**8 sectors per request** where 4 would do" in answer
+    assert "block 256 (from a.cu:2)" in answer
+    assert "block 4 x 64 (from a.cu:2)" in answer
+
+
+def test_an_assumed_shape_is_called_assumed() -> None:
+    answer = said("__global__ void k(float* a) { a[threadIdx.x] = 0; }\n", "a[thread")
+    assert "assumed" in answer
+
+
+def test_what_depends_on_data_is_not_counted() -> None:
+    text = (
+        "__global__ void k(float* a, const int* at) { a[at[threadIdx.x]] = 0; }\n"
+        "void f(float* a, int* b) { k<<<1, 32>>>(a, b); }\n"
+    )
+    answer = said(text, "a[at")
+    assert "depends on data" in answer
+    assert "per request**" not in answer
+
+
+def test_a_divergent_branch_and_the_barrier_in_it() -> None:
+    text = (
+        "__global__ void k(float* a) {\n"
+        "  __shared__ float s[32]; if (threadIdx.x % 2) { __syncthreads(); } a[threadIdx.x] = s[0]; }\n"
+        "void f(float* a) { k<<<8, 256>>>(a); }\n"
+    )
+    assert "Every warp diverges" in said(text, "threadIdx.x % 2")
+    barrier = said(text, "__syncthreads")
+    assert "Not every thread of the block reaches it" in barrier
+    assert "`threadIdx.x % 2`" in barrier
+
+
+def test_source_text_cannot_break_the_markdown() -> None:
+    text = (
+        "__global__ void k(float* a, int* __restrict__ n) { a[threadIdx.x * 2 /* `*_| <b> */] = 0; }\n"
+        "void f(float* a, int* n) { k<<<1, 32>>>(a, n); }\n"
+    )
+    answer = said(text, "a[thread")
+    assert answer.count("```") == 2
+    assert "`` a[threadIdx.x * 2 /* `*_| <b> */] ``" in answer
+
+
+def test_a_macro_and_a_device_function_are_followed() -> None:
+    text = (
+        "#define AT(i) a[(i) * 32]\n"
+        "__device__ float load(const float* p) { return p[threadIdx.x * 4]; }\n"
+        "__global__ void k(float* a) { AT(threadIdx.x) = load(a); }\n"
+        "void f(float* a) { k<<<1, 64>>>(a); }\n"
+    )
+    assert "**16 sectors per request**" in said(text, "p[thread")
+    assert "**32 sectors per request**" in said(text, "AT(thread")

@@ -1,0 +1,66 @@
+"""The page that a kernel command leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warpwright.editor.report import outcome_report, outcome_summary
+
+OUTCOME: dict[str, Any] = {
+    "kernel": "transpose",
+    "goal": "speed",
+    "plan": {
+        "analysis": "Column reads hit one bank.",
+        "optimizations": ["pad-shared-array"],
+        "estimated_speedup": 1.9,
+        "raw": '{"analysis": "```"}',
+    },
+    "plan_missing": "",
+    "candidates": [
+        {
+            "rewrites": ["pad-shared-array"],
+            "explanations": ["Each row starts in another bank."],
+            "diff": "--- a/k.cu\n+++ b/k.cu\n@@ -1 +1 @@\n-a\n+b\n",
+            "report": {
+                "status": "not-run",
+                "backend": "none",
+                "compile": {"registers": 18, "shared_bytes": 4224},
+                "reason": "There is no GPU.",
+            },
+        }
+    ],
+    "best": 0,
+    "reason": "",
+    "declined": [{"rewrite": "swap-thread-axes", "reason": "The axes are not used as rows and columns."}],
+}
+
+
+def test_holds_the_plan_the_words_the_verdict_and_the_diff() -> None:
+    page = outcome_report(OUTCOME, "/src/k.cu")
+    for words in (
+        "# Optimize `transpose`",
+        "Column reads hit one bank.",
+        "its guess, not a measurement",
+        "`pad-shared-array` (chosen)",
+        "Verdict: **not-run**",
+        "There is no GPU.",
+        "| shared bytes | 4224 |",
+        "+b",
+        "`swap-thread-axes`",
+    ):
+        assert words in page
+    assert '````json\n{"analysis": "```"}\n````' in page  # the model's words cannot end their own block
+
+
+def test_without_a_model_it_says_what_is_missing() -> None:
+    page = outcome_report({**OUTCOME, "plan": None, "plan_missing": "No model. Install it."}, "/src/k.cu")
+    assert "No model. Install it." in page
+    assert "guess" not in page
+
+
+def test_the_summary_is_one_sentence() -> None:
+    assert (
+        outcome_summary(OUTCOME, "compiled, not run: no GPU")
+        == "transpose: pad-shared-array (compiled, not run: no GPU)"
+    )
+    assert outcome_summary({**OUTCOME, "best": None, "reason": "Nothing passed."}, "") == "transpose: Nothing passed."

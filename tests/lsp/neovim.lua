@@ -1,0 +1,76 @@
+-- Drives Neovim's own language client (0.7 to 0.12) as a user would, and writes down what was seen.
+-- Environment: WW_COMMAND and WW_STEPS are JSON lists, WW_RESULT is the file to write.
+-- A step is {"action", title's start}: choose that code action at the first diagnostic, and wait for the text to change.
+local decode = vim.json and vim.json.decode or vim.fn.json_decode
+local command = decode(vim.env.WW_COMMAND)
+local steps = decode(vim.env.WW_STEPS)
+local seen = { messages = {}, version = vim.version().minor }
+
+local function finish()
+  seen.text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n") .. "\n"
+  local file = assert(io.open(vim.env.WW_RESULT, "w"))
+  file:write(vim.fn.json_encode(seen))
+  file:close()
+  for _, client in pairs(vim.lsp.get_clients and vim.lsp.get_clients() or vim.lsp.get_active_clients()) do
+    client.stop(client)
+  end
+  vim.wait(2000, function() return false end, 500)
+  vim.cmd("qa!")
+end
+
+local function note(kind, what)
+  table.insert(seen.messages, kind .. ": " .. tostring(what))
+end
+
+vim.lsp.handlers["window/showMessage"] = function(_, result) note("showMessage", result.message) end
+vim.notify = function(message) note("notify", message) end
+
+local config = { name = "warpwright", cmd = command, root_dir = vim.fn.getcwd() }
+if vim.lsp.start then
+  vim.lsp.start(config)
+else
+  vim.lsp.buf_attach_client(0, vim.lsp.start_client(config))
+end
+
+local function run()
+  local function diagnosed() return #vim.diagnostic.get(0) > 0 end
+  if not vim.wait(30000, diagnosed, 20) then
+    return note("failed", "no diagnostic came")
+  end
+  local first = vim.diagnostic.get(0)[1]
+  seen.diagnostic = {
+    code = first.code, source = first.source, message = first.message,
+    words = vim.api.nvim_buf_get_lines(0, first.lnum, first.lnum + 1, false)[1]:sub(first.col + 1, first.end_col),
+  }
+  for _, step in ipairs(steps) do
+    vim.api.nvim_win_set_cursor(0, { first.lnum + 1, first.col })
+    local before = vim.b.changedtick
+    local offered = false
+    vim.ui.select = function(items, options, choose)
+      seen.offered = {}
+      for index, item in ipairs(items) do
+        local title = options.format_item(item)
+        table.insert(seen.offered, title)
+        if title:sub(1, #step.action) == step.action then
+          offered = true
+          choose(item, index)
+          return
+        end
+      end
+      offered = true
+      note("failed", "not offered: " .. step.action)
+    end
+    vim.lsp.buf.code_action()
+    if not vim.wait(30000, function() return offered end, 20) then
+      return note("failed", "no code actions came")
+    end
+    if not vim.wait(step.seconds * 1000, function() return vim.b.changedtick ~= before end, 20) then
+      return note("failed", "the text did not change after " .. step.action)
+    end
+  end
+  seen.gone = vim.wait(30000, function() return not diagnosed() end, 20)
+end
+
+local ok, problem = pcall(run)
+if not ok then note("failed", problem) end
+finish()

@@ -1,0 +1,62 @@
+"""A real editor: headless Neovim attaches to the server, shows the finding and applies what it offers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.editor import SERVER
+from support.kernels import CONFLICT
+
+pytestmark = pytest.mark.editor
+SCRIPT = Path(__file__).with_name("neovim.lua")
+
+
+def drive(folder: Path, *actions: str) -> dict[str, Any]:
+    """Open the kernel in Neovim, choose the actions one after another, and return what was seen."""
+    kernel = folder / "a.cu"
+    kernel.write_text(CONFLICT, encoding="utf-8")
+    result = folder / "seen.json"
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "WW_COMMAND": json.dumps(SERVER),
+        "WW_STEPS": json.dumps([{"action": action, "seconds": 120} for action in actions]),
+        "WW_RESULT": str(result),
+    }
+    command = ["nvim", "--headless", "--clean", "-n", "-u", "NONE", str(kernel), "-c", f"luafile {SCRIPT}"]
+    done = subprocess.run(
+        command,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.exists(), done.stderr
+    seen: dict[str, Any] = json.loads(result.read_text())
+    assert not [message for message in seen["messages"] if message.startswith("failed")], seen
+    return seen
+
+
+def test_shows_the_finding_and_silences_it(tmp_path: Path) -> None:
+    seen = drive(tmp_path, "Suppress bank-conflict")
+    assert seen["diagnostic"]["code"] == "bank-conflict"
+    assert seen["diagnostic"]["source"] == "warpwright"
+    assert seen["diagnostic"]["words"] == "tile[x][y]"
+    assert "    // warpwright: ignore[bank-conflict]\n    /* é😀 */ out" in seen["text"]
+    assert seen["gone"]
+
+
+def test_applies_the_fix(tmp_path: Path) -> None:
+    seen = drive(tmp_path, "Pad the rows of tile")
+    assert "Optimize kernel transpose" in seen["offered"]
+    assert seen["text"] == CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
+    assert seen["gone"]
