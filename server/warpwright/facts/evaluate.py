@@ -181,7 +181,9 @@ class Evaluator(ABC):
         in_loop = self.loop_depth > 0
         pieces = [(0, kind.size or 0)]
         if kind.kind == "struct" and not (kind.vector and (kind.size or 0) <= 16):
-            pieces = scalar_pieces(kind)
+            # nvcc aligns a shared array as it likes, so that it moves whole structs of 8 k bytes in wide pieces
+            wide = region.space is Space.SHARED and (kind.size or 1) % 8 == 0
+            pieces = [(0, kind.size or 0)] if wide else scalar_pieces(kind)
         if kind.size is None:
             pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
             pieces = [(0, 4)]

@@ -44,6 +44,8 @@ PROBES = 3
 FULL_ITERATIONS = (16, 16, 8, 4)
 """Iterations that are run one by one before jumping, by depth of nesting."""
 HARD_LIMIT = 40
+THRIFTY_LIMIT = 6
+"""The same for a loop that moves unevenly, with the budget ample and with a quarter of it gone."""
 
 
 @dataclass(slots=True)
@@ -180,12 +182,14 @@ class Interpreter(Evaluator):
     def _iterate(self, node: ir.Loop, state: LoopState, mask: int) -> int:
         """Returns the lanes that left by the condition."""
         active, left = mask, 0
-        limit = FULL_ITERATIONS[min(self.loop_depth, len(FULL_ITERATIONS)) - 1]
+        thrifty = self.steps > MAX_STEPS // 4
+        limit = PROBES if thrifty else FULL_ITERATIONS[min(self.loop_depth, len(FULL_ITERATIONS)) - 1]
+        hard_limit = THRIFTY_LIMIT if thrifty else HARD_LIMIT
         history: list[list[AnyValue | Reference | None]] = []
         undecided = 0
         iteration = 0
         last_jump = False
-        while active and iteration < HARD_LIMIT:
+        while active and iteration < hard_limit:
             first_of_do = node.kind == "do" and iteration == 0
             if not first_of_do and node.condition is not None:
                 condition = self.condition(node.condition, active, node.span, node.kind)

@@ -24,6 +24,8 @@ from warpwright.facts.values import ASSUMED, BASES, DATA, LANE_BITS, UNKNOWN, Va
 from warpwright.syntax.source import Span
 
 Key = tuple[str, int, int, str]
+EDGE_SHARE = 0.5
+"""A branch that splits more of the warps than this is no matter of the edge, whatever the block."""
 
 
 @dataclass(slots=True)
@@ -317,7 +319,7 @@ def _branch_fact(tally: _BranchTally, launch: int) -> Branch:
         )  # fmt: skip
     if not tally.diverging:
         divergence, why = Divergence.UNIFORM, "all lanes of a warp agree"
-    elif tally.edge_only:
+    elif tally.edge_only and share < EDGE_SHARE:
         divergence, why = Divergence.BOUNDARY, "only warps at the edge of the data split"
     elif share > 0.999:
         divergence, why = Divergence.EVERY_WARP, "every warp splits"
