@@ -1,0 +1,103 @@
+"""A request to the harness: both cubins, the arguments, and every shape with all its numbers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warpwright.problems.expressions import ExpressionError
+from warpwright.problems.model import Array, Case, Problem
+from warpwright.problems.shapes import Shape
+from warpwright.problems.types import element_type
+from warpwright.toolchain.messages import KernelResources
+
+EVERY_DISTRIBUTION = ("normal", "integers", "large", "zeros", "special")
+EDGE_DISTRIBUTIONS = ("normal", "integers")
+SECONDS_PER_SHAPE = 3.0
+
+
+class PlanError(Exception):
+    """The candidate cannot be run as the original is; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two kernels: its cubin, its name in it, and how its own text launches it."""
+
+    cubin: Path
+    resources: KernelResources
+    problem: Problem
+
+
+def make_request(original: Side, candidate: Side, *, seed: int, judge: str, timed: bool) -> dict[str, Any]:
+    """What the harness is sent. Arguments and shapes are the original's; each side has its own grid and block.
+
+    The first case is the user's own launch, where it is known. Raises PlanError.
+    """
+    problem = original.problem
+    names = [a.name for a in problem.arguments]
+    if [a.name for a in candidate.problem.arguments] != names:
+        raise PlanError("the candidate's kernel takes other parameters than the original's")
+    times = list(problem.time) if timed else []
+    shapes = [*times[:1], *(s for s in problem.check if s not in times[:1])]
+    shapes += [s for s in times if s not in shapes]
+    cases: list[dict[str, Any]] = []
+    for shape in shapes:
+        try:
+            cases.append(_case(problem, candidate.problem, shape, first=not cases, timed=shape in times))
+        except ExpressionError:
+            if not cases:
+                raise PlanError("the kernels cannot be launched at the sizes that are known") from None
+    return {
+        "baseline": _side(original),
+        "candidate": _side(candidate),
+        "arguments": [_argument(a) for a in problem.arguments],
+        "cases": cases,
+        "seed": seed,
+        "judge": judge,
+        "reference": str(problem.reference) if problem.reference else None,
+        "seconds_per_shape": SECONDS_PER_SHAPE,
+        "lock": str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock"),
+    }
+
+
+def _side(side: Side) -> dict[str, str]:
+    return {"cubin": str(side.cubin), "function": side.resources.mangled_name}
+
+
+def _argument(argument: object) -> dict[str, Any]:
+    if isinstance(argument, Array):
+        element = element_type(argument.type)
+        if element is None:
+            raise PlanError(f"`{argument.name}` has the unknown element type `{argument.type}`")
+        return {
+            "kind": "array",
+            "name": argument.name,
+            "scalar": element.scalar,
+            "components": element.components,
+            "role": argument.role,
+        }
+    return {"kind": "scalar", "name": getattr(argument, "name", ""), "scalar": getattr(argument, "type", "")}
+
+
+def _case(original: Problem, candidate: Problem, shape: Shape, *, first: bool, timed: bool) -> dict[str, Any]:
+    own = original.case(shape)
+    other = candidate.case(shape)
+    return {
+        "shape": dict(shape),
+        "counts": dict(own.counts),
+        "scalars": dict(own.scalars),
+        "limits": dict(own.limits),
+        "baseline": _launch(own),
+        "candidate": _launch(other),
+        "distributions": EVERY_DISTRIBUTION if first else EDGE_DISTRIBUTIONS,
+        "check": True,
+        "time": timed,
+    }
+
+
+def _launch(case: Case) -> Mapping[str, Any]:
+    return {"grid": list(case.grid), "block": list(case.block), "shared": case.dynamic_shared_bytes}

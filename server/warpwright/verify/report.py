@@ -1,0 +1,195 @@
+"""What verification found out about a candidate: as JSON for machines, as a badge for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from warpwright.rules.base import Finding
+from warpwright.toolchain.messages import KernelResources
+from warpwright.toolchain.occupancy import Occupancy
+
+
+class Status(StrEnum):
+    """The last word on a candidate.
+
+    not-run: it was not run, for the `reason` given; what was found out before that stands in the report's other parts.
+    """
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    INCONCLUSIVE = "inconclusive"
+    CORRECT = "correct"
+    WRONG = "wrong"
+    UNSAFE = "unsafe"
+    DOES_NOT_COMPILE = "does-not-compile"
+    TIMEOUT = "timeout"
+    NOT_RUN = "not-run"
+
+
+class Level(StrEnum):
+    """The rungs of the ladder, lowest first."""
+
+    PARSED = "parsed"
+    COMPILED = "compiled"
+    ANALYSED = "re-analysed"
+    CORRECT = "correct"
+    FASTER = "faster"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """What one kernel takes, and how many of its blocks fit on a multiprocessor (None where the block is not known)."""
+
+    resources: KernelResources
+    occupancy: Occupancy | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self.resources), "occupancy": asdict(self.occupancy) if self.occupancy else None}
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How both sides compiled; `kernels` holds (the original's, the candidate's) where both have the kernel."""
+
+    compiler: str
+    arch: str
+    flags: tuple[str, ...]
+    original: CompiledKernel | None
+    candidate: CompiledKernel | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The candidate's figures, with the original's beside them."""
+        return {
+            "compiler": self.compiler,
+            "arch": self.arch,
+            "flags": list(self.flags),
+            **(self.candidate.to_json() if self.candidate else {}),
+            "original": self.original.to_json() if self.original else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One comparison. `shape` gives the symbols their sizes; differences are None where nothing could be compared."""
+
+    shape: Mapping[str, int]
+    distribution: str
+    ok: bool
+    max_abs: float | None
+    max_rel: float | None
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "shape": dict(self.shape)}
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """One timed shape, cold caches; `details` holds what else the harness measured there, such as warm caches."""
+
+    shape: Mapping[str, int]
+    baseline_us: float
+    candidate_us: float
+    speedup: float
+    ci95: tuple[float, float]
+    details: Mapping[str, Any] = field(default_factory=lambda: {})
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "shape": dict(self.shape),
+            "baseline_us": self.baseline_us,
+            "candidate_us": self.candidate_us,
+            "speedup": self.speedup,
+            "ci95": list(self.ci95),
+            **self.details,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
+
+    `backend` is "cuda:" and the GPU's name, or "none". `finding_gone` is None where no finding was to go.
+    `new_findings` are the warnings and errors that the candidate has and the original has not.
+    """
+
+    status: Status
+    levels: tuple[Level, ...] = ()
+    reason: str = ""
+    backend: str = "none"
+    kernel: str = ""
+    compilation: Compilation | None = None
+    finding_gone: bool | None = None
+    new_findings: tuple[Finding, ...] = ()
+    cases: tuple[CaseResult, ...] = ()
+    speed: tuple[Speed, ...] = ()
+    notes: tuple[str, ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=lambda: {})
+    not_run_because: str = ""
+
+    def reached(self, level: Level) -> bool:
+        return level in self.levels
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "status": str(self.status),
+            "badge": self.badge(),
+            "backend": self.backend,
+            "levels": [str(level) for level in self.levels],
+            "kernel": self.kernel,
+            "compile": self.compilation.to_json() if self.compilation else None,
+            "finding_gone": self.finding_gone,
+            "new_findings": [_finding_json(finding) for finding in self.new_findings],
+            "cases": [case.to_json() for case in self.cases],
+            "speed": [speed.to_json() for speed in self.speed],
+            "predicted_speedup": None,
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "environment": dict(self.environment),
+        }
+
+    def badge(self) -> str:
+        """What was proved, in a few words, and never more than that.
+
+        >>> Report(Status.NOT_RUN, (Level.PARSED, Level.COMPILED), not_run_because="no GPU here").badge()
+        'compiled, not run: no GPU here'
+        >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))
+        >>> levels = (Level.COMPILED, Level.CORRECT, Level.FASTER)
+        >>> Report(Status.FASTER, levels, backend="cuda:NVIDIA H200", speed=(speed,)).badge()
+        'faster 1.9x (NVIDIA H200, 95% CI 1.86-1.93)'
+        """
+        if self.status is Status.NOT_RUN:
+            proved = Level.COMPILED if self.reached(Level.COMPILED) else None
+            start = str(proved) if proved else ("parsed, not compiled" if self.reached(Level.PARSED) else "not parsed")
+            return f"{start}, not run: {self.not_run_because}" if self.not_run_because else f"{start}, not run"
+        if self.speed and self.status in (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE):
+            first = self.speed[0]
+            interval = f"({self._gpu()}, 95% CI {first.ci95[0]:.2f}-{first.ci95[1]:.2f})"
+            if self.status is Status.FASTER:
+                return f"faster {_ratio(first.speedup)}x {interval}"
+            word = "slower" if self.status is Status.SLOWER else "correct, no faster"
+            return f"{word} {_ratio(first.speedup)}x {interval}"
+        if self.status is Status.CORRECT:
+            return f"correct ({self._gpu()})"
+        return str(self.status).replace("-", " ")
+
+    def _gpu(self) -> str:
+        return self.backend.removeprefix("cuda:")
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    span = finding.span
+    return {
+        "rule": finding.rule,
+        "file": span.path,
+        "line": span.line,
+        "column": span.column,
+        "message": finding.message,
+    }
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value >= 1.2 else f"{value:.2f}"

@@ -1,0 +1,195 @@
+"""The upper rungs of the ladder: run both kernels on the GPU, and turn what the harness saw into a verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from warpwright.progress import IsCancelled, Progress
+from warpwright.verify.harness import Event, HarnessEndedError, run_request
+from warpwright.verify.report import CaseResult, Speed, Status
+
+LEAST_EFFECT = 1.02
+"""An interval must lie beyond this ratio, and not only beyond 1, to be called faster or slower: where a buffer happens
+to lie moves a time by a percent."""
+
+MOST_RESTARTS = 3
+
+
+@dataclass(slots=True)
+class Observed:
+    """What the harness reported of one candidate. `reason` is one sentence where the status needs one."""
+
+    status: Status = Status.NOT_RUN
+    reason: str = ""
+    cases: list[CaseResult] = field(default_factory=lambda: [])
+    speed: list[Speed] = field(default_factory=lambda: [])
+    notes: list[str] = field(default_factory=lambda: [])
+
+
+def observe(request: Mapping[str, Any], *, progress: Progress, is_cancelled: IsCancelled) -> Observed:
+    """Run a request, again without the shape where it is the original that fails. Raises CancelledError."""
+    observed = Observed()
+    remaining = dict(request)
+    for _ in range(MOST_RESTARTS):
+        culprit = _attempt(remaining, observed, progress, is_cancelled)
+        if culprit is None:
+            return observed
+        remaining["cases"] = _left_to_do(remaining["cases"], culprit, observed)
+        if not remaining["cases"]:
+            break
+    if observed.status is Status.NOT_RUN and not observed.reason:
+        observed.reason = "The original fails at the shapes that were tried: " + "; ".join(observed.notes[:2])
+    return observed
+
+
+def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -> list[dict[str, Any]]:
+    """The cases for another try: not the culprit, nothing twice, and what was compared but not timed only timed."""
+    compared, timed = [c.shape for c in observed.cases], [s.shape for s in observed.speed]
+    left = []
+    for index, case in enumerate(cases):
+        if index == culprit:
+            continue
+        if case["shape"] not in compared:
+            left.append(case)
+        elif case["time"] and case["shape"] not in timed:
+            left.append({**case, "check": False})
+    return left
+
+
+def _attempt(
+    request: Mapping[str, Any], observed: Observed, progress: Progress, is_cancelled: IsCancelled
+) -> int | None:
+    """One run of the harness. The index of a case that has to be left out for another try, or None at the end."""
+    current: Event = {"phase": "start", "case": 0, "side": ""}
+    tells_apart = _Samples(bool(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"])))
+    try:
+        for event in run_request(request, is_cancelled):
+            match event["event"]:
+                case "begin":
+                    current = event
+                    progress(_doing(event, request), _share(event, request))
+                case "case":
+                    observed.cases.append(_case_result(event))
+                    tells_apart.add(event)
+                    if not event["ok"]:
+                        observed.status = Status.UNSAFE if event.get("unsafe") else Status.WRONG
+                        observed.reason = f"The candidate is wrong at {_at(event['shape'])}: {event['reason']}."
+                        if event.get("unsafe"):
+                            observed.reason = f"The candidate is not safe: at {_at(event['shape'])} {event['reason']}."
+                case "speed":
+                    observed.speed.append(_speed(event))
+                case "unsupported":
+                    observed.notes.append(f"{_at(event['shape'])} was left out: {event['reason']}")
+                case "note":
+                    observed.notes.append(event["text"])
+                case "fault" | "refused":
+                    said = event.get("text") or event.get("reason") or ""
+                    return _failed(observed, current, request, said, timed_out=False)
+                case "error":
+                    observed.reason = f"It was not run: {event['text']}."
+                    return None
+    except HarnessEndedError as error:
+        if error.timed_out:
+            return _failed(observed, current, request, str(error), timed_out=True)
+        observed.reason = f"It was not run: {error}."
+        return None
+    except OSError as error:
+        observed.reason = f"It was not run: the harness could not be started ({error.strerror})."
+        return None
+    if observed.status is Status.NOT_RUN:
+        _conclude(observed, tells_apart, len(request["cases"]))
+    return None
+
+
+def _failed(
+    observed: Observed, current: Event, request: Mapping[str, Any], said: str, *, timed_out: bool
+) -> int | None:
+    """A hang, a fault or a refused launch is the candidate's while it runs; the original's costs that shape."""
+    index = current["case"]
+    shape = request["cases"][index]["shape"] if 0 <= index < len(request["cases"]) else {}
+    if current["side"] == "candidate":
+        observed.status = Status.TIMEOUT if timed_out else Status.UNSAFE
+        what = "does not finish" if timed_out else "fails"
+        observed.reason = f"The candidate {what} at {_at(shape)}: {said}."
+        return None
+    if current["side"] == "baseline":
+        what = "does not finish" if timed_out else "fails"
+        observed.notes.append(f"{_at(shape)} was left out: the original itself {what} there ({said})")
+        return int(index)
+    observed.reason = f"It was not run: {said}."
+    return None
+
+
+class _Samples:
+    """Whether the outputs depend on anything: outputs that are the same whatever the inputs prove nothing."""
+
+    def __init__(self, has_inputs: bool) -> None:
+        self.has_inputs = has_inputs
+        self.spread = False
+        self.seen: set[str] = set()
+
+    def add(self, event: Event) -> None:
+        self.spread = self.spread or bool(event.get("spread"))
+        if event.get("distribution") != "zeros":
+            self.seen.add(json.dumps(event.get("sample"), sort_keys=True))
+
+    @property
+    def proves_nothing(self) -> bool:
+        return self.has_inputs and not self.spread and len(self.seen) <= 1
+
+
+def _conclude(observed: Observed, samples: _Samples, asked: int) -> None:
+    if not observed.cases:
+        observed.reason = f"None of the {asked} shapes could be compared: " + "; ".join(observed.notes[:2]) + "."
+        return
+    if samples.proves_nothing:
+        observed.reason = "The original's outputs are the same whatever its inputs hold, so comparing proves nothing."
+        return
+    observed.status = Status.CORRECT
+    if not observed.speed:
+        return
+    first = observed.speed[0]
+    slower = next((s for s in observed.speed if s.ci95[1] < 1 / LEAST_EFFECT), None)
+    if slower is not None:
+        observed.status = Status.SLOWER
+        observed.reason = f"The candidate is correct and slower at {_at(slower.shape)}: {slower.speedup:.2f}x."
+    elif first.ci95[0] > LEAST_EFFECT:
+        observed.status = Status.FASTER
+    else:
+        low, high = first.ci95
+        observed.status = Status.INCONCLUSIVE
+        observed.reason = f"The candidate is correct and no faster: {first.speedup:.2f}x (95% CI {low:.2f}-{high:.2f})."
+
+
+def _case_result(event: Event) -> CaseResult:
+    return CaseResult(
+        event["shape"], event["distribution"], event["ok"], event["max_abs"], event["max_rel"], event.get("reason", "")
+    )
+
+
+def _speed(event: Event) -> Speed:
+    low, high = event["ci95"]
+    known = {"event", "case", "shape", "baseline_us", "candidate_us", "speedup", "ci95"}
+    details = {key: value for key, value in event.items() if key not in known}
+    return Speed(event["shape"], event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
+
+
+def _at(shape: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in shape.items()) or "its only shape"
+
+
+def _doing(event: Event, request: Mapping[str, Any]) -> str:
+    if event["phase"] == "wait":
+        return "Waiting for the GPU"
+    shape = request["cases"][event["case"]]["shape"]
+    return f"{'Comparing' if event['phase'] == 'check' else 'Timing'} at {_at(shape)}"
+
+
+def _share(event: Event, request: Mapping[str, Any]) -> float | None:
+    if event["phase"] == "wait":
+        return None
+    start, width = (0.4, 0.3) if event["phase"] == "check" else (0.7, 0.3)
+    return start + width * float(event["case"]) / max(1, len(request["cases"]))

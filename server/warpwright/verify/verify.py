@@ -1,0 +1,298 @@
+"""The ladder that a candidate climbs: parsed, compiled, re-analysed, correct, faster.
+
+The first three need no GPU. Without one the report's status is not-run, with the reason, and its levels say how far the
+candidate came, so that a fix that compiles and is clean can still be offered for what it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions, Kernel, Program
+from warpwright.missing import Missing
+from warpwright.problems.infer import find_problem
+from warpwright.problems.model import Problem
+from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.nodes import walk
+from warpwright.syntax.source import Source, read_include
+from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
+from warpwright.toolchain.messages import KernelResources
+from warpwright.toolchain.occupancy import Occupancy, occupancy
+from warpwright.verify.harness import Gpu, find_gpu
+from warpwright.verify.plan import PlanError, Side, make_request
+from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
+from warpwright.verify.run import observe
+
+DEFAULT_ARCH = "sm_90"
+_GRAVE = (Severity.ERROR, Severity.WARNING)
+_STATUS_OF = {
+    Ending.ERRORS: Status.DOES_NOT_COMPILE,
+    Ending.TIMEOUT: Status.TIMEOUT,
+    Ending.MISSING: Status.NOT_RUN,
+    Ending.BROKEN: Status.NOT_RUN,
+}
+
+
+def verify(
+    original: Source,
+    candidate: Source,
+    *,
+    kernel: str | None = None,
+    goal: str = "speed",
+    expect_gone: Finding | None = None,
+    progress: Progress = silent,
+    is_cancelled: IsCancelled = never_cancelled,
+    arch: str | None = None,
+    flags: tuple[str, ...] = (),
+) -> Report:
+    """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
+
+    `goal` is "speed", "memory" or "fix"; a fix is not timed. Both whole files are compiled, with the same flags, for
+    `arch` (None: the GPU's, or sm_90 without one). Blocks for seconds: never call it on a server's own thread.
+    Raises CancelledError.
+    """
+    if is_cancelled():
+        raise CancelledError
+    if broken := _new_syntax_error(original, candidate):
+        return Report(Status.DOES_NOT_COMPILE, reason=broken)
+    climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags)
+    return climb.report(arch)
+
+
+def acceptable(report: Report, goal: str) -> bool:
+    """May this candidate be offered for `goal`?
+
+    Never where it is wrong, unsafe, does not compile or end, or a GPU timed it as slower. Where speed was asked for and
+    a GPU timed it, only where it is faster. Where nothing could be run, where it compiles, what it was to cure is gone
+    and nothing new was found.
+    """
+    clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
+    saves = goal != "memory" or _saves_memory(report)
+    if report.status is Status.NOT_RUN:
+        return clean and saves
+    if report.status is Status.FASTER:
+        return (goal == "speed" or clean) and saves
+    if report.status in (Status.CORRECT, Status.INCONCLUSIVE):
+        return goal != "speed" and clean and saves
+    return False
+
+
+def _saves_memory(report: Report) -> bool:
+    """Fewer bytes of shared memory, stack or spills, or fewer registers, and none of them more."""
+    compilation = report.compilation
+    if compilation is None or compilation.original is None or compilation.candidate is None:
+        return False
+    before, after = (_footprint(c.resources) for c in (compilation.original, compilation.candidate))
+    return after != before and all(a <= b for a, b in zip(after, before, strict=True))
+
+
+def _footprint(resources: KernelResources) -> tuple[int, int, int, int]:
+    spills = resources.spill_store_bytes + resources.spill_load_bytes
+    return resources.shared_bytes, resources.stack_bytes, spills, resources.registers
+
+
+@dataclass(frozen=True, slots=True)
+class _Climb:
+    original: Source
+    candidate: Source
+    kernel: str | None
+    goal: str
+    expect_gone: Finding | None
+    progress: Progress
+    is_cancelled: IsCancelled
+    flags: tuple[str, ...]
+
+    def report(self, arch: str | None) -> Report:
+        self.progress("Looking for a GPU", 0.05)
+        gpu = find_gpu(self.is_cancelled)
+        arch = arch or (gpu.arch if isinstance(gpu, Gpu) else DEFAULT_ARCH)
+        levels = [Level.PARSED]
+        before, after = self._compiled(arch)
+        if not after.ok:
+            status = _STATUS_OF[after.ending]
+            because = "no nvcc here" if after.ending is Ending.MISSING else "nvcc failed"
+            return Report(status, (Level.PARSED,), after.reason, not_run_because=because)
+        if not before.ok:
+            reason = f"The original cannot be compiled here, so there is nothing to compare with: {before.reason}"
+            return Report(Status.NOT_RUN, (Level.PARSED,), reason, not_run_because="the original does not compile")
+        levels.append(Level.COMPILED)
+
+        self.progress("Analysing the candidate again", 0.35)
+        assume = Assumptions(arch=arch)
+        old = analyze(self.original, read_include, assume)
+        new = analyze(self.candidate, read_include, assume)
+        gone, brought = _changed_findings(run_rules(old), run_rules(new), self.expect_gone)
+        if gone is not False and not brought:
+            levels.append(Level.ANALYSED)
+        name = self.kernel or _changed_kernel(old, new)
+        base = Report(Status.NOT_RUN, tuple(levels), kernel=name or "", finding_gone=gone, new_findings=brought)
+        if name is None:
+            return replace(base, reason="No kernel is defined in the file.", not_run_because="no kernel is defined")
+        base = self._with_kernel(base, name, old, new, before, after)
+        if gone is False and self.goal == "fix":
+            return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
+        if isinstance(gpu, Missing):
+            return replace(base, reason=str(gpu) if not base.reason else base.reason, not_run_because="no GPU here")
+        return self._run(base, gpu, name, old, new, before, after)
+
+    def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
+        """The candidate first: where it fails the original need not be compiled."""
+        self.progress("Compiling the candidate", 0.1)
+        after = compile_cubin(self.candidate, arch=arch, flags=self.flags, is_cancelled=self.is_cancelled)
+        if not after.ok:
+            return after, after
+        self.progress("Compiling the original", 0.2)
+        return compile_cubin(self.original, arch=arch, flags=self.flags, is_cancelled=self.is_cancelled), after
+
+    def _with_kernel(
+        self, report: Report, name: str, old: Program, new: Program, before: Compiled, after: Compiled
+    ) -> Report:
+        """Add what the kernel takes on both sides, and say where the candidate spills and the original did not."""
+        first = _compiled_kernel(before, old, name)
+        second = _compiled_kernel(after, new, name)
+        notes = list(report.notes)
+        if first is not None and second is not None:
+            spilled = second.resources.spill_store_bytes + second.resources.spill_load_bytes
+            if spilled > first.resources.spill_store_bytes + first.resources.spill_load_bytes:
+                notes.append(
+                    f"the candidate spills {second.resources.spill_store_bytes} bytes of stores and "
+                    f"{second.resources.spill_load_bytes} of loads per thread; the original "
+                    f"{first.resources.spill_store_bytes} and {first.resources.spill_load_bytes}"
+                )
+        reason = report.reason
+        if report.new_findings:
+            found = report.new_findings[0]
+            reason = f"It brings a new finding: {found.rule} at line {found.span.line}: {found.message}"
+        elif report.finding_gone is False:
+            reason = "The finding is still there."
+        compilation = Compilation(after.compiler, after.arch, after.flags, first, second)
+        return replace(report, compilation=compilation, notes=tuple(notes), reason=reason)
+
+    def _run(
+        self, base: Report, gpu: Gpu, name: str, old: Program, new: Program, before: Compiled, after: Compiled
+    ) -> Report:
+        def not_run(reason: str) -> Report:
+            return replace(base, reason=base.reason or reason, not_run_because="how to run it is not known")
+
+        sides = []
+        for program, compiled in ((old, before), (new, after)):
+            described = program.kernel(name)
+            problem = find_problem(program, described) if described is not None else None
+            if not isinstance(problem, Problem):
+                return not_run(str(problem) if problem is not None else f"{name} is not defined on both sides.")
+            resources = _instance(compiled, name, problem.instance)
+            if resources is None or compiled.cubin is None:
+                return not_run(f"{name} is a template, and which of its instances is launched is not known.")
+            sides.append(Side(compiled.cubin, resources, problem))
+        judge = "reference" if self.goal == "fix" and sides[0].problem.reference is not None else "baseline"
+        seed = secrets.randbits(31)
+        try:
+            request = make_request(sides[0], sides[1], seed=seed, judge=judge, timed=self.goal != "fix")
+        except PlanError as error:
+            return not_run(f"It was not run: {error}.")
+        observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
+        levels = list(base.levels)
+        if observed.status in (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE):
+            levels.append(Level.CORRECT)
+        if observed.status is Status.FASTER:
+            levels.append(Level.FASTER)
+        return replace(
+            base,
+            status=observed.status,
+            levels=tuple(levels),
+            reason=observed.reason or base.reason,
+            backend=f"cuda:{gpu.name}",
+            cases=tuple(observed.cases),
+            speed=tuple(observed.speed),
+            notes=(*base.notes, *sides[0].problem.notes, *observed.notes),
+            environment={**gpu.details, "seed": seed, "judge": judge},
+            not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
+        )
+
+
+def _new_syntax_error(original: Source, candidate: Source) -> str:
+    """One sentence where the candidate's tree has errors that the original's has not; else empty."""
+    if not candidate.root.has_error:
+        return ""
+    errors = [n for n in walk(candidate.root) if n.is_error or n.is_missing]
+    before = sum(n.is_error or n.is_missing for n in walk(original.root)) if original.root.has_error else 0
+    if len(errors) <= before:
+        return ""
+    line = candidate.position(errors[0].start_byte)[0]
+    return f"The candidate's text cannot be parsed: a syntax error at line {line}."
+
+
+def _changed_findings(
+    before: list[Finding], after: list[Finding], expect_gone: Finding | None
+) -> tuple[bool | None, tuple[Finding, ...]]:
+    """Whether the expected finding went, and the grave findings that came.
+
+    Findings are matched by rule, kernel and the text they mark, and counted: an edit moves lines but not those.
+    """
+    had, has = Counter(map(_key, before)), Counter(map(_key, after))
+    gone = None if expect_gone is None else has[_key(expect_gone)] < max(1, had[_key(expect_gone)])
+    rules_before = Counter((f.rule, f.kernel) for f in before)
+    rules_after = Counter((f.rule, f.kernel) for f in after)
+    brought = []
+    for finding in after:
+        grave = finding.severity in _GRAVE
+        more = rules_after[finding.rule, finding.kernel] > rules_before[finding.rule, finding.kernel]
+        if grave and more and has[_key(finding)] > had[_key(finding)]:
+            brought.append(finding)
+    return gone, tuple(brought)
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.rule, finding.kernel, " ".join(finding.span.text.split())
+
+
+def _changed_kernel(old: Program, new: Program) -> str | None:
+    """The first kernel whose own text differs, else the first that is defined."""
+    names = [k.name for k in old.defined_kernels if new.kernel(k.name) is not None]
+    for name in names:
+        first, second = old.kernel(name), new.kernel(name)
+        if first is not None and second is not None and first.span.text != second.span.text:
+            return name
+    return names[0] if names else None
+
+
+def _compiled_kernel(compiled: Compiled, program: Program, name: str) -> CompiledKernel | None:
+    kernel = program.kernel(name)
+    instances = compiled.instances(name)
+    if kernel is None or not instances:
+        return None
+    resources = instances[0]
+    threads = next((launch.threads for launch in kernel.launches if launch.threads), None)
+    return CompiledKernel(resources, _occupancy(compiled.arch, resources, kernel, threads))
+
+
+def _occupancy(arch: str, resources: KernelResources, kernel: Kernel, threads: int | None) -> Occupancy | None:
+    dynamic = next((launch.dynamic_shared_bytes for launch in kernel.launches), 0) or 0
+    try:
+        if threads is None:
+            return None
+        return occupancy(arch, resources.registers, resources.shared_bytes + dynamic, threads, resources.barriers)
+    except ValueError:
+        return None
+
+
+def _instance(compiled: Compiled, name: str, arguments: tuple[str, ...]) -> KernelResources | None:
+    """The compiled kernel that a launch means: the only one, or the one with the launch's template arguments."""
+    instances = compiled.instances(name)
+    if len(instances) == 1:
+        return instances[0]
+    wanted = [_plain(a) for a in arguments]
+    for resources in instances:
+        inside = resources.name.partition("<")[2].rpartition(">")[0]
+        if wanted and [_plain(a) for a in inside.split(",")][: len(wanted)] == wanted:
+            return resources
+    return None
+
+
+def _plain(argument: str) -> str:
+    return "".join(argument.split()).rstrip("uUlL")

@@ -1,0 +1,29 @@
+"""`python -m warpwright_harness --results FD`, or `--probe` to print what GPU there is as one JSON line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="warpwright_harness", description="Run, compare and time CUDA kernels.")
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--results", type=int, metavar="FD", help="file descriptor to write events to")
+    group.add_argument("--probe", action="store_true", help="print the GPU that would be used, as JSON")
+    arguments = parser.parse_args()
+    if arguments.probe:
+        from warpwright_harness.device import probe
+
+        sys.stdout.write(json.dumps(probe()) + "\n")
+        return 0
+    from warpwright_harness.worker import serve
+
+    with os.fdopen(arguments.results, "w", buffering=1, encoding="utf-8") as sink:
+        return serve(sys.stdin, sink)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""Device buffers with guard zones, and the values that inputs hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+GUARD_BYTES = 64 << 10
+POISONS = (0x7FFDA5A5, 0x7FFB5A5B)
+"""Filled into outputs and guards, a different one in each of two runs. Both are NaN as float and as double."""
+
+DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special")
+
+_TORCH: dict[str, Any] = {
+    "float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
+    "bool": torch.uint8, "int8": torch.int8, "uint8": torch.uint8, "int16": torch.int16, "uint16": torch.int16,
+    "int32": torch.int32, "uint32": torch.int32, "int64": torch.int64, "uint64": torch.int64,
+}  # fmt: skip
+_BITS: dict[int, Any] = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """One array argument at one shape: `count` elements of `components` scalars each; `limit` bounds index values."""
+
+    name: str
+    scalar: str
+    components: int
+    role: str
+    count: int
+    limit: int | None
+
+    @property
+    def dtype(self) -> Any:
+        return _TORCH[self.scalar]
+
+    @property
+    def scalars(self) -> int:
+        return self.count * self.components
+
+    @property
+    def is_float(self) -> bool:
+        return "float" in self.scalar
+
+    @property
+    def is_input(self) -> bool:
+        return self.role != "out"
+
+    @property
+    def is_output(self) -> bool:
+        return self.role != "in"
+
+
+class Buffer:
+    """`spec.count` elements on `device` between two guard zones of at least GUARD_BYTES."""
+
+    def __init__(self, spec: ArraySpec, device: str) -> None:
+        self.spec = spec
+        self.bytes = spec.scalars * spec.dtype.itemsize
+        total = GUARD_BYTES + -(-self.bytes // 256) * 256 + GUARD_BYTES
+        self._raw = torch.empty(total, dtype=torch.uint8, device=device)
+        self.data = self._raw[GUARD_BYTES : GUARD_BYTES + self.bytes].view(spec.dtype)
+
+    @property
+    def address(self) -> int:
+        return int(self._raw.data_ptr()) + GUARD_BYTES
+
+    def fill(self, poison: int, values: torch.Tensor | None) -> None:
+        """Poison everything, then put the input's values in."""
+        self._raw.view(torch.int32).fill_(poison)
+        if values is not None:
+            self.data.copy_(values)
+
+    def guards_intact(self, poison: int) -> bool:
+        pattern = torch.tensor([poison], dtype=torch.int32, device=self._raw.device).view(torch.uint8)
+        for start, end in ((0, GUARD_BYTES), (GUARD_BYTES + self.bytes, self._raw.numel())):
+            aligned = -(-start // 4) * 4
+            if not bool((self._raw[aligned:end].view(-1, 4) == pattern).all()):
+                return False
+            if not bool((self._raw[start:aligned] == pattern[start % 4 :][: aligned - start]).all()):
+                return False
+        return True
+
+    def poisoned(self, poison: int) -> torch.Tensor:
+        """Per scalar: whether all its bytes are still the poison's."""
+        whole = self._raw.view(torch.int32)
+        reference = torch.full_like(whole, poison).view(torch.uint8)[GUARD_BYTES : GUARD_BYTES + self.bytes]
+        return bits(self.data) == bits(reference.view(self.spec.dtype))
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as whole numbers, so that NaN equals itself."""
+    return tensor.view(_BITS[tensor.element_size()])
+
+
+def make_values(spec: ArraySpec, distribution: str, seed: int, device: str) -> torch.Tensor:
+    """Input values; the same seed gives the same values.
+
+    normal: N(0, 1). integers: -8 to 8, on which sums and products stay exact. large: magnitudes from 1e-6 to 1e6.
+    zeros. special: N(0, 1) with NaN, infinities, denormals and -0 among it. Whole-number types take small numbers for
+    each, and arrays of indices always take indices.
+    """
+    generator = torch.Generator(device=device).manual_seed(seed)
+    n = spec.scalars
+
+    def uniform() -> torch.Tensor:
+        return torch.rand(n, generator=generator, device=device, dtype=torch.float64)
+
+    if spec.limit is not None:
+        return torch.randint(0, max(1, spec.limit), (n,), generator=generator, device=device).to(spec.dtype)
+    if distribution == "zeros":
+        return torch.zeros(n, dtype=spec.dtype, device=device)
+    if spec.scalar == "bool":
+        return torch.randint(0, 2, (n,), generator=generator, device=device).to(spec.dtype)
+    if not spec.is_float:
+        least = 0 if spec.scalar.startswith("u") else -8
+        most = 8 if distribution != "large" or spec.dtype.itemsize < 4 else 1 << 20
+        return torch.randint(least, most + 1, (n,), generator=generator, device=device).to(spec.dtype)
+    if distribution == "integers":
+        return torch.randint(-8, 9, (n,), generator=generator, device=device).to(spec.dtype)
+    if distribution == "large":
+        reach = 6.0 if spec.scalar in ("float32", "float64", "bfloat16") else 2.0
+        sign = torch.where(uniform() < 0.5, -1.0, 1.0)
+        return (sign * torch.pow(10.0, (uniform() * 2 - 1) * reach)).to(spec.dtype)
+    values = torch.randn(n, generator=generator, device=device, dtype=torch.float32).to(spec.dtype)
+    if distribution == "special":
+        at = uniform()
+        denormal = torch.finfo(spec.dtype).tiny / 4
+        for place, value in enumerate((float("nan"), float("inf"), float("-inf"), denormal, -0.0)):
+            values[(at >= place * 0.01) & (at < (place + 1) * 0.01)] = value
+    return values
+
+
+def perturbed(spec: ArraySpec, values: torch.Tensor, seed: int) -> torch.Tensor:
+    """Floating-point inputs moved by one unit in the last place, up or down at random; others as they are."""
+    if not spec.is_float or spec.limit is not None:
+        return values
+    generator = torch.Generator(device=values.device).manual_seed(seed)
+    step = torch.randint(0, 2, (spec.scalars,), generator=generator, device=values.device) * 2 - 1
+    epsilon = torch.finfo(spec.dtype).eps
+    return (values.double() * (1.0 + epsilon * step)).to(spec.dtype)
+
+
+def coarser(spec: ArraySpec, values: torch.Tensor) -> torch.Tensor:
+    """Inputs rounded to the next lower precision that hardware offers: float64 to float32, others to bfloat16."""
+    if not spec.is_float or spec.limit is not None or spec.scalar == "bfloat16":
+        return values
+    return values.to(torch.float32 if spec.scalar == "float64" else torch.bfloat16).to(spec.dtype)

@@ -1,0 +1,125 @@
+"""Is one output the same as another, as far as rounding lets it be?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from warpwright_harness.buffers import ArraySpec, bits
+
+NOISE_FACTOR = 8
+ULPS = 4
+STRICT_ULPS = 16
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two outputs differ. `why` is empty where they agree within the tolerance.
+
+    `max_abs` and `max_rel` are over the elements that both wrote and that are finite in both.
+    """
+
+    array: str
+    max_abs: float
+    max_rel: float
+    tolerance: float
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare(
+    spec: ArraySpec,
+    candidate: torch.Tensor,
+    baseline: torch.Tensor,
+    written: tuple[torch.Tensor, torch.Tensor],
+    tolerance: float,
+) -> Difference:
+    """Compare an output of the candidate with the baseline's. Whole numbers must be equal.
+
+    `written` says which elements the candidate and the baseline wrote: both must write the same. NaN and each infinity
+    must stand at the same places. Finite values may differ by `tolerance` plus ULPS units in the last place; a
+    `tolerance` below zero asks for equality.
+    """
+
+    def differ(why: str, max_abs: float = 0.0, max_rel: float = 0.0) -> Difference:
+        return Difference(spec.name, max_abs, max_rel, max(tolerance, 0.0), why)
+
+    if bool((written[0] != written[1]).any()):
+        place = _first(written[0] != written[1])
+        which = "was not written" if bool(written[1][place]) else "was written and should not be"
+        return differ(f"{spec.name}[{place // spec.components}] {which}")
+    candidate, baseline = candidate[written[0]], baseline[written[0]]
+    places = torch.nonzero(written[0]).flatten() if not bool(written[0].all()) else None
+    if not spec.is_float:
+        wrong = bits(candidate) != bits(baseline)
+        if not bool(wrong.any()):
+            return differ("")
+        gap = float((candidate.double() - baseline.double()).abs().max())
+        return differ(_where(spec, wrong, candidate, baseline, places), gap, gap)
+    a, b = candidate.double(), baseline.double()
+    for name, mask in (("NaN", torch.isnan), ("+inf", torch.isposinf), ("-inf", torch.isneginf)):
+        wrong = mask(a) != mask(b)
+        if bool(wrong.any()):
+            return differ(f"{name} stands at other places: " + _where(spec, wrong, candidate, baseline, places))
+    finite = torch.isfinite(b)
+    gap_each = torch.where(finite, (a - b).abs(), torch.zeros_like(a)).nan_to_num(0.0)
+    size = torch.where(finite, b.abs(), torch.zeros_like(b))
+    max_abs = float(gap_each.max()) if gap_each.numel() else 0.0
+    max_rel = float((gap_each / size.clamp_min(torch.finfo(spec.dtype).tiny)).max()) if gap_each.numel() else 0.0
+    allowed = tolerance + ULPS * torch.finfo(spec.dtype).eps * size if tolerance >= 0 else torch.zeros_like(size)
+    wrong = gap_each > allowed
+    if bool(wrong.any()):
+        return differ(_where(spec, wrong, candidate, baseline, places), max_abs, max_rel)
+    return differ("", max_abs, max_rel)
+
+
+def _first(mask: torch.Tensor) -> int:
+    return int(torch.nonzero(mask.flatten())[0].item())
+
+
+def _where(
+    spec: ArraySpec,
+    wrong: torch.Tensor,
+    candidate: torch.Tensor,
+    baseline: torch.Tensor,
+    places: torch.Tensor | None,
+) -> str:
+    place = _first(wrong)
+    at = place if places is None else int(places[place].item())
+    return (
+        f"{spec.name}[{at // spec.components}] is {candidate[place].item():.9g} and should be "
+        f"{baseline[place].item():.9g}; {int(wrong.sum()):,} of {wrong.numel():,} values differ"
+    )
+
+
+def is_exact(spec: ArraySpec, baseline: torch.Tensor) -> bool:
+    """Whether an output holds only whole numbers that the type represents exactly: no rounding happened on the way.
+
+    True for a linear kernel on small whole numbers. Such outputs must be equal bit for bit.
+    """
+    if not spec.is_float:
+        return True
+    values = baseline.double()
+    largest = 1.0 / torch.finfo(spec.dtype).eps
+    return bool((torch.isfinite(values) & (values == values.round()) & (values.abs() < largest)).all())
+
+
+def largest_gap(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest difference of two outputs at elements that are finite in both."""
+    gap = (a.double() - b.double()).abs()
+    gap = gap[torch.isfinite(gap)]
+    return float(gap.max()) if gap.numel() else 0.0
+
+
+def largest_size(a: torch.Tensor) -> float:
+    values = a.double().abs()
+    values = values[torch.isfinite(values)]
+    return float(values.max()) if values.numel() else 0.0
+
+
+def strict_tolerance(spec: ArraySpec, baseline: torch.Tensor) -> float:
+    return STRICT_ULPS * float(torch.finfo(spec.dtype).eps) * largest_size(baseline) if spec.is_float else 0.0

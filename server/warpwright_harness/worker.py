@@ -1,0 +1,88 @@
+"""The loop of the harness's process: one request after the other, until a CUDA error ends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from warpwright_harness.session import Emit
+
+
+def serve(requests: TextIO, events: TextIO) -> int:
+    """Answer each line of `requests` with events, the last of which is "done", "refused", "fault" or "error".
+
+    Returns the exit status: 0 at the end of the requests, 1 after a CUDA error or an error of its own, with which the
+    process is spent.
+    """
+
+    def emit(event: dict[str, Any]) -> None:
+        events.write(json.dumps(event) + "\n")
+        events.flush()
+
+    from warpwright_harness.device import probe
+
+    device = probe()
+    emit({"event": "hello", "device": device})
+    if "missing" in device:
+        return 1
+    for line in requests:
+        if not _answer(json.loads(line), emit):
+            return 1
+    return 0
+
+
+def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
+    """False where the process cannot go on."""
+    import torch
+
+    from warpwright_harness.device import CudaFaultError, LaunchRefusedError
+
+    try:
+        _run(request, emit)
+    except LaunchRefusedError as error:
+        emit({"event": "refused", "reason": str(error)})
+    except CudaFaultError as error:
+        emit({"event": "fault", "name": error.name, "text": error.text})
+        return False
+    except torch.cuda.OutOfMemoryError:
+        emit({"event": "error", "text": "the GPU has not enough free memory for this problem"})
+        return False
+    except Exception as error:
+        text = " ".join(str(error).split())
+        if "CUDA error" in text:
+            emit({"event": "fault", "name": "CUDA_ERROR", "text": text[:300]})
+        else:
+            emit({"event": "error", "text": f"{type(error).__name__}: {text[:300]}"})
+        return False
+    else:
+        emit({"event": "done"})
+    return True
+
+
+def _run(request: Mapping[str, Any], emit: Emit) -> None:
+    from warpwright_harness.correctness import check_case
+    from warpwright_harness.session import Session, load_reference
+    from warpwright_harness.timing import gpu_lock, time_case
+
+    reference = None
+    if request["reference"]:
+        try:
+            reference = load_reference(request["reference"])
+        except Exception as error:  # a user's module may do anything
+            emit({"event": "note", "text": f"the reference cannot be loaded: {type(error).__name__}: {error}"})
+    with Session(request, emit) as session:
+        sound = []
+        for case in session.cases():
+            verdict = check_case(session, case, reference, request["judge"]) if case.check else "right"
+            if verdict == "wrong":
+                return
+            if verdict == "right":
+                sound.append(case)
+        timed = [case for case in sound if case.time]
+        if not timed:
+            return
+        with gpu_lock(request["lock"], lambda: emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})):
+            for case in timed:
+                if not time_case(session, case, reference, float(request["seconds_per_shape"])):
+                    return
