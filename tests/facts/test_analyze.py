@@ -88,6 +88,13 @@ def test_whether_a_launch_is_checked(after: str, checked: bool) -> None:
     assert program(text).kernels[0].launches[0].checked is checked
 
 
+def test_a_launch_in_a_lambda_is_not_an_argument_and_one_in_a_checking_macro_is() -> None:
+    dispatch = KERNEL + "void f(float* a) { AT_DISPATCH(t, [&] { k<<<1, 32>>>(a, 1); }); }"
+    assert not program(dispatch).kernels[0].launches[0].checked
+    wrapped = KERNEL + "void f(float* a) { LAUNCH_AND_CHECK((k<<<1, 32>>>(a, 1))); }"
+    assert program(wrapped).kernels[0].launches[0].checked
+
+
 @pytest.mark.parametrize(
     ("body", "divergent", "basis"),
     [

@@ -420,8 +420,8 @@ def launch_is_checked(unit: Unit, source: Source, call: Node) -> bool:
         if other.start_byte >= call.end_byte and _reads_launch_error(unit, source, other):
             return True
     # A launch written as the argument of a macro: CUDA_CHECK(k<<<...>>>(...))
-    outer = enclosing(call, "call_expression")
-    return outer is not None and outer.child_by_field_name("function") is not None
+    outer = enclosing(call, "call_expression", "lambda_expression", "compound_statement")
+    return outer is not None and outer.type == "call_expression"
 
 
 def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:

@@ -240,6 +240,8 @@ def binary(op: str, left: Value, right: Value) -> Value:
     operation = ARITHMETIC.get(op)
     if operation is None:
         return opaque(kind, left, right)
+    if op not in ("+", "-") and _scaled_by_data(op, left, right):
+        return Value(None, kind, max(basis, DATA), 0, thread)
     try:
         data = pairwise(operation, left.data, right.data)
         if kind.kind == "uint":
@@ -250,6 +252,13 @@ def binary(op: str, left: Value, right: Value) -> Value:
         data = _absorbing(op, left, right)
     step = _soft_step(op, left, right) if left.soft or right.soft else 0
     return _known(data, kind, basis, step, thread)
+
+
+def _scaled_by_data(op: str, left: Value, right: Value) -> bool:
+    """Lanes that are multiplied or divided by a number that is read from memory: their distance is data too."""
+    if right.soft and not left.uniform:
+        return True
+    return op == "*" and bool(left.soft) and not right.uniform
 
 
 def _known(data: Data, kind: CType, basis: int, step: int, thread: bool) -> Value:
