@@ -55,7 +55,7 @@ def test_a_real_plan(engine: Engine, transpose: tuple[Kernel, list[Finding]]) ->
 def test_whatever_the_model_prefers_the_plan_can_be_read(engine: Engine) -> None:
     """Hot sampling from a prompt that asks for something else: the grammar alone makes it a plan."""
     names = [kind.name for kind in all_rewrites()]
-    for seed in range(3):
+    for seed in range(2):
         request = CompletionRequest("Dear Sir,\n", 224, 1.5, seed, grammar=plan_grammar(names), seconds=40)
         plan = parse_plan(engine.complete(request).text, names)
         assert set(plan.optimizations) <= set(names)

@@ -94,7 +94,7 @@ class Model:
         params = llama.llama_context_default_params()
         params.n_ctx = self.context_size
         params.n_batch = params.n_ubatch = min(BATCH, self.context_size)
-        params.n_threads = params.n_threads_batch = min(8, len(os.sched_getaffinity(0)))
+        params.n_threads = params.n_threads_batch = min(8, _processors())
         self.context = llama.llama_init_from_model(self.model, params)
         if not self.context:
             raise RequestError(f"The model {path} could not be given memory{self._because()}.")
@@ -169,6 +169,11 @@ class Model:
     def logits(self) -> Any:
         pointer = self.llama.llama_get_logits_ith(self.context, -1)
         return self.numpy.ctypeslib.as_array(pointer, shape=(self.vocabulary,))
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Chooser:

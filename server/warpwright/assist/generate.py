@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from warpwright.assist.engine import CompletionRequest, Engine
-from warpwright.assist.prompts import GENERATE_SHOTS, generate_prompt
+from warpwright.assist.prompts import GENERATE_GRAMMAR, GENERATE_SHOTS, generate_prompt
 from warpwright.assist.screen import balanced_end, refusal
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.nodes import descendants, walk
@@ -52,7 +52,9 @@ def drafts(
         if seconds <= 0 or is_cancelled():
             return
         completion = engine.complete(
-            CompletionRequest(prompt, MAX_TOKENS, temperature, seed, stop=("// Task:",), seconds=seconds),
+            CompletionRequest(
+                prompt, MAX_TOKENS, temperature, seed, stop=("// Task:",), grammar=GENERATE_GRAMMAR, seconds=seconds
+            ),
             is_cancelled,
             is_enough=_has_whole_kernel,
         )

@@ -15,6 +15,7 @@ from warpwright.assist.prompts import (
     ANALYSIS_CHARACTERS,
     PLAN_SHOTS,
     PlanQuestion,
+    nearest_shots,
     plan_grammar,
     plan_prompt,
 )
@@ -69,7 +70,7 @@ def make_plan(
     names = [name for name, _ in question.rewrites]
     completion = engine.complete(
         CompletionRequest(
-            plan_prompt(question, () if engine.adapter else PLAN_SHOTS),
+            plan_prompt(question, () if engine.adapter else nearest_shots(question, PLAN_SHOTS)),
             max_tokens=MAX_TOKENS,
             grammar=plan_grammar(names),
             seconds=SECONDS,

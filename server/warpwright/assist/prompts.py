@@ -65,6 +65,19 @@ def plan_prompt(question: PlanQuestion, shots: Sequence[PlanShot] = ()) -> str:
     return "".join(_question_text(shot.question) + shot.answer + "\n\n" for shot in shots) + _question_text(question)
 
 
+def nearest_shots(question: PlanQuestion, shots: Sequence[PlanShot], count: int = 1) -> tuple[PlanShot, ...]:
+    """The worked examples that answer with a rewrite of the question's, the nearest one last.
+
+    An untuned model follows the last example most, and more than two only cost it time to read.
+    """
+    offered = {name for name, _ in question.rewrites}
+
+    def nearness(shot: PlanShot) -> tuple[bool, bool]:
+        return any(f'"{name}"' in shot.answer for name in offered), shot.question.goal == question.goal
+
+    return tuple(sorted(shots, key=nearness)[-count:])
+
+
 def _question_text(question: PlanQuestion) -> str:
     lines = [f"# Goal: make the kernel {GOALS[question.goal]}", "# Kernel", shortened(question.kernel)]
     lines += ["# Findings", *(f"- {one_line(finding)}" for finding in question.findings or ("none",))]
@@ -122,6 +135,16 @@ def generate_answer(steps: Iterable[str], kernel: str) -> str:
     return "\n".join([*said, kernel.strip()])
 
 
+GENERATE_GRAMMAR = "\n".join(
+    (
+        f"root ::= step{{0,{MAX_STEPS}}} kernel",
+        f'step ::= "// Step: " [ -~]{{1,{REASON_CHARACTERS}}} "\\n"',
+        r'kernel ::= "__global__ " [ -~\n\t]*',
+    )
+)
+"""GBNF of a generation's answer: a few steps, then a kernel in printable ASCII. What C++ it is, it does not say."""
+
+
 def one_line(text: str) -> str:
     """White space collapsed, so that no text of the user's can look like a heading of ours."""
     return " ".join(text.split())
@@ -150,19 +173,20 @@ PLAN_SHOTS = (
     PlanShot(
         PlanQuestion(
             "speed",
-            "__global__ void column_sum(const float *in, float *out, int rows, int columns) {\n"
+            "__global__ void negate(const float *in, float *out, int rows, int columns) {\n"
             "  int row = blockIdx.x * blockDim.x + threadIdx.x;\n"
-            "  for (int c = 0; c < columns; ++c) out[row] += in[row * columns + c];\n"
+            "  int column = blockIdx.y * blockDim.y + threadIdx.y;\n"
+            "  if (row < rows && column < columns) out[row * columns + column] = -in[row * columns + column];\n"
             "}",
-            ("uncoalesced-access at `in[row * columns + c]`: 32 sectors per request where 4 would do",),
             (
-                ("swap-thread-axes", "Let threadIdx.x walk the contiguous dimension"),
-                ("check-launch", "Check the launch for errors"),
+                "uncoalesced-access at `in[row * columns + column]`: 32 sectors per request where 4 would do: "
+                "neighbouring lanes are 512 elements (2048 bytes) apart.",
             ),
+            (("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),),
         ),
         plan_answer(
-            "Lanes of a warp read different rows, so each load touches 32 sectors instead of 4. "
-            "Give neighbouring lanes neighbouring columns.",
+            "Neighbouring lanes read different rows of in, so a load of one warp touches 32 sectors where 4 would do. "
+            "With the axes swapped a warp reads along a row.",
             ["swap-thread-axes"],
             4.0,
         ),
@@ -170,27 +194,72 @@ PLAN_SHOTS = (
     PlanShot(
         PlanQuestion(
             "speed",
-            "__global__ void block_sum(const float *in, float *out) {\n"
-            "  __shared__ float part[256];\n"
-            "  part[threadIdx.x] = in[blockIdx.x * 256 + threadIdx.x];\n"
+            "__global__ void block_max(const int *in, int *out) {\n"
+            "  __shared__ int part[512];\n"
+            "  part[threadIdx.x] = in[blockIdx.x * 512 + threadIdx.x];\n"
             "  __syncthreads();\n"
-            "  for (int s = 1; s < 256; s *= 2) {\n"
-            "    if (threadIdx.x % (2 * s) == 0) part[threadIdx.x] += part[threadIdx.x + s];\n"
+            "  for (int s = 1; s < 512; s *= 2) {\n"
+            "    if (threadIdx.x % (2 * s) == 0) part[threadIdx.x] = max(part[threadIdx.x], part[threadIdx.x + s]);\n"
             "    __syncthreads();\n"
             "  }\n"
             "  if (threadIdx.x == 0) out[blockIdx.x] = part[0];\n"
             "}",
-            ("divergent-branch at `threadIdx.x % (2 * s) == 0`: every warp diverges in 8 of 8 rounds",),
             (
-                ("pad-shared-array", "Pad the shared array"),
-                ("sequential-reduction-addressing", "Reduce with the lower half of the threads"),
+                "divergent-branch at `threadIdx.x % (2 * s) == 0`: Warps split in 70% of their visits to this branch "
+                "and 5.2 of 32 lanes are on inside.",
+            ),
+            (
+                ("sequential-reduction-addressing", "Address the reduction sequentially"),
+                ("pad-shared-array", "Pad the rows of part by 1 element"),
             ),
         ),
         plan_answer(
-            "The modulo test leaves one lane in two idle in every warp. "
-            "Let the lower threads do the additions so that whole warps retire.",
+            "The test on threadIdx.x leaves most lanes of every warp idle. "
+            "With sequential addressing the first lanes do the work and whole warps are on or off.",
             ["sequential-reduction-addressing"],
-            1.7,
+            1.8,
+        ),
+    ),
+    PlanShot(
+        PlanQuestion(
+            "fix",
+            "__global__ void fill(float *out, float value, int n) {\n"
+            "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  if (i < n) out[i] = value;\n"
+            "}",
+            ("unchecked-launch at `fill<<<n / 256, 256>>>`: Nothing reads whether this launch of fill failed.",),
+            (("check-launch", "Check the launch of fill"),),
+        ),
+        plan_answer(
+            "If the launch of fill fails, out keeps what it held and nothing says so. "
+            "Read cudaGetLastError() after the launch.",
+            ["check-launch"],
+            1.0,
+        ),
+    ),
+    PlanShot(
+        PlanQuestion(
+            "speed",
+            "__global__ void columns(const float *in, float *out) {\n"
+            "  __shared__ float rows[16][32];\n"
+            "  rows[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];\n"
+            "  __syncthreads();\n"
+            "  out[threadIdx.y * 32 + threadIdx.x] = rows[threadIdx.x / 2][threadIdx.y];\n"
+            "}",
+            (
+                "bank-conflict at `rows[threadIdx.x / 2][threadIdx.y]`: 16 wavefronts per request where 1 would do: "
+                "neighbouring rows are 32 elements (128 bytes) apart: all on one bank.",
+            ),
+            (
+                ("pad-shared-array", "Pad the rows of rows by 1 element"),
+                ("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),
+            ),
+        ),
+        plan_answer(
+            "The lanes read a column of rows, and all of it lies on one bank: 16 wavefronts where 1 would do. "
+            "With padded rows each row starts in another bank.",
+            ["pad-shared-array"],
+            1.5,
         ),
     ),
 )

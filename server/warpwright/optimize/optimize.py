@@ -1,0 +1,228 @@
+"""The search for a better version of a kernel: a plan orders it, facts bound it, verification judges it.
+
+Round by round: every applicable rewrite is tried on the best version so far (at first the user's own text), each
+result is verified against the user's own text, and the best that may be offered starts the next round. The search ends
+when a round brings nothing better, or when its time is up.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpwright.assist.engine import Engine, EngineError
+from warpwright.assist.plan import Plan, make_plan
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Kernel, Program
+from warpwright.facts.unit import IncludeReader
+from warpwright.missing import Missing
+from warpwright.optimize.outcome import Candidate, Outcome
+from warpwright.optimize.rank import Rank, rank_of
+from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.registry import all_rewrites, applicable, propose
+from warpwright.rules.base import Finding
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.edits import unified_diff
+from warpwright.syntax.source import Source, read_include
+from warpwright.verify.report import Report
+from warpwright.verify.verify import acceptable, verify
+
+BUDGET_SECONDS = 300.0
+MAX_ROUNDS = 4
+_WISHES = {"speed": "makes it faster", "memory": "makes it use less memory", "fix": "repairs it"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of the kernel: the program it is in, how it came to be, and the one file that was changed for it."""
+
+    program: Program
+    kernel: Kernel
+    changed: str | None = None
+    rewrites: tuple[str, ...] = ()
+    explanations: tuple[str, ...] = ()
+
+
+def optimize(
+    program: Program,
+    kernel: Kernel,
+    goal: str,
+    *,
+    engine: Engine | Missing | None = None,
+    progress: Progress = silent,
+    is_cancelled: IsCancelled = never_cancelled,
+    budget_seconds: float = BUDGET_SECONDS,
+) -> Outcome:
+    """Search for a version of `kernel` that serves `goal` ("speed", "memory" or "fix") and passes verification.
+
+    `engine` orders the search; a Missing says why there is none. Never raises CancelledError: what was verified before
+    the caller stopped it, or before the budget was spent, is the outcome.
+    """
+    deadline = time.monotonic() + budget_seconds
+
+    def must_stop() -> bool:
+        return is_cancelled() or time.monotonic() > deadline
+
+    progress(f"Looking for what {_WISHES[goal]}", 0.0)
+    first, declined = _applicable(kernel, goal)
+    if not first:
+        reason = f"No rewrite that is known here {_WISHES[goal]}: none applies to {kernel.name}."
+        return Outcome(kernel.name, goal, None, "There was nothing to ask the model about.", (), None, reason, declined)
+    findings = _findings(program, kernel)
+    plan, plan_missing = _plan(engine, kernel, findings, first, goal, progress, must_stop)
+    wanted = plan.optimizations if plan else ()
+
+    tried: list[Candidate] = []
+    seen: set[tuple[str, bytes]] = set()
+    best: int | None = None
+    best_rank: Rank | None = None
+    version = _Version(program, kernel)
+    for number in range(MAX_ROUNDS):
+        steps = first if number == 0 else _applicable(version.kernel, goal)[0]
+        next_version: _Version | None = None
+        for place, step in enumerate(_ordered(steps, wanted)):
+            after = step.apply()
+            if must_stop() or version.changed not in (None, after.path) or (after.path, after.data) in seen:
+                continue
+            seen.add((after.path, after.data))
+            said = f"Trying {' + '.join((*version.rewrites, step.rewrite))}"
+            done = 0.2 + 0.8 * (number + place / len(steps)) / MAX_ROUNDS
+            progress(said, done)
+            before = _original(program, after.path)
+            try:
+                report = verify(
+                    before,
+                    after,
+                    kernel=kernel.name,
+                    goal=goal,
+                    expect_gone=_cured(findings, step, version, kernel),
+                    progress=_part(progress, said, done, 0.8 / MAX_ROUNDS / len(steps)),
+                    is_cancelled=must_stop,
+                )
+            except CancelledError:
+                break
+            result = _stepped(version, step, after)
+            tried.append(_candidate(result, before, after, report))
+            if not acceptable(report, goal):
+                continue
+            rank = rank_of(report, goal, _findings(result.program, result.kernel))
+            if best_rank is None or rank > best_rank:
+                best, best_rank, next_version = len(tried) - 1, rank, result
+        if next_version is None:
+            break
+        version = next_version
+    reason = "" if best is not None else _why_none(tried, must_stop())
+    return Outcome(kernel.name, goal, plan, plan_missing, tuple(tried), best, reason, declined)
+
+
+def _applicable(kernel: Kernel, goal: str) -> tuple[list[Rewrite], tuple[Declined, ...]]:
+    """The rewrites for a goal that apply, and those that do not, with their reasons."""
+    rewrites = applicable(kernel, goal)
+    names = {rewrite.rewrite for rewrite in rewrites}
+    others = [kind.name for kind in all_rewrites() if goal in kind.goals and kind.name not in names]
+    refusals = [propose(name, kernel, None) for name in others]
+    return rewrites, tuple(refusal for refusal in refusals if isinstance(refusal, Declined))
+
+
+def _ordered(steps: Sequence[Rewrite], wanted: Sequence[str]) -> list[Rewrite]:
+    """The plan's order first, then the fixed one."""
+    places = {name: place for place, name in enumerate(wanted)}
+    return sorted(steps, key=lambda step: places.get(step.rewrite, len(places)))
+
+
+def _plan(
+    engine: Engine | Missing | None,
+    kernel: Kernel,
+    findings: Sequence[Finding],
+    steps: Sequence[Rewrite],
+    goal: str,
+    progress: Progress,
+    must_stop: IsCancelled,
+) -> tuple[Plan | None, str]:
+    """The model's plan, or None and one or two sentences that say why there is none."""
+    if isinstance(engine, Missing):
+        return None, str(engine)
+    if engine is None:
+        return None, "No model was used. Install one with `pip install 'warpwright[model]'`."
+    choices = "a rewrite that applies" if len(steps) == 1 else f"{len(steps)} rewrites that apply"
+    progress(f"Asking {engine.model.name} for a plan: {choices}", 0.05)
+    try:
+        return make_plan(engine, kernel, findings, steps, goal, is_cancelled=must_stop), ""
+    except EngineError as error:
+        return None, str(error)
+    except CancelledError:
+        return None, "The search was stopped before the model answered."
+
+
+def _part(progress: Progress, said: str, start: float, width: float) -> Progress:
+    """The progress of one verification as a part of the whole search's."""
+
+    def report(message: str, share: float | None) -> None:
+        progress(f"{said}: {message}", start + width * share if share is not None else None)
+
+    return report
+
+
+def _findings(program: Program, kernel: Kernel) -> list[Finding]:
+    return [finding for finding in run_rules(program) if finding.kernel == kernel.name]
+
+
+def _cured(findings: Sequence[Finding], step: Rewrite, version: _Version, kernel: Kernel) -> Finding | None:
+    """The finding of the user's own text that a first step is the cure of; None where it cures none in particular."""
+    if version.rewrites:
+        return None
+    for finding in findings:
+        if any(fix.rewrite == step.rewrite for fix in finding.fixes):
+            proposal = propose(step.rewrite, kernel, finding.span)
+            if isinstance(proposal, Rewrite) and proposal.edits == step.edits:
+                return finding
+    return None
+
+
+def _original(program: Program, path: str) -> Source:
+    return program.source if program.source.path == path else program.sources[path]
+
+
+def _stepped(version: _Version, step: Rewrite, after: Source) -> _Version:
+    """The version after one more rewrite, analysed anew."""
+    program = version.program
+    main = after if after.path == program.source.path else program.source
+    analysed = analyze(main, _includes({**program.sources, after.path: after}))
+    return _Version(
+        analysed,
+        analysed.kernel(version.kernel.name) or version.kernel,
+        after.path,
+        (*version.rewrites, step.rewrite),
+        (*version.explanations, step.explanation),
+    )
+
+
+def _includes(sources: dict[str, Source]) -> IncludeReader:
+    """A reader that prefers `sources`, by path, to the disk: they hold the changed text, or what an editor has open."""
+
+    def read(from_path: str, name: str) -> Source | None:
+        beside = os.path.normpath(Path(from_path).parent / name)
+        if beside in sources:
+            return sources[beside]
+        found = read_include(from_path, name)
+        return sources.get(found.path, found) if found else None
+
+    return read
+
+
+def _candidate(result: _Version, before: Source, after: Source, report: Report) -> Candidate:
+    diff = unified_diff(before.text(), after.text(), Path(before.path).name)
+    return Candidate(result.rewrites, result.explanations, before, after, diff, report)
+
+
+def _why_none(tried: Sequence[Candidate], stopped: bool) -> str:
+    if not tried:
+        return "The search was stopped before a candidate was verified."
+    ended = "before the search was stopped " if stopped else ""
+    if len(tried) == 1:
+        return f"The only candidate {ended}did not pass verification."
+    return f"None of the {len(tried)} candidates {ended}passed verification."
