@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from warpwright.facts import ir
-from warpwright.facts.lower import Lowerer, fold, integer_operation
+from warpwright.facts.constants import fold, integer_operation
+from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import ASSUMED_EXTENT, Basis, Dim3, Launch
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, function_name

@@ -122,7 +122,8 @@ def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
 def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
     unit.sources[source.path] = source
     _collect_children(unit, source, source.root, include, depth, ())
-    for node in QueryCursor(_LAUNCHES).captures(source.root).get("launch", []):
+    found = QueryCursor(_LAUNCHES).captures(source.root).get("launch", [])
+    for node in sorted(found, key=lambda n: n.start_byte):  # captures come in no fixed order
         unit.launches.append((source, node))
 
 

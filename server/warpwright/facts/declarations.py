@@ -1,0 +1,288 @@
+"""Names, types and declarators of a function's text: the ground that expressions and statements stand on."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from tree_sitter import Node
+
+from warpwright.facts import ir
+from warpwright.facts.constants import fold
+from warpwright.facts.types import (
+    BUILTIN_TYPES,
+    INT,
+    UNKNOWN_TYPE,
+    CType,
+    array_of,
+    builtin_type,
+    pointer_to,
+    struct_of,
+)
+from warpwright.facts.unit import TypeText, Unit, live_children
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source, Span
+
+Bindings = Mapping[str, CType | int]
+"""What a template's parameters stand for."""
+
+
+T = TypeVar("T")
+MAX_EXPANSION = 24
+
+
+@dataclass(slots=True)
+class Scope:
+    names: dict[str, int | CType | Callable[[Span], ir.Expr]]
+
+
+class DeclarationReader(ABC):
+    """Reads types and declarators. `bindings` gives the function's template parameters, where they are known."""
+
+    def __init__(self, unit: Unit, source: Source, bindings: Bindings | None = None) -> None:
+        self.unit = unit
+        self.source = source
+        self.scopes: list[Scope] = [Scope({})]
+        self.slot_types: list[CType] = []
+        self.at: Span | None = None  # the outermost macro use that is being expanded
+        self.depth = 0
+        self.expanding: set[str] = set()
+        self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
+        self.incomplete: list[str] = []
+        self.bindings: dict[str, CType | int] = dict(bindings or {})
+
+    @abstractmethod
+    def expression(self, node: Node | None) -> ir.Expr:
+        """An expression of the present text in the form that is interpreted."""
+
+    def declare(self, name: str, kind: CType) -> int:
+        self.slot_types.append(kind)
+        slot = len(self.slot_types) - 1
+        self.scopes[-1].names[name] = slot
+        return slot
+
+    def lookup(self, name: str) -> int | CType | Callable[[Span], ir.Expr] | None:
+        for scope in reversed(self.scopes):
+            if name in scope.names:
+                return scope.names[name]
+        return None
+
+    def span(self, node: Node) -> Span:
+        return self.at if self.at is not None else Span(self.source, node.start_byte, node.end_byte)
+
+    # -- types --------------------------------------------------------------------------------------------------
+
+    def type_of_text(self, text: str) -> CType | None:
+        node = parse_fragment(f"{text} __warpwright;", "declaration")
+        if node is None:
+            return None
+        source, declaration = node
+        return self.within(source, lambda: self._declaration_type(declaration))
+
+    def _declaration_type(self, declaration: Node) -> CType:
+        base = self.type_of(declaration.child_by_field_name("type"))
+        return self.declared(base, declaration.child_by_field_name("declarator"))[0]
+
+    def type_of(self, node: Node | None) -> CType:
+        """The type that a type node names, before any declarator."""
+        if node is None:
+            return UNKNOWN_TYPE
+        if node.type == "type_descriptor":
+            base = self.type_of(node.child_by_field_name("type"))
+            return self.declared(base, node.child_by_field_name("declarator"))[0]
+        if node.type == "placeholder_type_specifier":
+            return CType("auto", None)
+        if node.type in ("struct_specifier", "class_specifier", "union_specifier"):
+            if node.child_by_field_name("body") is not None:
+                return self._struct(node, "")
+            name = node.child_by_field_name("name")
+            return self.named_type(self.source.node_text(name)) if name is not None else UNKNOWN_TYPE
+        if node.type == "enum_specifier":
+            return INT
+        return self.named_type(self.source.node_text(node))
+
+    def named_type(self, text: str) -> CType:
+        """The type of that name: template parameter, built-in, macro, typedef or struct."""
+        text = text.strip()
+        bound = self.bindings.get(text)
+        if isinstance(bound, CType):
+            return bound
+        local = self.lookup(text)
+        if isinstance(local, CType):
+            return local
+        known = builtin_type(text)
+        if known is not None:
+            return known
+        short = text.split("<")[0].rsplit("::", 1)[-1].strip()
+        macro = self.unit.macros.get(short)
+        if macro is not None and macro.parameters is None and macro.body and self.depth < MAX_EXPANSION:
+            self.depth += 1
+            found = self.type_of_text(macro.body)
+            self.depth -= 1
+            return found or UNKNOWN_TYPE
+        alias = self.unit.types.get(short)
+        if alias is not None and short not in self.resolving:
+            plain = not alias.template and not self.bindings
+            if plain and short in self.unit.resolved_types:
+                return self.unit.resolved_types[short]
+            self.resolving.add(short)
+            try:
+                found_type = self.within(alias.source, lambda: self._alias(alias, text))
+            finally:
+                self.resolving.discard(short)
+            if plain and len(self.resolving) == 0:
+                self.unit.resolved_types[short] = found_type
+            return found_type
+        return BUILTIN_TYPES.get(short) or CType(text, None)
+
+    def _alias(self, alias: TypeText, text: str) -> CType:
+        node = alias.node
+        if node.type == "enum_specifier":
+            return INT
+        if node.type == "alias_declaration":
+            return self.type_of(node.child_by_field_name("type"))
+        if node.type == "type_definition":
+            base = node.child_by_field_name("type")
+            for declarator in node.children_by_field_name("declarator"):
+                name = next(descendants(declarator, "type_identifier", "primitive_type", "identifier"), None)
+                if name is not None and self.source.node_text(name) == alias.name:
+                    return self.declared(self.type_of(base), declarator)[0]
+            return self.type_of(base)
+        outer = dict(self.bindings)
+        if alias.template:
+            arguments = template_texts(text)
+            for (parameter, is_type, default), given in zip(
+                alias.template, arguments + [None] * (len(alias.template) - len(arguments)), strict=False
+            ):
+                chosen = given if given is not None else default
+                if chosen is not None:
+                    bound = self.type_of_text(chosen) if is_type else self.constant_of_text(chosen)
+                    if bound is not None:
+                        self.bindings[parameter] = bound
+        try:
+            return self._struct(node, alias.name)
+        finally:
+            self.bindings = outer
+
+    def _struct(self, node: Node, name: str) -> CType:
+        members: list[tuple[str, CType]] = []
+        body = node.child_by_field_name("body")
+        for base in (c for c in node.named_children if c.type == "base_class_clause"):
+            for parent in base.named_children:
+                inherited = self.named_type(self.source.node_text(parent))
+                members += [(n, t) for n, _, t in inherited.fields] or [("", inherited)]
+        for field in live_children(self.unit, self.source, body) if body is not None else []:
+            if field.type != "field_declaration" or "static" in self.source.node_text(field).split("=")[0].split():
+                continue
+            base_type = self.type_of(field.child_by_field_name("type"))
+            declarators = field.children_by_field_name("declarator")
+            if any(d.type == "function_declarator" for d in declarators):
+                continue
+            if not declarators and base_type.fields:  # an anonymous struct or union: its names are the outer's
+                members.append(("", base_type))
+            for declarator in declarators:
+                kind, label, reference = self.declared(base_type, declarator)
+                members.append((label or "", pointer_to(kind) if reference else kind))
+        text = self.source.text(node.start_byte, body.start_byte if body is not None else node.end_byte)
+        aligned = re.search(r"(?:__align__|alignas|aligned)\s*\(+\s*(\d+)", text)
+        made = struct_of(
+            name or "struct", members, node.type == "union_specifier", int(aligned.group(1)) if aligned else 1
+        )
+        inner = tuple(
+            (n2, offset + o2, t2) for n, offset, t in made.fields if not n and t.fields for n2, o2, t2 in t.fields
+        )
+        vector = bool(aligned) and made.size in (4, 8, 16)
+        return replace(made, fields=made.fields + inner, vector=vector)
+
+    def declared(self, base: CType, node: Node | None) -> tuple[CType, str | None, bool]:
+        """(type, name, is a reference) of a declarator around a base type."""
+        reference = False
+        extents: list[int | None] = []
+        while node is not None:
+            kind = node.type
+            if kind in ("pointer_declarator", "abstract_pointer_declarator", "pointer_type_declarator"):
+                base = pointer_to(base)
+            elif kind in ("reference_declarator", "abstract_reference_declarator"):
+                reference = True
+            elif kind in ("array_declarator", "abstract_array_declarator", "array_type_declarator"):
+                size = node.child_by_field_name("size")
+                extents.append(self.constant(size) if size is not None else None)
+            elif kind in ("function_declarator", "abstract_function_declarator"):
+                base = CType("function", None)
+            elif kind in ("identifier", "field_identifier", "type_identifier", "primitive_type"):
+                return self._arrays(base, extents), self.source.node_text(node), reference
+            following = node.child_by_field_name("declarator")
+            if following is None:
+                following = next(
+                    (
+                        c
+                        for c in node.named_children
+                        if c.type.endswith("declarator")
+                        or c.type in ("identifier", "field_identifier", "type_identifier")
+                    ),
+                    None,
+                )
+            node = following
+        return self._arrays(base, extents), None, reference
+
+    @staticmethod
+    def _arrays(base: CType, extents: list[int | None]) -> CType:
+        for extent in extents:  # the declarator is walked from the last bracket inwards: a[2][3] gives [3, 2]
+            base = array_of(base, extent)
+        return base
+
+    # -- constants ----------------------------------------------------------------------------------------------
+
+    def constant(self, node: Node) -> int | None:
+        """The integer value of a constant expression, or None."""
+        return fold(self.expression(node))
+
+    def constant_of_text(self, text: str) -> int | None:
+        expression = self.expression_of_text(text, None)
+        return fold(expression) if expression is not None else None
+
+    def expression_of_text(self, text: str, at: Span | None) -> ir.Expr | None:
+        fragment = parse_fragment(f"auto __warpwright = {text};", "init_declarator")
+        if fragment is None:
+            return None
+        source, node = fragment
+        value = node.child_by_field_name("value")
+        if value is None:
+            return None
+        return self.within(source, lambda: self.expression(value), at)
+
+    def within(self, source: Source, action: Callable[[], T], at: Span | None = None) -> T:
+        """Run `action` with names read from another text; `at` fixes the place of what it makes."""
+        outer_source, outer_at = self.source, self.at
+        self.source = source
+        if at is not None and self.at is None:
+            self.at = at
+        try:
+            return action()
+        finally:
+            self.source, self.at = outer_source, outer_at
+
+
+def parse_fragment(text: str, kind: str) -> tuple[Source, Node] | None:
+    """A piece of text in a little file of its own, and its first node of that kind; None where it does not parse."""
+    source = Source("<macro>", text.encode("utf-8"))
+    if source.root.has_error:
+        return None
+    node = next(descendants(source.root, kind), None)
+    return (source, node) if node is not None else None
+
+
+def template_texts(text: str) -> list[str | None]:
+    """The arguments in `Name<a, b<c, d>>`."""
+    inside = text[text.find("<") + 1 : text.rfind(">")] if "<" in text else ""
+    out: list[str | None] = []
+    depth, start = 0, 0
+    for i, c in enumerate(inside + ","):
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0:
+            out.append(inside[start:i].strip())
+            start = i + 1
+    return [t for t in out if t]

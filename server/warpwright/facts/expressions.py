@@ -1,0 +1,376 @@
+"""Expressions of the syntax tree to the form that is interpreted. What is not understood becomes Opaque, and its parts
+are still followed. An expression inside a macro stands at the macro's outermost use."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable
+
+from tree_sitter import Node
+
+from warpwright.facts import ir
+from warpwright.facts.constants import LIMITS, number, substitute
+from warpwright.facts.declarations import MAX_EXPANSION, DeclarationReader, Scope
+from warpwright.facts.types import (
+    BOOL,
+    CHAR,
+    INT,
+    LONG,
+    ULONG,
+    UNKNOWN_TYPE,
+    CType,
+)
+from warpwright.facts.unit import Macro
+from warpwright.syntax.source import Span
+
+SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
+_AXES = {"x": 0, "y": 1, "z": 2}
+_CASTS = {"static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"}
+_ASM = {"gnu_asm_expression", "asm_statement"}
+
+
+class ExpressionReader(DeclarationReader):
+    """Reads expressions; a lambda's body is a statement, so functions and statements are the subclass's."""
+
+    @abstractmethod
+    def function_body(self, name: str, parameters: Node | None, body: Node | None, returns: CType) -> ir.Function:
+        """A function or lambda with its parameters declared in a scope of their own."""
+
+    def expression(self, node: Node | None) -> ir.Expr:
+        if node is None:
+            return ir.Opaque(self.at or Span(self.source, 0, 0), [])
+        handler = EXPRESSIONS.get(node.type)
+        if handler is None or self.depth > 400:
+            return self._opaque(node)
+        self.depth += 1
+        try:
+            return handler(self, node)
+        finally:
+            self.depth -= 1
+
+    def _opaque(self, node: Node) -> ir.Expr:
+        if self.depth > 400 or node.type in _ASM:
+            return ir.Opaque(self.span(node), [])
+        return ir.Opaque(self.span(node), [self.expression(c) for c in node.named_children if c.type != "comment"])
+
+    def _number(self, node: Node) -> ir.Expr:
+        return number(self.source.node_text(node), self.span(node))
+
+    def _character(self, node: Node) -> ir.Expr:
+        text = self.source.node_text(node).strip("'")
+        escapes = {"\\n": 10, "\\t": 9, "\\0": 0, "\\r": 13}
+        return ir.Const(self.span(node), escapes.get(text, ord(text[-1]) if text else 0), CHAR)
+
+    def _identifier(self, node: Node) -> ir.Expr:
+        return self.name(self.source.node_text(node), self.span(node))
+
+    def name(self, text: str, span: Span) -> ir.Expr:
+        """What a name stands for, innermost scope first."""
+        found = self.lookup(text)
+        if isinstance(found, int):
+            return ir.Var(span, found, text)
+        if found is not None and not isinstance(found, CType):
+            return found(span)
+        bound = self.bindings.get(text)
+        if isinstance(bound, int):
+            return ir.Const(span, bound, INT)
+        if text in SPECIALS:
+            return ir.Special(span, text, None)
+        if text == "warpSize":
+            return ir.Const(span, 32, INT)
+        macro = self.unit.macros.get(text)
+        if macro is not None and macro.parameters is None and text not in self.expanding:
+            return self._expand(macro, macro.body, span)
+        if text in LIMITS:
+            value, kind = LIMITS[text]
+            return ir.Const(span, value, kind)
+        enumerator = self.unit.enumerators.get(text)
+        if enumerator is not None:
+            node, step, source = enumerator
+            base = self.within(source, lambda: self.constant(node)) if node is not None else 0
+            return ir.Const(span, base + step if base is not None else None, INT)
+        variable = self.unit.variables.get(text)
+        if variable is not None and variable.is_const and variable.space == "host" and variable.value is not None:
+            value_node = variable.value
+            if text not in self.expanding and value_node.type != "initializer_list":
+                self.expanding.add(text)
+                scopes, self.scopes = self.scopes, [Scope({})]
+                try:
+                    return self.within(variable.source, lambda: self.expression(value_node), span)
+                finally:
+                    self.expanding.discard(text)
+                    self.scopes = scopes
+        return ir.Global(span, text)
+
+    def _expand(self, macro: Macro, body: str, span: Span) -> ir.Expr:
+        if not body:
+            return ir.Opaque(span, [])
+        literal = number(body.strip("() "), span) if body.strip("() ")[:1].isdigit() else None
+        if isinstance(literal, ir.Const) and literal.value is not None:
+            return literal
+        if len(self.expanding) > MAX_EXPANSION:
+            return ir.Opaque(span, [])
+        self.expanding.add(macro.name)
+        try:
+            found = self.expression_of_text(body, span)
+        finally:
+            self.expanding.discard(macro.name)
+        return found if found is not None else ir.Opaque(span, [])
+
+    def _qualified(self, node: Node) -> ir.Expr:
+        text = self.source.node_text(node)
+        match = re.fullmatch(r"(?:std::)?numeric_limits<\s*([\w ]+)\s*>::(max|min|lowest|infinity)", text)
+        if match:
+            return ir.Opaque(self.span(node), [])
+        return self.name(text.rsplit("::", 1)[-1].split("<")[0], self.span(node))
+
+    def _parenthesized(self, node: Node) -> ir.Expr:
+        inner = [c for c in node.named_children if c.type != "comment"]
+        return self.expression(inner[-1]) if inner else ir.Opaque(self.span(node), [])
+
+    def _condition_clause(self, node: Node) -> ir.Expr:
+        value = node.child_by_field_name("value")
+        if value is not None and value.type == "declaration":
+            return ir.Opaque(self.span(node), [self.expression(value.child_by_field_name("value"))])
+        return self.expression(value)
+
+    def _binary(self, node: Node) -> ir.Expr:
+        chain: list[Node] = []
+        while node.type == "binary_expression" and len(chain) < 2000:
+            chain.append(node)
+            left = node.child_by_field_name("left")
+            if left is None:
+                break
+            node = left
+        result = self.expression(node) if node.type != "binary_expression" else self._opaque(node)
+        for link in reversed(chain):
+            operator = link.child_by_field_name("operator")
+            op = operator.type if operator is not None else "?"
+            right = self.expression(link.child_by_field_name("right"))
+            cast = self._type_in_parentheses(node) if link is chain[-1] and op in ("*", "&", "-", "+") else None
+            if cast is not None:  # (T)*p reads as a product of (T) and p
+                whole = self.span(link)
+                inner = {"*": ir.Deref, "&": ir.AddressOf}.get(op)
+                operand = inner(whole, right) if inner is not None else ir.Unary(whole, op, right)
+                result = ir.Cast(whole, cast, operand)
+                continue
+            kind = ir.Logical if op in ("&&", "||", "and", "or") else ir.Binary
+            op = {"and": "&&", "or": "||"}.get(op, op)
+            result = kind(self.span(link), op, result, right)
+        return result
+
+    def _type_in_parentheses(self, node: Node) -> CType | None:
+        """The type that `(T)` names, or None where it is a value."""
+        inner = node.named_children[0] if node.type == "parenthesized_expression" and node.named_children else None
+        if inner is None or inner.type not in ("identifier", "type_identifier", "qualified_identifier"):
+            return None
+        text = self.source.node_text(inner)
+        if isinstance(self.lookup(text), int) or text in self.unit.variables or text in self.unit.enumerators:
+            return None
+        macro = self.unit.macros.get(text)
+        if macro is not None and not re.match(r"[A-Za-z_]", macro.body):
+            return None
+        kind = self.named_type(text)
+        return kind if kind.size is not None else None
+
+    def _unary(self, node: Node) -> ir.Expr:
+        operator = node.child_by_field_name("operator")
+        operand = self.expression(node.child_by_field_name("argument"))
+        op = operator.type if operator is not None else "?"
+        return ir.Unary(self.span(node), {"not": "!"}.get(op, op), operand)
+
+    def _pointer(self, node: Node) -> ir.Expr:
+        operator = node.child_by_field_name("operator")
+        target = self.expression(node.child_by_field_name("argument"))
+        if operator is not None and operator.type == "&":
+            return ir.AddressOf(self.span(node), target)
+        return ir.Deref(self.span(node), target)
+
+    def _update(self, node: Node) -> ir.Expr:
+        operator = node.child_by_field_name("operator")
+        argument = node.child_by_field_name("argument")
+        prefix = operator is not None and argument is not None and operator.start_byte < argument.start_byte
+        op = "-" if operator is not None and operator.type == "--" else "+"
+        return ir.Update(self.span(node), op, self.expression(argument), prefix)
+
+    def _assignment(self, node: Node) -> ir.Expr:
+        operator = node.child_by_field_name("operator")
+        op = operator.type[:-1] if operator is not None else ""
+        target = self.expression(node.child_by_field_name("left"))
+        return ir.Assign(self.span(node), op, target, self.expression(node.child_by_field_name("right")))
+
+    def _comma(self, node: Node) -> ir.Expr:
+        left = self.expression(node.child_by_field_name("left"))
+        return ir.Comma(self.span(node), left, self.expression(node.child_by_field_name("right")))
+
+    def _conditional(self, node: Node) -> ir.Expr:
+        condition = self.expression(node.child_by_field_name("condition"))
+        then = self.expression(node.child_by_field_name("consequence"))
+        return ir.Conditional(
+            self.span(node), condition, then, self.expression(node.child_by_field_name("alternative"))
+        )
+
+    def _subscript(self, node: Node) -> ir.Expr:
+        base = self.expression(node.child_by_field_name("argument"))
+        indices = node.child_by_field_name("indices")
+        items = [c for c in indices.named_children if c.type != "comment"] if indices is not None else []
+        if not items:
+            return ir.Opaque(self.span(node), [base])
+        for item in items:
+            base = ir.Index(self.span(node), base, self.expression(item))
+        return base
+
+    def _field(self, node: Node) -> ir.Expr:
+        argument = node.child_by_field_name("argument")
+        name_node = node.child_by_field_name("field")
+        name = self.source.node_text(name_node) if name_node is not None else ""
+        base = self.expression(argument)
+        if isinstance(base, ir.Special) and base.axis is None and name in _AXES:
+            return ir.Special(self.span(node), base.name, _AXES[name])
+        operator = node.child_by_field_name("operator")
+        arrow = operator is not None and operator.type == "->"
+        return ir.Member(self.span(node), base, name, arrow)
+
+    def _cast(self, node: Node) -> ir.Expr:
+        kind = self.type_of(node.child_by_field_name("type"))
+        return ir.Cast(self.span(node), kind, self.expression(node.child_by_field_name("value")))
+
+    def _sizeof(self, node: Node) -> ir.Expr:
+        kind = node.child_by_field_name("type")
+        if kind is not None:
+            return ir.Const(self.span(node), self.type_of(kind).size, ULONG)
+        value = self.expression(node.child_by_field_name("value"))
+        if isinstance(value, ir.Global):  # sizeof(T) of a type reads as an expression
+            return ir.Const(self.span(node), self.named_type(value.name).size, ULONG)
+        if isinstance(value, ir.Var):
+            return ir.Const(self.span(node), self.slot_types[value.slot].size, ULONG)
+        return ir.Const(self.span(node), None, ULONG)
+
+    def _initializer_list(self, node: Node) -> ir.Expr:
+        return ir.Construct(self.span(node), None, [self.expression(c) for c in arguments_of(node)])
+
+    def _compound_literal(self, node: Node) -> ir.Expr:
+        kind = self.type_of(node.child_by_field_name("type"))
+        value = node.child_by_field_name("value")
+        return ir.Construct(self.span(node), kind, [self.expression(c) for c in arguments_of(value)])
+
+    def _lambda(self, node: Node) -> ir.Expr:
+        declarator = node.child_by_field_name("declarator")
+        parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+        body = node.child_by_field_name("body")
+        return ir.Lambda(self.span(node), self.function_body("lambda", parameters, body, CType("auto", None)))
+
+    def _call(self, node: Node) -> ir.Expr:
+        function = node.child_by_field_name("function")
+        arguments = arguments_of(node.child_by_field_name("arguments"))
+        span = self.span(node)
+        if function is None or any(c.type == "kernel_call_syntax" for c in node.children):
+            return ir.Opaque(span, [self.expression(a) for a in arguments])
+        if function.type == "parenthesized_expression" and len(arguments) == 1:  # (T)(x) reads as a call of (T)
+            kind = self._type_in_parentheses(function)
+            if kind is not None:
+                return ir.Cast(span, kind, self.expression(arguments[0]))
+        if function.type == "primitive_type":
+            kind = self.named_type(self.source.node_text(function))
+            return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
+        if function.type == "field_expression":
+            field = function.child_by_field_name("field")
+            name = self.source.node_text(field).split("<")[0] if field is not None else ""
+            target = self.expression(function.child_by_field_name("argument"))
+            return ir.Call(span, name, [self.expression(a) for a in arguments], target=target)
+        text = self.source.node_text(function)
+        name = text.split("<")[0].rsplit("::", 1)[-1].strip() if function.type != "lambda_expression" else ""
+        given: list[CType | ir.Expr] = []
+        template = function
+        while template.type == "qualified_identifier":
+            inner = template.child_by_field_name("name")
+            if inner is None:
+                break
+            template = inner
+        if template.type == "template_function":
+            for argument in arguments_of(template.child_by_field_name("arguments")):
+                given.append(self._template_argument(argument))
+        if name in _CASTS:
+            kind = given[0] if given and isinstance(given[0], CType) else UNKNOWN_TYPE
+            return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
+        if name == "this_thread_block" or "cooperative_groups" in text or text.startswith("cg::"):
+            return ir.Call(span, f"cg::{name}", [self.expression(a) for a in arguments], given)
+        macro = self.unit.macros.get(name)
+        if macro is not None and macro.parameters is not None and name not in self.expanding:
+            return self._expand(macro, substitute(macro, [self.source.node_text(a) for a in arguments]), span)
+        local = self.lookup(name)
+        if isinstance(local, int):
+            called: ir.Expr = ir.Var(span, local, name)
+            return ir.Call(span, name, [self.expression(a) for a in arguments], given, target=called)
+        lowered = [self.expression(a) for a in arguments]
+        if name not in self.unit.functions:
+            kind = self.named_type(text)
+            if kind.size is not None and (kind.kind != "other"):
+                if kind.kind == "struct":
+                    return ir.Construct(span, kind, lowered)
+                return ir.Cast(span, kind, lowered[0] if lowered else ir.Const(span, 0, INT))
+        if function.type == "lambda_expression":
+            return ir.Call(span, "", lowered, target=self.expression(function))
+        return ir.Call(span, name, lowered, given)
+
+    def _template_argument(self, node: Node) -> CType | ir.Expr:
+        if node.type == "type_descriptor":
+            text = self.source.node_text(node)
+            kind = self.type_of(node)
+            if kind.size is None and re.fullmatch(r"\w+", text):
+                value = self.name(text, self.span(node))
+                if not isinstance(value, ir.Global):
+                    return value
+            return kind
+        return self.expression(node)
+
+
+def arguments_of(node: Node | None) -> list[Node]:
+    return [c for c in node.named_children if c.type != "comment"] if node is not None else []
+
+
+_Expression = Callable[[ExpressionReader, Node], ir.Expr]
+
+
+def _truth(lowerer: ExpressionReader, node: Node) -> ir.Expr:
+    return ir.Const(lowerer.span(node), int(node.type == "true"), BOOL)
+
+
+def _null(lowerer: ExpressionReader, node: Node) -> ir.Expr:
+    return ir.Const(lowerer.span(node), 0, LONG)
+
+
+def _string(lowerer: ExpressionReader, node: Node) -> ir.Expr:
+    return ir.Opaque(lowerer.span(node), [])
+
+
+EXPRESSIONS: dict[str, _Expression] = {
+    "number_literal": ExpressionReader._number,
+    "char_literal": ExpressionReader._character,
+    "identifier": ExpressionReader._identifier,
+    "type_identifier": ExpressionReader._identifier,
+    "qualified_identifier": ExpressionReader._qualified,
+    "parenthesized_expression": ExpressionReader._parenthesized,
+    "condition_clause": ExpressionReader._condition_clause,
+    "binary_expression": ExpressionReader._binary,
+    "unary_expression": ExpressionReader._unary,
+    "pointer_expression": ExpressionReader._pointer,
+    "update_expression": ExpressionReader._update,
+    "assignment_expression": ExpressionReader._assignment,
+    "comma_expression": ExpressionReader._comma,
+    "conditional_expression": ExpressionReader._conditional,
+    "subscript_expression": ExpressionReader._subscript,
+    "field_expression": ExpressionReader._field,
+    "cast_expression": ExpressionReader._cast,
+    "sizeof_expression": ExpressionReader._sizeof,
+    "initializer_list": ExpressionReader._initializer_list,
+    "compound_literal_expression": ExpressionReader._compound_literal,
+    "lambda_expression": ExpressionReader._lambda,
+    "call_expression": ExpressionReader._call,
+    "true": _truth,
+    "false": _truth,
+    "null": _null,
+    "string_literal": _string,
+    "concatenated_string": _string,
+}
