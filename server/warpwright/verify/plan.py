@@ -10,7 +10,6 @@ from typing import Any
 
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Array, Case, Problem
-from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 from warpwright.toolchain.messages import KernelResources
 
@@ -20,7 +19,11 @@ SECONDS_PER_SHAPE = 3.0
 
 
 class PlanError(Exception):
-    """The candidate cannot be run as the original is; the message is one sentence."""
+    """The two kernels cannot be run side by side; the message is one sentence."""
+
+
+class CandidateLaunchError(PlanError):
+    """The candidate's own launch is impossible where the original's is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,16 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     cases: list[dict[str, Any]] = []
     for shape in shapes:
         try:
-            cases.append(_case(problem, candidate.problem, shape, first=not cases, timed=shape in times))
+            own = problem.case(shape)
         except ExpressionError:
-            if not cases:
-                raise PlanError("the kernels cannot be launched at the sizes that are known") from None
+            continue
+        try:
+            other = candidate.problem.case(shape)
+        except ExpressionError as error:
+            raise CandidateLaunchError(f"the candidate's launch is impossible: {error}") from None
+        cases.append(_case(own, other, first=not cases, timed=shape in times))
+    if not cases:
+        raise PlanError("the original cannot be launched at the sizes that are known")
     return {
         "baseline": _side(original),
         "candidate": _side(candidate),
@@ -83,11 +92,9 @@ def _argument(argument: object) -> dict[str, Any]:
     return {"kind": "scalar", "name": getattr(argument, "name", ""), "scalar": getattr(argument, "type", "")}
 
 
-def _case(original: Problem, candidate: Problem, shape: Shape, *, first: bool, timed: bool) -> dict[str, Any]:
-    own = original.case(shape)
-    other = candidate.case(shape)
+def _case(own: Case, other: Case, *, first: bool, timed: bool) -> dict[str, Any]:
     return {
-        "shape": dict(shape),
+        "shape": dict(own.shape),
         "counts": dict(own.counts),
         "scalars": dict(own.scalars),
         "limits": dict(own.limits),

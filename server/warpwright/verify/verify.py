@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
@@ -24,7 +26,7 @@ from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import KernelResources
 from warpwright.toolchain.occupancy import Occupancy, occupancy
 from warpwright.verify.harness import Gpu, find_gpu
-from warpwright.verify.plan import PlanError, Side, make_request
+from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request
 from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
 from warpwright.verify.run import observe
 
@@ -136,9 +138,15 @@ class _Climb:
         base = self._with_kernel(base, name, old, new, before, after)
         if gone is False and self.goal == "fix":
             return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
+        plan = self._plan(name, old, new, before, after)
+        if isinstance(plan, CandidateLaunchError):
+            return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
         if isinstance(gpu, Missing):
-            return replace(base, reason=str(gpu) if not base.reason else base.reason, not_run_because="no GPU here")
-        return self._run(base, gpu, name, old, new, before, after)
+            return replace(base, reason=base.reason or str(gpu), not_run_because="no GPU here")
+        if isinstance(plan, PlanError):
+            reason = base.reason or f"{str(plan)[:1].upper()}{str(plan)[1:]}"
+            return replace(base, reason=reason, not_run_because="how to run it is not known")
+        return self._run(base, gpu, plan)
 
     def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
         """The candidate first: where it fails the original need not be compiled."""
@@ -173,28 +181,27 @@ class _Climb:
         compilation = Compilation(after.compiler, after.arch, after.flags, first, second)
         return replace(report, compilation=compilation, notes=tuple(notes), reason=reason)
 
-    def _run(
-        self, base: Report, gpu: Gpu, name: str, old: Program, new: Program, before: Compiled, after: Compiled
-    ) -> Report:
-        def not_run(reason: str) -> Report:
-            return replace(base, reason=base.reason or reason, not_run_because="how to run it is not known")
-
+    def _plan(
+        self, name: str, old: Program, new: Program, before: Compiled, after: Compiled
+    ) -> dict[str, Any] | PlanError:
+        """The request to the harness, or why there is none."""
         sides = []
         for program, compiled in ((old, before), (new, after)):
             described = program.kernel(name)
             problem = find_problem(program, described) if described is not None else None
             if not isinstance(problem, Problem):
-                return not_run(str(problem) if problem is not None else f"{name} is not defined on both sides.")
+                return PlanError(str(problem) if problem is not None else f"{name} is not defined on both sides.")
             resources = _instance(compiled, name, problem.instance)
             if resources is None or compiled.cubin is None:
-                return not_run(f"{name} is a template, and which of its instances is launched is not known.")
+                return PlanError(f"which compiled instance of {name} is launched is not known.")
             sides.append(Side(compiled.cubin, resources, problem))
         judge = "reference" if self.goal == "fix" and sides[0].problem.reference is not None else "baseline"
-        seed = secrets.randbits(31)
         try:
-            request = make_request(sides[0], sides[1], seed=seed, judge=judge, timed=self.goal != "fix")
+            return make_request(sides[0], sides[1], seed=secrets.randbits(31), judge=judge, timed=self.goal != "fix")
         except PlanError as error:
-            return not_run(f"It was not run: {error}.")
+            return error
+
+    def _run(self, base: Report, gpu: Gpu, request: Mapping[str, Any]) -> Report:
         observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
         levels = list(base.levels)
         if observed.status in (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE):
@@ -209,8 +216,8 @@ class _Climb:
             backend=f"cuda:{gpu.name}",
             cases=tuple(observed.cases),
             speed=tuple(observed.speed),
-            notes=(*base.notes, *sides[0].problem.notes, *observed.notes),
-            environment={**gpu.details, "seed": seed, "judge": judge},
+            notes=(*base.notes, *observed.notes),
+            environment={**gpu.details, "seed": request["seed"], "judge": request["judge"]},
             not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
         )
 

@@ -1,0 +1,146 @@
+"""The harness's judgement on the CPU: what it must not let pass, and what it must not reject."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="not installed: torch")
+
+from warpwright_harness.buffers import (  # noqa: E402
+    DISTRIBUTIONS,
+    GUARD_BYTES,
+    POISONS,
+    ArraySpec,
+    Buffer,
+    bits,
+    coarser,
+    make_values,
+    perturbed,
+)
+from warpwright_harness.compare import compare, is_exact, largest_gap  # noqa: E402
+
+
+def spec(scalar: str = "float32", count: int = 1000, role: str = "out", limit: int | None = None) -> ArraySpec:
+    return ArraySpec("a", scalar, 1, role, count, limit)
+
+
+def verdict(candidate: Any, baseline: Any, tolerance: float = 0.0, scalar: str = "float32") -> str:
+    written = torch.ones(candidate.numel(), dtype=torch.bool)
+    return compare(spec(scalar, candidate.numel()), candidate, baseline, (written, written), tolerance).why
+
+
+def test_equal_outputs_are_equal() -> None:
+    values = torch.randn(1000)
+    assert verdict(values.clone(), values) == ""
+
+
+def test_one_wrong_value_is_found_and_named() -> None:
+    values = torch.randn(1000)
+    wrong = values.clone()
+    wrong[700] += 1
+    why = verdict(wrong, values, tolerance=1e-3)
+    assert why.startswith("a[700] is ")
+    assert "1 of 1,000 values differ" in why
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(float("nan"), 0.0), (0.0, float("nan")), (float("inf"), float("-inf")), (3e38, float("inf"))]
+)
+def test_nan_and_infinity_are_compared_by_place(first: float, second: float) -> None:
+    a, b = torch.zeros(10), torch.zeros(10)
+    a[3], b[3] = first, second
+    assert "stands at other places: a[3]" in verdict(a, b, tolerance=1e30)
+
+
+def test_nan_at_the_same_place_agrees() -> None:
+    a = torch.tensor([1.0, float("nan"), float("inf")])
+    assert verdict(a.clone(), a) == ""
+
+
+def test_a_constant_does_not_pass_for_small_values() -> None:
+    values = torch.randn(1000) * 1e-6
+    assert verdict(torch.zeros(1000), values) != ""
+
+
+def test_whole_numbers_must_be_equal() -> None:
+    values = torch.arange(100, dtype=torch.int32)
+    wrong = values.clone()
+    wrong[5] += 1
+    assert verdict(values.clone(), values, scalar="int32") == ""
+    assert "a[5] is 6 and should be 5" in verdict(wrong, values, scalar="int32")
+
+
+def test_a_negative_tolerance_asks_for_equality() -> None:
+    values = torch.full((10,), 3.0)
+    assert verdict(values + 4e-7, values, tolerance=0.0) == ""
+    assert verdict(values + 4e-7, values, tolerance=-1.0) != ""
+
+
+def test_an_element_that_only_one_side_wrote_is_wrong() -> None:
+    values = torch.zeros(10)
+    all_written = torch.ones(10, dtype=torch.bool)
+    but_one = all_written.clone()
+    but_one[4] = False
+    assert compare(spec(count=10), values, values, (but_one, all_written), 0.0).why == "a[4] was not written"
+    assert "should not be" in compare(spec(count=10), values, values, (all_written, but_one), 0.0).why
+
+
+def test_small_whole_numbers_stay_exact_through_sums_and_not_through_division() -> None:
+    values = make_values(spec(count=4096), "integers", 1, "cpu")
+    assert is_exact(spec(), values.reshape(64, 64).sum(dim=1))
+    assert not is_exact(spec(), values / 3)
+
+
+def test_one_unit_in_the_last_place_moves_less_than_the_next_lower_precision() -> None:
+    described = spec(role="in")
+    values = make_values(described, "normal", 1, "cpu")
+    noise = largest_gap(perturbed(described, values, 2), values)
+    assert 0 < noise < largest_gap(coarser(described, values), values) / 100
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize("scalar", ["float32", "float64", "float16", "bfloat16", "int32", "uint8", "int64", "bool"])
+def test_values_come_from_their_seed(distribution: str, scalar: str) -> None:
+    described = spec(scalar, 5000, "in")
+    first = make_values(described, distribution, 7, "cpu")
+    assert bool((bits(first) == bits(make_values(described, distribution, 7, "cpu"))).all())
+    assert first.numel() == 5000
+    if distribution != "zeros":
+        assert bool((bits(first) != bits(make_values(described, distribution, 8, "cpu"))).any())
+    if distribution == "special" and "float" in scalar:
+        assert bool(torch.isnan(first).any())
+        assert bool(torch.isinf(first).any())
+    elif "float" in scalar:
+        assert bool(torch.isfinite(first).all())
+
+
+def test_indices_stay_below_their_limit() -> None:
+    for distribution in DISTRIBUTIONS:
+        values = make_values(spec("int32", 5000, "in", limit=17), distribution, 3, "cpu")
+        assert int(values.min()) >= 0
+        assert int(values.max()) == 16
+
+
+@pytest.mark.parametrize("count", [1, 3, 64, 1000, 1009])
+@pytest.mark.parametrize("scalar", ["float32", "uint8", "float64", "float16"])
+def test_guard_zones_tell_a_write_one_element_before_or_behind(scalar: str, count: int) -> None:
+    for poison in POISONS:
+        for offset in (-1, "end"):
+            buffer = Buffer(spec(scalar, count), "cpu")
+            buffer.fill(poison, None)
+            assert buffer.guards_intact(poison)
+            assert bool(buffer.poisoned(poison).all())
+            buffer.data.zero_()
+            assert buffer.guards_intact(poison)
+            assert not bool(buffer.poisoned(poison).any())
+            at = GUARD_BYTES + (buffer.bytes if offset == "end" else -1)
+            buffer._raw[at] = 0
+            assert not buffer.guards_intact(poison)
+
+
+def test_poison_is_not_a_number() -> None:
+    for poison in POISONS:
+        assert bool(torch.isnan(torch.tensor([poison], dtype=torch.int32).view(torch.float32)).all())
+        assert bool(torch.isnan(torch.tensor([poison, poison], dtype=torch.int32).view(torch.float64)).all())
