@@ -37,9 +37,7 @@ class Analysis:
         return next((k for k in self.kernels_here() if k.span.contains(offset)), None)
 
 
-def analyse(
-    source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None = None
-) -> Analysis:
+def analyse(source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None = None) -> Analysis:
     """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason.
 
     With a `cache` the kernels that nothing changed for since the last time keep their facts.

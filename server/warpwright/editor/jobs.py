@@ -9,23 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from warpwright.assist.engine import Engine
-from warpwright.assist.weights import find_adapter, find_model
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import Analysis, analyse
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.editor.text import edit_between
 from warpwright.missing import Missing
-from warpwright.optimize.optimize import optimize
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import find_rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import Source, SourceError, read_source
 from warpwright.verify.verify import acceptable, verify
 
 Json = dict[str, Any]
@@ -69,6 +67,11 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
 
 def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Search for a better version of one kernel; `edits` are those of the best one that may be offered, if any."""
+    # A quick fix needs none of these, and waits for its process to start.
+    from warpwright.assist.engine import Engine
+    from warpwright.assist.weights import find_adapter, find_model
+    from warpwright.optimize.optimize import optimize
+
     progress("Reading the kernel", 0.0)
     analysis, settings = _analysed(request)
     kernel = analysis.program.kernel(request["kernel"])
@@ -106,7 +109,19 @@ def _analysed(request: Json) -> tuple[Analysis, Settings]:
     analysis = analyse(source, open_first(opened), settings)
     if analysis.skipped:
         raise JobError(f"The document was not analysed: {analysis.skipped}.")
+    for include in analysis.program.sources.values():
+        if include.path in opened and include.path != source.path and not _is_saved(include):
+            raise JobError(
+                f"{Path(include.path).name} has unsaved changes, which a compiler does not see: save it first."
+            )
     return analysis, settings
+
+
+def _is_saved(source: Source) -> bool:
+    try:
+        return read_source(source.path).data == source.data
+    except SourceError:
+        return False
 
 
 def _edits(source: Source, edits: Iterable[TextEdit]) -> Json:

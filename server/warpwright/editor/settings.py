@@ -35,7 +35,7 @@ class Settings:
     ignore: tuple[str, ...] = ()
     model: str = ""
     optimize_seconds: float = 300.0
-    verify_seconds: float = 60.0
+    verify_seconds: float = 120.0
     ghost_text: bool = True
     ghost_text_seconds: float = 20.0
 
