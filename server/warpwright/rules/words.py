@@ -101,7 +101,7 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
 
     - A place that runs once per thread of a launch of one block costs nanoseconds: a hint.
     - A request of a few lanes (a tail, one row of a halo) cannot cost much: a hint.
-    - A block shape that was assumed, in a kernel whose lanes depend on it (threadIdx.y or .z is read): information.
+    - A block shape that was assumed, in a kernel whose lanes depend on it: information.
     """
     launch = launch_of(kernel, access.launch)
     if launch is None:
@@ -110,13 +110,15 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
         return Severity.HINT
     if not access.in_loop and _threads(launch) is not None and (_threads(launch) or 0) <= _ONE_BLOCK:
         return Severity.HINT
-    if launch.basis is not Basis.EXACT and block_shape_matters(kernel):
+    if launch.basis is not Basis.EXACT and is_shaped(kernel, launch):
         return at_most(Severity.INFORMATION, severity)
     return severity
 
 
-def block_shape_matters(kernel: Kernel) -> bool:
+def is_shaped(kernel: Kernel, launch: Launch) -> bool:
     """Whether lanes of a warp can differ in more than threadIdx.x, so that another block shape gives other lanes."""
+    if launch.block[1:] != (1, 1):
+        return True
     return _OTHER_AXES.search(kernel.source.data, kernel.span.start, kernel.span.end) is not None
 
 

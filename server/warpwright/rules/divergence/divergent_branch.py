@@ -69,11 +69,11 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel
+from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel, Launch, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
-    block_shape_matters,
     holds_for,
+    is_shaped,
     launch_evidence,
     launch_of,
     launch_related,
@@ -91,7 +91,11 @@ FEW_LANES = WARP / 4
 HEAVY = 3
 """Accesses and calls that each side has to have for a branch outside of any loop to be said."""
 
+MANY_LANES = WARP / 2
+"""Average lanes on above which a branch without a second side is left alone: packing could not halve its cost."""
+
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
+_DOUBLING = re.compile(r"(\w+)(?:\*=2[uU]?|<<=1|\+=\1|=\1\*2|=2\*\1|=\1<<1|=\1\+\1)")
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
 _BARRIERS = ("__syncthreads", "__syncwarp", "sync")
 _REDUCE = "Address sequentially: halve the stride each step and let the first lanes do the work."
@@ -105,17 +109,20 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         if branch.warps_diverging is None or branch.warps_diverging < MOST:
             continue
-        work = [_work(branch, side) for side in _sides(branch)]
+        launch = launch_of(kernel, branch.launch)
+        if launch is None or (launch.basis is not Basis.EXACT and is_shaped(kernel, launch)):
+            continue
+        work = [_work(kernel, branch, side) for side in _sides(branch)]
         two_sided = len(work) > 1 and min(work) > 0
         if not any(work) or not (branch.in_loop or (two_sided and min(work) >= HEAVY)):
             continue
         guarded = _guarded(kernel, branch)
         lanes = max((access.active_lanes for access in guarded), default=None)
-        if not _is_scattered(branch, guarded) or (lanes is not None and lanes <= 1.0):
+        if not _is_scattered(branch, guarded, launch):
             continue
-        launch = launch_of(kernel, branch.launch)
-        known = launch is not None and (launch.basis is Basis.EXACT or not block_shape_matters(kernel))
-        grave = known and (two_sided or lanes is None or lanes <= FEW_LANES)
+        if lanes is not None and (lanes <= 1.0 or (lanes > MANY_LANES and not two_sided)):
+            continue
+        grave = two_sided or lanes is None or lanes <= FEW_LANES
         on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
         both = ", one side after the other" if two_sided else ""
         reduction = _in_doubling_loop(branch)
@@ -130,7 +137,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "warps_diverging": round(branch.warps_diverging, 3),
                 "active_lanes": round(lanes, 3) if lanes is not None else None,
                 "divergence": branch.divergence.value,
-                "basis": launch.basis.value if launch is not None else Basis.UNKNOWN.value,
+                "basis": launch.basis.value,
                 **launch_evidence(launch),
             },
             fixes=_FIXES if reduction else (),
@@ -153,10 +160,17 @@ def _sides(branch: Branch) -> list[Node]:
     return [side for side in sides if side is not None]
 
 
-def _work(branch: Branch, side: Node) -> int:
-    """Accesses and calls of a side; locals alone become predicated instructions and count nothing."""
+def _work(kernel: Kernel, branch: Branch, side: Node) -> int:
+    """Accesses to memory and calls in a side; what stays in registers is predicated and counts nothing."""
     source = branch.statement.source
-    work = sum(1 for _ in descendants(side, "subscript_expression", "pointer_expression"))
+    places = {
+        access.span.start
+        for access in kernel.accesses
+        if access.space in (Space.GLOBAL, Space.SHARED)
+        and access.span.source is source
+        and side.start_byte <= access.span.start < side.end_byte
+    }
+    work = len(places)
     for call in descendants(side, "call_expression"):
         function = call.child_by_field_name("function")
         name = source.node_text(function).rsplit(".", 1)[-1].rsplit("::", 1)[-1] if function else ""
@@ -175,28 +189,33 @@ def _guarded(kernel: Kernel, branch: Branch) -> list[Access]:
     ]
 
 
-def _is_scattered(branch: Branch, guarded: list[Access]) -> bool:
-    """Whether the lanes that are on are not one run of neighbours; by the condition where no lanes are known."""
+def _is_scattered(branch: Branch, guarded: list[Access], launch: Launch) -> bool:
+    """Whether the lanes that are on are not a run of neighbours in each row of the block.
+
+    A row is what has one threadIdx.y; a run in each of them is an edge of the block's shape, and packing does not help.
+    Where no lanes are known, a condition with `%` or `&` is taken to scatter them.
+    """
     patterns = [a.lanes.addresses for a in guarded if a.lanes is not None]
     if not patterns:
         return _PARITY.search(branch.condition) is not None
-    return any(_has_gap([address is not None for address in pattern]) for pattern in patterns)
+    width = launch.block[0] or WARP
+    row = width if WARP % width == 0 else WARP
+    return any(_has_gap([at is not None for at in pattern], row) for pattern in patterns)
 
 
-def _has_gap(on: list[bool]) -> bool:
+def _has_gap(on: list[bool], row: int) -> bool:
     """
-    >>> _has_gap([True, False, True, False]), _has_gap([False, True, True, False])
+    >>> _has_gap([True, False, True, False], 4), _has_gap([True, False, True, False], 2)
     (True, False)
     """
-    runs = sum(1 for i, lane in enumerate(on) if lane and (i == 0 or not on[i - 1]))
-    return runs > 1
+    rows = [on[start : start + row] for start in range(0, len(on), row)]
+    return any(sum(1 for i, lane in enumerate(lanes) if lane and (i == 0 or not lanes[i - 1])) > 1 for lanes in rows)
 
 
 def _in_doubling_loop(branch: Branch) -> bool:
+    """Whether the nearest loop around the branch doubles its variable, as interleaved reductions do."""
     span = branch.statement
     node = node_at(span.source.root, span.start, span.end)
-    if node is None:
-        return False
-    loop = next((n for n in ancestors(node) if n.type == "for_statement"), None)
+    loop = next((n for n in ancestors(node) if n.type == "for_statement"), None) if node is not None else None
     update = loop.child_by_field_name("update") if loop is not None else None
-    return update is not None and re.search(r"\*=\s*2|<<=\s*1|\*\s*2|<<\s*1", span.source.node_text(update)) is not None
+    return update is not None and _DOUBLING.fullmatch(re.sub(r"\s", "", span.source.node_text(update))) is not None

@@ -49,6 +49,8 @@ void run(float *out, const float *in, int n) {
 
 ## Limits
 
+- It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
+  guard `i < n` splits a block only when n is no multiple of its size.
 - A condition on data that a thread reads is not judged.
 - There is no fix to press: what the other threads should do at the barrier is the author's to say.
 """
@@ -57,7 +59,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Kernel
+from warpwright.facts.model import Basis, Kernel
 from warpwright.rules.base import Finding, Related, Severity
 from warpwright.rules.words import COUNTED
 
@@ -66,21 +68,23 @@ severity = Severity.ERROR
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     for barrier in kernel.barriers:
-        if not barrier.divergent or barrier.basis not in COUNTED:
-            continue
         condition = barrier.condition
-        where = f"`{condition.text}`: " if condition is not None else ""
+        if not barrier.divergent or barrier.basis not in COUNTED or condition is None:
+            continue
+        certain = barrier.basis is not Basis.ASSUMED
+        happens = "Not every thread of the block reaches" if certain else "Threads of one block can part before"
         yield Finding(
             span=barrier.span,
             message=(
-                f"Not every thread of the block reaches this barrier ({where}{barrier.reason}). Move "
-                f"{barrier.expression} out of the branch and guard the accesses alone."
+                f"{happens} this barrier (`{condition.text}`: {barrier.reason}). Move {barrier.expression} out of the "
+                "branch and guard the accesses alone."
             ),
+            severity=Severity.ERROR if certain else Severity.WARNING,
             evidence={
                 "basis": barrier.basis.value,
                 "reason": barrier.reason,
-                "condition": condition.text if condition is not None else None,
-                "condition_line": condition.line if condition is not None else None,
+                "condition": condition.text,
+                "condition_line": condition.line,
             },
-            related=(Related(condition, "this condition splits the block"),) if condition is not None else (),
+            related=(Related(condition, "this condition splits the block"),),
         )
