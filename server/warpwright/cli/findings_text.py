@@ -39,12 +39,12 @@ def summary(rows: Sequence[Row], files: int, kernels: int, recorded: int) -> str
     return click.style(count(len(rows), "finding"), bold=True) + f" ({kinds}) in {scope}{known}{fix}."
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str = "") -> str:
     """
-    >>> count(1, "file"), count(0, "file")
-    ('1 file', '0 files')
+    >>> count(1, "file"), count(0, "file"), count(2, "fix", "fixes")
+    ('1 file', '0 files', '2 fixes')
     """
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _severities(tally: Counter[Severity]) -> Iterator[str]:

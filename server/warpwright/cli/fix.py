@@ -10,6 +10,7 @@ import click
 from warpwright.cli.check import rule_names
 from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.files import write_atomically
+from warpwright.cli.findings_text import count
 from warpwright.cli.fixing import Attempt, Fixed, fix_source
 from warpwright.cli.inputs import encoding_warning, find_inputs
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
@@ -100,10 +101,13 @@ def _line(attempt: Attempt) -> str:
 def _print_summary(fixed: list[Fixed], *, diff: bool) -> None:
     made = sum(attempt.applied for one in fixed for attempt in one.attempts)
     refused = sum(not attempt.applied for one in fixed for attempt in one.attempts)
-    if not made and not refused:
-        say_note("nothing here has a fix")
-    elif made:
-        say_note(f"{made} fixed, {refused} refused" + ("; --write writes them" if diff else ""))
+    unsafe = sum(one.unsafe_left for one in fixed)
+    if made or refused:
+        say_note(f"{made} fixed, {refused} refused" + ("; --write writes what is fixed" if diff and made else ""))
+    elif fixed and not unsafe:
+        say_note("no finding here has a fix")
+    if unsafe:
+        say_note(f"{count(unsafe, 'fix', 'fixes')} that may change results left out; --unsafe tries them")
 
 
 def _to_json(one: Fixed) -> dict[str, object]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Program
-from warpwright.progress import IsCancelled, Progress
+from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
-from warpwright.rewrites.registry import propose
+from warpwright.rewrites.registry import find_rewrite, propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_include
@@ -39,9 +39,12 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
+    """`unsafe_left` counts the fixes of `after` that were not tried because they may change results."""
+
     before: Source
     after: Source
     attempts: tuple[Attempt, ...]
+    unsafe_left: int
 
 
 def fix_source(
@@ -49,40 +52,41 @@ def fix_source(
 ) -> Fixed:
     """Apply the fixes of `source`'s findings, one at a time: each next one is looked for in the text that is left.
 
-    `rules` empty means all. A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`
-    between two fixes, it returns what was verified until then.
+    `rules` empty means all. A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`,
+    it returns what was verified until then.
     """
     current = source
     refused: set[Key] = set()
     attempts: list[Attempt] = []
     while len(attempts) < MOST_FIXES and not is_cancelled():
         program = analyze(current, read_include)
-        found = next(_candidates(program, rules, refused, unsafe=unsafe), None)
+        fixes = _fixes(program, rules)
+        found = next(((key, at, fix) for key, at, fix in fixes if key not in refused and (fix.safe or unsafe)), None)
         if found is None:
             break
         key, finding, fix = found
-        attempt, edited = _try(program, finding, fix, progress, is_cancelled)
+        try:
+            attempt, edited = _try(program, finding, fix, progress, is_cancelled)
+        except CancelledError:
+            break
         attempts.append(attempt)
         if attempt.applied:
             current = edited
         else:
             refused.add(key)
-    return Fixed(source, current, tuple(attempts))
+    left = 0 if unsafe else len([fix for _, _, fix in _fixes(analyze(current, read_include), rules) if not fix.safe])
+    return Fixed(source, current, tuple(attempts), left)
 
 
-def _candidates(
-    program: Program, rules: tuple[str, ...], refused: set[Key], *, unsafe: bool
-) -> Iterator[tuple[Key, Finding, Fix]]:
-    """Findings with a fix that was not refused. A key outlives edits elsewhere: it holds the line's words."""
+def _fixes(program: Program, rules: tuple[str, ...]) -> Iterator[tuple[Key, Finding, Fix]]:
+    """Every finding's fixes. A key outlives edits elsewhere: it holds the line's words."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     for finding in run_rules(program, rules):
         for fix in finding.fixes:
             words = " ".join(finding.span.source.line_text(finding.span.line).split())
             name = (finding.rule, fix.rewrite, finding.kernel, words)
             seen[name] += 1
-            key = (*name, seen[name])
-            if key not in refused and (fix.safe or unsafe):
-                yield key, finding, fix
+            yield (*name, seen[name]), finding, fix
 
 
 def _try(
@@ -109,15 +113,17 @@ def _try(
     if proposal.source.path != source.path:
         return refused(f"it edits {proposal.source.path}; fix that file")
     candidate = proposal.apply()
+    kind = find_rewrite(fix.rewrite)
+    goal = kind.goals[0] if kind is not None else "fix"
     report = verify(
         source,
         candidate,
         kernel=finding.kernel,
-        goal="fix",
+        goal=goal,
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
     )
-    if not acceptable(report, "fix"):
+    if not acceptable(report, goal):
         return refused(report.reason or f"verification ended with '{report.status}'", report)
     return attempt(applied=True, reason="", report=report), candidate

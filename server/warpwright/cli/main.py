@@ -13,6 +13,7 @@ import click
 
 from warpwright import __version__
 from warpwright.cli.log import log_to_stderr
+from warpwright.cli.terminal import COULD_NOT_RUN
 from warpwright.progress import CancelledError
 
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
@@ -20,7 +21,6 @@ COMMANDS = (
     "check", "fix", "facts", "explain", "optimize", "verify", "generate", "model", "doctor", "serve",
 )  # fmt: skip
 
-COULD_NOT_RUN = 2
 INTERRUPTED = 130  # 128 + SIGINT
 CLOSED_PIPE = 141  # 128 + SIGPIPE
 

@@ -10,7 +10,7 @@ import click
 from warpwright.cli.engine import open_engine
 from warpwright.cli.inputs import choose_kernel, read_program
 from warpwright.cli.outcome_text import outcome_text
-from warpwright.cli.terminal import CannotRun, progress_line, say_warning, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.missing import Missing
 from warpwright.toolchain.find import find_toolchain
 

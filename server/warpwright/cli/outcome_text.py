@@ -1,4 +1,4 @@
-"""What a search found, for people: the plan in the model's words, each candidate with its verdict, the best as a diff."""
+"""What a search found, for people: the plan in the model's words, each candidate's verdict, the best as a diff."""
 
 from __future__ import annotations
 
@@ -11,3 +11,50 @@ from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.findings_text import printable
 from warpwright.cli.report_text import report_text
 from warpwright.optimize.outcome import Candidate, Outcome
+
+
+def outcome_text(outcome: Outcome) -> str:
+    return "\n".join(_lines(outcome))
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    yield _head("Plan")
+    if outcome.plan:
+        yield from _plan(outcome.plan)
+    else:
+        yield outcome.plan_missing
+    for declined in outcome.declined:
+        yield click.style(f"{declined.rewrite} does not apply: {declined.reason}", dim=True)
+    for index, candidate in enumerate(outcome.candidates):
+        yield ""
+        yield from _candidate(candidate, index, chosen=index == outcome.best)
+    if outcome.best is None:
+        yield ""
+        yield click.style(outcome.reason, fg="yellow", bold=True)
+        return
+    best = outcome.candidates[outcome.best]
+    yield ""
+    yield _head("Result")
+    yield coloured(source_diff(best.source_before, best.source_after)).rstrip("\n")
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    """The plan as it was understood, then every word of the model as it came."""
+    yield plan.analysis
+    if plan.optimizations:
+        guess = f"; it expects {plan.estimated_speedup:g}x, which is a guess" if plan.estimated_speedup else ""
+        yield f"the model would try: {', '.join(plan.optimizations)}{guess}"
+    if plan.raw:
+        yield "the model's own words:"
+        yield from (click.style(f"  {printable(line)}", dim=True) for line in plan.raw.splitlines())
+
+
+def _candidate(candidate: Candidate, index: int, *, chosen: bool) -> Iterator[str]:
+    mark = ", chosen" if chosen else ""
+    yield _head(f"Candidate {index + 1}{mark}: {' + '.join(candidate.rewrites)}")
+    yield from candidate.explanations
+    yield report_text(candidate.report)
+
+
+def _head(text: str) -> str:
+    return click.style(text, bold=True, underline=True)

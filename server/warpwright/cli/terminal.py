@@ -14,11 +14,15 @@ import click
 
 from warpwright.progress import IsCancelled, Progress
 
+COULD_NOT_RUN = 2  # the exit status where the input, the machine or the usage is to blame
+
+QUIET_SECONDS = 1.0
+
 
 class CannotRun(click.ClickException):
     """The command cannot do what was asked; the message is one sentence. Exit status 2."""
 
-    exit_code = 2
+    exit_code = COULD_NOT_RUN
 
     def show(self, file: IO[Any] | None = None) -> None:
         say_error(self.format_message())
@@ -38,7 +42,7 @@ def say_note(message: str) -> None:
 
 @contextmanager
 def progress_line() -> Iterator[Progress]:
-    """A Progress on stderr: one line that moves on a terminal, else a line for each new message."""
+    """A Progress on stderr: one line that moves on a terminal, else a line now and then while it takes long."""
     start = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console
@@ -53,12 +57,14 @@ def progress_line() -> Iterator[Progress]:
             yield moving
         return
 
-    said: list[str] = []
+    said = start
 
     def lines(message: str, share: float | None) -> None:
-        if said[-1:] != [message]:
-            said.append(message)
-            click.echo(f"  {time.monotonic() - start:5.1f} s  {message}", err=True)
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= QUIET_SECONDS:
+            said = now
+            click.echo(f"  {now - start:5.1f} s  {message}", err=True)
 
     yield lines
 

@@ -8,9 +8,9 @@ import click
 
 from warpwright.cli.inputs import choose_kernel, read_program
 from warpwright.cli.report_text import report_text
-from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
-from warpwright.missing import Missing
-from warpwright.toolchain.find import find_toolchain
+from warpwright.cli.terminal import COULD_NOT_RUN, progress_line, stop_on_ctrl_c
+from warpwright.verify.report import Level, Status
+from warpwright.verify.verify import acceptable, verify
 
 
 @click.command("verify")
@@ -33,11 +33,6 @@ def command(*, original: str, candidate: str, kernel: str | None, goal: str, out
     before = read_program(original)
     after = read_program(candidate)
     name = choose_kernel(before, kernel).name
-    toolchain = find_toolchain()
-    if isinstance(toolchain, Missing):
-        raise CannotRun(str(toolchain))
-    from warpwright.verify.verify import acceptable, verify
-
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         report = verify(
             before.source, after.source, kernel=name, goal=goal, progress=progress, is_cancelled=is_cancelled
@@ -46,5 +41,8 @@ def command(*, original: str, candidate: str, kernel: str | None, goal: str, out
     if output == "json":
         click.echo(json.dumps(report.to_json(), indent=2))
     else:
-        click.echo(report_text(report, accepted=accepted))
-    return 0 if accepted else 1
+        click.echo(report_text(report))
+    if accepted:
+        return 0
+    unknown = report.status is Status.NOT_RUN and not report.reached(Level.COMPILED)
+    return COULD_NOT_RUN if unknown else 1
