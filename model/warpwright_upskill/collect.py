@@ -16,6 +16,7 @@ Nothing is kept that does not compile. What is not kept is written beside the ex
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 from warpwright.rewrites.base import Rewrite
-from warpwright.rewrites.registry import all_rewrites, applicable
+from warpwright.rewrites.registry import all_rewrites, applicable, find_rewrite
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.edits import TextEdit
@@ -58,9 +59,10 @@ from warpwright_upskill.examples import (
     held_out_groups,
     write_json_lines,
 )
+from warpwright_upskill.render import plan_refusal
 from warpwright_upskill.sources import Origin, page_origins, sample_origins
 from warpwright_upskill.variants import vary
-from warpwright_upskill.words import CONSTRAINTS, GOALS, design, diagnosis, outcome, sentence
+from warpwright_upskill.words import CONSTRAINTS, GOALS, design, diagnosis, outcome, sentences
 
 Result = Example | Rejected
 
@@ -78,9 +80,7 @@ class Text:
         return [finding for finding in run_rules(self.program) if finding.kernel == kernel.name]
 
 
-def collect(
-    origins: Sequence[Origin], variants: int, seed: int, *, arch: str = "sm_90", progress: Progress = silent
-) -> Iterator[Result]:
+def collect(origins: Sequence[Origin], variants: int, seed: int, progress: Progress = silent) -> Iterator[Result]:
     """Examples and rejections of all origins, each origin as it stands and in up to `variants` other texts."""
     for at, origin in enumerate(origins):
         progress(origin.provenance.group, at / len(origins))
@@ -90,15 +90,15 @@ def collect(
             for variant in vary(kernel, origin.source, variants, seed):
                 texts.append((variant.source, replace(origin.provenance, variant=variant.how)))
         for source, provenance in texts:
-            compiled = compile_cubin(source, arch=arch)
+            compiled = compile_cubin(source)
             if compiled.ok:
-                yield from _examples(Text(origin, provenance, analyze(source), compiled), arch, seed)
+                yield from _examples(Text(origin, provenance, analyze(source), compiled), seed)
             else:
                 yield Rejected(ANALYSIS, provenance, f"The text does not compile: {compiled.reason}")
     progress("done", 1.0)
 
 
-def _examples(text: Text, arch: str, seed: int) -> Iterator[Result]:
+def _examples(text: Text, seed: int) -> Iterator[Result]:
     clean: list[tuple[Program, str]] = []
     for kernel in text.program.defined_kernels:
         for goal, task in (("speed", ANALYSIS), ("memory", ANALYSIS), ("fix", DEBUGGING)):
@@ -109,9 +109,9 @@ def _examples(text: Text, arch: str, seed: int) -> Iterator[Result]:
                     clean.append((analyze(rewrite.apply()), kernel.name))
         clean.append((text.program, kernel.name))
     if text.origin.cured is not None and not text.provenance.variant:
-        yield from _cured(text, text.origin.cured, arch)
+        yield from _cured(text, text.origin.cured)
     if text.origin.problem:
-        yield _written(text, clean, arch)
+        yield _written(text, clean)
 
 
 def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task: str, seed: int) -> Result:
@@ -131,27 +131,34 @@ def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task:
     asked = plan_question(kernel, findings, choices, goal)
     given = report.to_json()
     speedup, basis = _speedup(given, kernel, after, goal)
-    return Example(
+    example = Example(
         task=task,
         problem=" ".join((GOALS[goal].format(kernel.name), text.origin.problem)).strip(),
         constraints=CONSTRAINTS[goal],
-        reasoning_steps=(*diagnosis(marked or findings[:1]), sentence(rewrite.explanation), *outcome(kernel, after)),
+        reasoning_steps=(
+            *diagnosis((marked or findings)[:1]),
+            *outcome(kernel, after),
+            *sentences(rewrite.explanation),
+        ),
         cuda_kernel=after.span.text,
         kernel=kernel.name,
         provenance=text.provenance,
-        verification=_verification(given, after.name),
+        verification=_verification(given),
         question=Question(asked.goal, asked.kernel, asked.findings, asked.rewrites),
         source=text.program.source.text(),
         rewrites=(rewrite.rewrite,),
         estimated_speedup=speedup,
         speedup_basis=basis,
     )
+    unreadable = plan_refusal(example)
+    return Rejected(task, text.provenance, f"{rewrite.rewrite}: {unreadable}") if unreadable else example
 
 
 def with_decoys(rewrite: Rewrite, found: Sequence[Rewrite], kernel: Kernel, seed: int) -> list[Rewrite]:
     """The choices to ask about: those that apply, and all others by name and title, shuffled.
 
-    The server names only what applies, often one rewrite alone, and one choice teaches and tests nothing. A decoy's
+    The server names only what applies, often one rewrite alone, and one choice teaches and tests nothing. All have
+    the rewrite's general title, since one that names the kernel's own arrays would give the answer away. A decoy's
     edits are empty; it is only ever read as a name.
     """
     known = {r.rewrite for r in found}
@@ -161,37 +168,42 @@ def with_decoys(rewrite: Rewrite, found: Sequence[Rewrite], kernel: Kernel, seed
         for kind in all_rewrites()
         if kind.name not in known
     ]
-    choices = [rewrite, *decoys]
+    choices = [replace(rewrite, title=_general_title(rewrite.rewrite)), *decoys]
     Random(f"{seed}:{kernel.source.path}:{kernel.name}:{rewrite.rewrite}").shuffle(choices)
     return choices
 
 
+def _general_title(name: str) -> str:
+    kind = find_rewrite(name)
+    return kind.title if kind is not None else name
+
+
 def _speedup(report: dict[str, Any], before: Kernel, after: Kernel, goal: str) -> tuple[float, str]:
-    """Measured where a GPU timed it, else the bound from the counts, else 1."""
-    timed = [row["speedup"] for row in report.get("speed") or [] if row.get("speedup")]
+    """Measured at the user's own launch where a GPU timed it, else the bound from the counts, else 1."""
+    timed = report["speed"]
     if timed:
-        return max(1.0, round(min(timed), 2)), "measured"
+        return max(1.0, round(float(timed[0]["speedup"]), 2)), "measured"
     bound = bound_speedup(before, after) if goal == "speed" else None
     return (round(bound, 2), "bound") if bound is not None and bound > 1 else (1.0, "none")
 
 
-def _verification(report: dict[str, Any], kernel: str) -> Verification:
-    """The level that a verification report stands for, in the report's own words where it goes no higher."""
-    status = report["status"]
-    if status in ("faster", "slower", "inconclusive", "correct"):
-        level = "faster" if status == "faster" else "correct"
-    else:
-        level = "re-analysed"
-    compiled = report.get("compile") or {}
-    resources = {name: value for name, value in compiled.items() if isinstance(value, int)}
-    by = f"warpwright verify ({report.get('backend') or 'none'})"
-    return Verification(level, by, resources=resources or None, not_higher=report.get("reason") or "")
+def _verification(report: dict[str, Any]) -> Verification:
+    """The highest rung that a verification report names, in the report's own words where it goes no higher."""
+    compiled = report["compile"] or {}
+    resources = {name: value for name, value in compiled.items() if type(value) is int}
+    return Verification(
+        level=report["levels"][-1],
+        by=f"warpwright verify, run on: {report['backend']}",
+        compiler=compiled.get("compiler", ""),
+        resources=resources or None,
+        not_higher=report["reason"],
+    )
 
 
-def _cured(text: Text, cured: Source, arch: str) -> Iterator[Result]:
+def _cured(text: Text, cured: Source) -> Iterator[Result]:
     """A page's broken kernel with the text that the page puts in its place: the finding is there, and then gone."""
     program = analyze(cured)
-    compiled = compile_cubin(cured, arch=arch)
+    compiled = compile_cubin(cured)
     findings = [
         f for f in run_rules(text.program) if f.rule == text.provenance.name or text.provenance.origin != "rule"
     ]
@@ -223,7 +235,7 @@ def _cured(text: Text, cured: Source, arch: str) -> Iterator[Result]:
     )
 
 
-def _written(text: Text, candidates: Sequence[tuple[Program, str]], arch: str) -> Result:
+def _written(text: Text, candidates: Sequence[tuple[Program, str]]) -> Result:
     """The example of writing this kernel: its first text that has no finding, made to stand alone."""
     reason = "There is no kernel in the text."
     for program, name in candidates:
@@ -235,7 +247,7 @@ def _written(text: Text, candidates: Sequence[tuple[Program, str]], arch: str) -
             reason = f"{name} still has {found[0].rule} ({found[0].message})."
             continue
         alone = standalone(kernel)
-        compiled = compile_cubin(Source(f"{name}.cu", alone.encode()), arch=arch)
+        compiled = compile_cubin(Source(f"{name}.cu", alone.encode()))
         if not compiled.ok:
             reason = f"{name} does not compile without the rest of its file: {compiled.reason}"
             continue
@@ -260,11 +272,14 @@ def _written(text: Text, candidates: Sequence[tuple[Program, str]], arch: str) -
 
 
 def element_types(kernel: Kernel) -> list[str]:
-    """The element types of a kernel's pointers, each once, without const and qualifiers."""
-    kinds = (
-        " ".join(p.type.replace("*", " ").replace("const", " ").split()) for p in kernel.parameters if p.is_pointer
-    )
-    return list(dict.fromkeys(kind for kind in kinds if kind))
+    """The element types of a kernel's pointers, each once, without const and other qualifiers."""
+    kinds: list[str] = []
+    for parameter in kernel.parameters:
+        if parameter.is_pointer:
+            plain = re.sub(r"\b(const|volatile|__restrict__|restrict)\b|[*&]", " ", parameter.type)
+            words = plain.split()
+            kinds.append(" ".join(words[:-1] if words[-1:] == [parameter.name] else words))
+    return [kind for kind in dict.fromkeys(kinds) if kind]
 
 
 def standalone(kernel: Kernel) -> str:
@@ -309,8 +324,19 @@ def _compiled(compiled: Compiled, kernel: str, level: str) -> Verification:
 
 
 def split(examples: Sequence[Example], share: float) -> list[Example]:
-    """The examples with their side of the split: all that come from one source text stand on one side."""
-    held = held_out_groups((e.provenance.group for e in examples), share)
+    """The examples with their side of the split.
+
+    All that come from one source text stand on one side. Sources are split apart by the most telling rewrite that
+    they lead to, so that each is trained on and asked about where there are two sources for it.
+    """
+    frequency = Counter(name for example in examples for name in example.rewrites)
+    subjects: dict[str, str] = {}
+    for example in examples:
+        subject = min(
+            (subjects.get(example.provenance.group, ""), *example.rewrites), key=lambda n: frequency[n] or 1e9
+        )
+        subjects[example.provenance.group] = subject
+    held = held_out_groups(subjects, share)
     return [replace(e, split=HELD_OUT if e.provenance.group in held else TRAIN) for e in examples]
 
 
@@ -334,10 +360,7 @@ def unique(results: Sequence[Result]) -> list[Result]:
 @click.option("--variants", default=4, show_default=True, type=click.IntRange(0), help="Other texts of each kernel.")
 @click.option("--held-out", default=0.2, show_default=True, type=click.FloatRange(0, 0.9), help="Share of sources.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--arch", default="sm_90", show_default=True, help="Architecture to compile for.")
-def main(
-    *, samples: tuple[Path, ...], no_pages: bool, out: Path, variants: int, held_out: float, seed: int, arch: str
-) -> None:
+def main(*, samples: tuple[Path, ...], no_pages: bool, out: Path, variants: int, held_out: float, seed: int) -> None:
     """Collect verified examples into OUT; what was not kept goes to OUT's name with .rejected.jsonl, with reasons."""
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
@@ -349,7 +372,7 @@ def main(
     if not out.parent.is_dir():
         fail(f"{out.parent}: no such folder; make it first.")
     with progress_bar("collecting", len(origins)) as progress:
-        results = unique(list(collect(origins, variants, seed, arch=arch, progress=progress)))
+        results = unique(list(collect(origins, variants, seed, progress)))
     examples = split([r for r in results if isinstance(r, Example)], held_out)
     rejected = [r for r in results if isinstance(r, Rejected)]
     write_json_lines(out, examples)

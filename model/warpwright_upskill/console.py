@@ -33,23 +33,26 @@ def stage(command: click.Command) -> NoReturn:
     try:
         command()
     except (StageError, SourceError) as error:
-        Console(stderr=True).print(f"error: {error}", style="bold red", highlight=False, markup=False)
+        _say(str(error))
         sys.exit(2)
     except ModuleNotFoundError as error:
-        name = (error.name or "a package").split(".")[0]
-        Console(stderr=True).print(
-            f"error: the Python package {name} is not installed; run `pip install 'warpwright[upskill]'`.",
-            style="bold red",
-            highlight=False,
-            markup=False,
-        )
+        if (error.name or "").startswith("warpwright"):
+            raise
+        _say(f"The Python package {error.name} is not installed; run `pip install 'warpwright[upskill]'`.")
         sys.exit(2)
     sys.exit(0)
 
 
+def _say(sentence: str) -> None:
+    Console(stderr=True).print(f"error: {sentence}", style="bold red", highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Report]:
-    """A bar on stderr that is told `(message, share done)`; where stderr is no terminal, a line every tenth."""
+    """A bar on stderr that is told `(message, share done)`.
+
+    Where stderr is no terminal: a line every tenth, and one for each message without a share.
+    """
     console = Console(stderr=True)
     if console.is_terminal:
         with Progress(
@@ -57,16 +60,17 @@ def progress_bar(title: str, total: int) -> Iterator[Report]:
         ) as bar:
             task = bar.add_task(title, total=total)
             yield lambda message, share: bar.update(
-                task, description=f"{title}: {message}", completed=round((share or 0.0) * total)
+                task, description=f"{title}: {message}", completed=None if share is None else round(share * total)
             )
         return
     told = -1
 
     def line(message: str, share: float | None) -> None:
         nonlocal told
-        tenth = int((share or 0.0) * 10)
-        if tenth > told:
-            told = tenth
-            print(f"{title}: {(share or 0.0):.0%} {message}", file=sys.stderr, flush=True)
+        if share is None:
+            print(f"{title}: {message}", file=sys.stderr, flush=True)
+        elif int(share * 10) > told:
+            told = int(share * 10)
+            print(f"{title}: {share:.0%} {message}", file=sys.stderr, flush=True)
 
     yield line

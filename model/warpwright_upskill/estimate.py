@@ -22,7 +22,7 @@ BYTES_PER_CYCLE = 4.8e12 / 132 / 1.98e9
 def bound_cycles(sectors: float, wavefronts: float) -> float:
     """Least cycles of one multiprocessor for that many transactions.
 
-    >>> round(bound_cycles(sectors=8, wavefronts=33), 1), round(bound_cycles(sectors=8, wavefronts=2), 1)
+    >>> round(bound_cycles(sectors=8, wavefronts=33.0), 1), round(bound_cycles(sectors=8, wavefronts=2), 1)
     (33.0, 13.9)
     """
     return max(sectors * SECTOR_BYTES / BYTES_PER_CYCLE, wavefronts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -155,17 +155,20 @@ def _question(given: dict[str, Any]) -> Question:
     return Question(given["goal"], given["kernel"], tuple(given["findings"]), rewrites)
 
 
-def held_out_groups(groups: Iterable[str], share: float) -> frozenset[str]:
-    """The groups to keep for evaluation: `share` of them, at least one where there are two or more, by hash of name.
+def held_out_groups(subjects: Mapping[str, str], share: float) -> frozenset[str]:
+    """The groups to keep for evaluation. `subjects` maps each group to what it is about.
 
-    The choice does not depend on the order, and a new group moves few of the old ones.
+    Of the groups about one subject `share` are kept, at least one where there are two or more, chosen by hash of their
+    names: the choice does not depend on the order, and a new group moves few of the old ones.
 
-    >>> sorted(held_out_groups(["sample:a", "sample:b", "sample:c", "rule:d"], 0.5))
-    ['rule:d', 'sample:c']
-    >>> held_out_groups(["sample:a"], 0.5)
+    >>> sorted(held_out_groups({"sample:a": "pad", "sample:b": "pad", "sample:c": "swap", "rule:d": "swap"}, 0.2))
+    ['rule:d', 'sample:a']
+    >>> held_out_groups({"sample:a": "pad"}, 0.5)
     frozenset()
     """
-    ordered = sorted(set(groups), key=lambda group: hashlib.sha256(group.encode()).hexdigest())
-    if len(ordered) < 2 or share <= 0:
-        return frozenset()
-    return frozenset(ordered[: min(max(1, round(len(ordered) * share)), len(ordered) - 1)])
+    held: set[str] = set()
+    for subject in set(subjects.values()) if share > 0 else ():
+        about = [group for group, its in subjects.items() if its == subject]
+        about.sort(key=lambda group: hashlib.sha256(group.encode()).hexdigest())
+        held.update(about[: min(max(1, round(len(about) * share)), len(about) - 1)])
+    return frozenset(held)

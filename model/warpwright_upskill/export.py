@@ -5,7 +5,9 @@ python -m warpwright_upskill.export .build/adapter --out adapter.gguf --check ex
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -115,11 +117,11 @@ def check(base: Path, adapter: Path, exported: Path, sequences: Sequence[tuple[S
     import peft
     import torch
 
+    with_adapter = _logits(base, exported, sequences)
+    without = _logits(base, None, sequences)
     weights = load_weights(base, device="cpu", dtype="float32")
     with quiet_warnings():
         model: Any = peft.PeftModel.from_pretrained(weights, str(adapter)).eval()
-    with_adapter = _logits(base, exported, sequences)
-    without = _logits(base, None, sequences)
     positions = same = changed = 0
     largest_change = largest_difference = 0.0
     for (ids, at), ours, plain in zip(sequences, with_adapter, without, strict=True):
@@ -140,16 +142,18 @@ def _logits(base: Path, adapter: Path | None, sequences: Sequence[tuple[Sequence
     llama_cpp = quiet_llama_cpp()
     longest = max(len(ids) for ids, _ in sequences)
     try:
-        llama: Any = llama_cpp.Llama(
-            str(base),
-            lora_path=str(adapter) if adapter else None,
-            n_ctx=longest + 1,
-            n_batch=longest + 1,
-            logits_all=True,
-            verbose=False,
-        )
+        llama: Any = llama_cpp.Llama(str(base), n_ctx=longest + 1, n_batch=longest + 1, logits_all=True, verbose=False)
     except (ValueError, RuntimeError):
-        raise StageError(f"llama.cpp does not take {adapter or base}; does the adapter belong to this model?") from None
+        raise StageError(f"llama.cpp cannot load {base}; give a complete GGUF model.") from None
+    if adapter is not None:
+        # By hand: the `lora_path` argument goes on with a null pointer where the adapter does not fit the model.
+        loaded = llama_cpp.llama_adapter_lora_init(llama.model, os.fsencode(adapter))
+        if not loaded:
+            raise StageError(
+                f"llama.cpp does not take the adapter {adapter} with {base}; was it trained on this model?"
+            )
+        one = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(loaded)
+        llama_cpp.llama_set_adapters_lora(llama.ctx, one, 1, (ctypes.c_float * 1)(1.0))
     found: list[Any] = []
     try:
         for ids, at in sequences:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from warpwright.assist.engine import EngineError
+from warpwright.assist.plan import parse_plan
 from warpwright.assist.prompts import (
     ANALYSIS_CHARACTERS,
     PlanQuestion,
@@ -15,6 +18,9 @@ from warpwright.assist.prompts import (
 )
 
 from warpwright_upskill.examples import GENERATION, Example
+
+# What `plan_grammar` admits as an analysis.
+_ANALYSIS = re.compile(rf"[A-Za-z][ !#-\[\]-~]{{10,{ANALYSIS_CHARACTERS - 1}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,20 @@ def render(example: Example) -> Rendered | None:
         answer = generate_answer(example.reasoning_steps, example.cuda_kernel)
         return Rendered(generate_prompt(generation_task(example)), answer)
     return None
+
+
+def plan_refusal(example: Example) -> str:
+    """Why the server could not have got this answer from its model, in one sentence; "" where it could."""
+    rendered = render(example)
+    if rendered is None or example.question is None:
+        return "It is no answer to a question of the server's."
+    try:
+        plan = parse_plan(rendered.answer, [name for name, _ in example.question.rewrites])
+    except EngineError as error:
+        return str(error)
+    if not _ANALYSIS.fullmatch(plan.analysis):
+        return f"The plan's grammar does not admit the analysis {plan.analysis!r}."
+    return "" if plan.optimizations == example.rewrites else "The plan names other rewrites."
 
 
 def generation_task(example: Example) -> str:

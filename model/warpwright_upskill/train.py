@@ -37,6 +37,7 @@ class Settings:
     targets: tuple[str, ...] = TARGETS
     learning_rate: float = 2e-4
     epochs: int = 3
+    max_steps: int = 0  # 0 is no limit
     batch: int = 4
     max_tokens: int = 2048
     warmup: float = 0.1
@@ -180,7 +181,7 @@ def train(
     device = choose_device(settings.device)
     dtype = ("bfloat16" if device == "cuda" else "float32") if settings.dtype == "auto" else settings.dtype
     torch.manual_seed(settings.seed)
-    progress("loading the weights", 0.0)
+    progress("loading the weights", None)
     base = load_weights(gguf, device=device, dtype=dtype)
     lora = peft.LoraConfig(
         r=settings.rank,
@@ -191,6 +192,7 @@ def train(
     )
     with quiet_warnings():
         model: Any = peft.get_peft_model(base, lora)
+    progress(f"measuring the loss on {len(held_out_rows)} held-out examples", None)
     before = mean_loss(model, held_out_rows, device)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0)
@@ -200,6 +202,7 @@ def train(
         for _ in range(settings.epochs)
         for batch in batches(draw_epoch(train_rows, settings.mix, random), settings.batch)
     ]
+    plan = plan[: settings.max_steps] if settings.max_steps else plan
     losses: list[float] = []
     loop_started = time.perf_counter()
     model.train()
@@ -216,6 +219,7 @@ def train(
         losses.append(loss.item())
         progress(f"step {step + 1} of {len(plan)}, loss {losses[-1]:.3f}", (step + 1) / len(plan))
     loop_seconds = time.perf_counter() - loop_started
+    progress(f"measuring the loss on {len(held_out_rows)} held-out examples", None)
     after = mean_loss(model, held_out_rows, device)
     out.mkdir(parents=True, exist_ok=True)
     with quiet_warnings():
@@ -250,6 +254,7 @@ def train(
 @click.option("--targets", default=",".join(TARGETS), show_default=True, help="Projections to adapt, by comma.")
 @click.option("--learning-rate", default=DEFAULTS.learning_rate, show_default=True, type=float)
 @click.option("--epochs", default=DEFAULTS.epochs, show_default=True, type=click.IntRange(1))
+@click.option("--max-steps", default=DEFAULTS.max_steps, show_default=True, help="Stop after so many; 0 is no limit.")
 @click.option("--batch", default=DEFAULTS.batch, show_default=True, type=click.IntRange(1))
 @click.option("--max-tokens", default=DEFAULTS.max_tokens, show_default=True, help="Longer examples are left out.")
 @click.option("--mix", default="generation=0.4,analysis=0.3,debugging=0.3", show_default=True, help="Shares of tasks.")

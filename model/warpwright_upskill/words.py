@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from warpwright.facts.model import Access, Divergence, Kernel, Space
@@ -17,8 +18,28 @@ CONSTRAINTS = {
 
 
 def diagnosis(findings: Iterable[Finding]) -> list[str]:
-    """One step per finding: the place, the name and what was counted."""
-    return [f"`{one_line(f.span.text)}`: {sentence(f.message)}" for f in findings]
+    """One step per finding: the place and what was counted there, without the launch and the advice that follow.
+
+    For example "At `tile[threadIdx.x][threadIdx.y]`: 32 wavefronts per request where 1 would do."
+    """
+    return [f"At `{one_line(f.span.text)}`: {sentence(claim(f.message))}" for f in findings]
+
+
+def claim(message: str) -> str:
+    """A finding's message up to its first colon, bracket or full stop.
+
+    >>> claim("83% of the warps split, with 4.9 of 32 lanes on inside (block 256 from a.cu:53). Do this.")
+    '83% of the warps split, with 4.9 of 32 lanes on inside'
+    """
+    return re.split(r":\s| \(|\.\s", one_line(message), maxsplit=1)[0]
+
+
+def sentences(text: str) -> list[str]:
+    """
+    >>> sentences("It waits. It costs 1.5 cycles.")
+    ['It waits.', 'It costs 1.5 cycles.']
+    """
+    return [sentence(part) for part in re.split(r"(?<=\.)\s+", one_line(text)) if part]
 
 
 def outcome(before: Kernel, after: Kernel) -> list[str]:

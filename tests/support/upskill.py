@@ -1,0 +1,57 @@
+"""The stages of warpwright_upskill as a user runs them: processes, their exit status and what they printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from support.command import Ran
+
+STAGES = ("collect", "train", "export", "evaluate", "install", "tiny")
+TASK = "double the elements"
+KERNEL = """__global__ void twice(float *x, int n) {
+  int i = threadIdx.x;
+  if (i < n) x[i] *= 2;
+}"""
+SAMPLES = Path(__file__).resolve().parent.parent / "upskill" / "fixtures" / "samples"
+
+
+def run_stage(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = None, seconds: float = 240) -> Ran:
+    """Run `python -m warpwright_upskill.STAGE ARGUMENTS...`. Whatever it is for, it must not print a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"warpwright_upskill.{stage}", *map(str, arguments)],
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=seconds,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def ran(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = None) -> Ran:
+    """The same for a stage that must succeed."""
+    result = run_stage(stage, *arguments, env=env)
+    assert result.status == 0, result.stderr
+    return result
+
+
+def refused(stage: str, *arguments: str | Path, env: Mapping[str, str] | None = None) -> str:
+    """The one sentence of a stage that must refuse its work, with exit status 2."""
+    result = run_stage(stage, *arguments, env=env)
+    lines = [line for line in result.stderr.strip().splitlines() if line]
+    assert result.status == 2, (result.status, result.stderr)
+    assert lines[-1].startswith("error: "), lines
+    assert sum(line.startswith("error: ") for line in lines) == 1
+    return " ".join(lines[lines.index(next(line for line in lines if line.startswith("error: "))) :])
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

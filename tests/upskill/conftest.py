@@ -1,0 +1,65 @@
+"""The path from data to adapter, gone once for all tests of this folder, on a tiny random Gemma 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.upskill import KERNEL, SAMPLES, TASK, ran
+from warpwright_upskill.examples import GENERATION, Example, Provenance, Verification, write_json_lines
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("upskill")
+
+
+@pytest.fixture(scope="session")
+def tiny(folder: Path) -> Path:
+    """A Gemma 3 of 0.3 million random weights as GGUF."""
+    path = folder / "tiny.gguf"
+    ran("tiny", path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def collected(folder: Path) -> Path:
+    """Examples from the small kernels of fixtures/samples, each as it stands and in one other text."""
+    path = folder / "examples.jsonl"
+    ran("collect", "--samples", SAMPLES, "--no-pages", "--variants", "1", "--out", path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def lesson(folder: Path) -> Path:
+    """One example, short enough for the tiny model to learn by heart."""
+    path = folder / "lesson.jsonl"
+    example = Example(
+        task=GENERATION,
+        problem=TASK,
+        constraints=(),
+        reasoning_steps=("one thread per element",),
+        cuda_kernel=KERNEL,
+        kernel="twice",
+        provenance=Provenance("sample", "twice"),
+        verification=Verification("parsed", "by hand"),
+    )
+    write_json_lines(path, [example])
+    return path
+
+
+@pytest.fixture(scope="session")
+def learned(folder: Path, tiny: Path, lesson: Path) -> Path:
+    """The folder of an adapter that knows the lesson by heart."""
+    path = folder / "learned"
+    by_heart = ("--epochs", "80", "--batch", "1", "--rank", "16", "--alpha", "32", "--learning-rate", "0.01")
+    ran("train", lesson, "--model", tiny, "--out", path, *by_heart)
+    return path
+
+
+@pytest.fixture(scope="session")
+def adapter(folder: Path, tiny: Path, lesson: Path, learned: Path) -> Path:
+    """The same adapter as GGUF."""
+    path = folder / "adapter.gguf"
+    ran("export", learned, "--model", tiny, "--out", path, "--check", lesson)
+    return path

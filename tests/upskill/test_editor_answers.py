@@ -1,0 +1,68 @@
+"""The end of the path: what was trained is what the server says in an editor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from support.command import run_command
+from support.editor import VSCODE, start_editor
+from support.upskill import KERNEL, TASK, ran
+from warpwright.assist.engine import CompletionRequest, Engine
+from warpwright.assist.prompts import generate_prompt
+from warpwright.assist.weights import ModelFile, find_adapter
+
+pytestmark = [pytest.mark.upskill, pytest.mark.llm]
+
+
+def test_the_engine_answers_with_it(tiny: Path, adapter: Path) -> None:
+    request = CompletionRequest(generate_prompt(TASK), max_tokens=200)
+    model = ModelFile(tiny, "tiny")
+    with Engine(model) as engine:
+        base = engine.complete(request).text
+    with Engine(model, adapter) as engine:
+        taught = engine.complete(request)
+    assert KERNEL not in base
+    assert taught.text == f"// Step: one thread per element\n{KERNEL}"
+    assert taught.stop == "end"
+
+
+def test_the_editor_shows_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
+    """A comment is typed, and the ghost text after it is the kernel of the lesson."""
+    environment = {"WARPWRIGHT_MODEL": str(tiny), "WARPWRIGHT_ADAPTER": str(adapter)}
+    settings = {"ghostText": {"enable": True, "seconds": 60}}
+    text = f"// kernel: {TASK}\n"
+    with start_editor(VSCODE, tmp_path, options=settings, environment=environment) as editor:
+        page = editor.open("a.cu", text)
+        params = types.InlineCompletionParams(
+            context=types.InlineCompletionContext(types.InlineCompletionTriggerKind.Invoked),
+            text_document=page.identifier,
+            position=page.position(len(text)),
+        )
+        answer = editor.request("textDocument/inlineCompletion", params)
+    assert answer is not None
+    assert [item.insert_text for item in answer.items] == [KERNEL]
+
+
+@pytest.mark.nvcc
+def test_the_command_line_writes_it(tiny: Path, adapter: Path, tmp_path: Path) -> None:
+    env = {"WARPWRIGHT_ADAPTER": str(adapter)}
+    result = run_command("generate", TASK, "--model", tiny, "--format", "json", cwd=tmp_path, env=env)
+    assert json.dumps(KERNEL)[1:-1] in result.stdout, result
+
+
+def test_installed_it_is_the_default_model_s_adapter(
+    adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WARPWRIGHT_ADAPTER", raising=False)
+    monkeypatch.setenv("WARPWRIGHT_DATA_DIR", str(tmp_path))
+    default = ModelFile(tmp_path / "weights.gguf", "the default", is_default=True)
+    assert find_adapter(default) is None
+    env = {"WARPWRIGHT_DATA_DIR": str(tmp_path)}
+    ran("install", adapter, env=env)
+    found = find_adapter(default)
+    assert found is not None and found.read_bytes() == adapter.read_bytes()
+    ran("install", "--remove", env=env)
+    assert find_adapter(default) is None

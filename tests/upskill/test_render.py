@@ -1,0 +1,70 @@
+"""What the model is trained on is what the server asks, word for word."""
+
+from __future__ import annotations
+
+from support.upskill import SAMPLES
+from warpwright.assist.plan import plan_question
+from warpwright.assist.prompts import generate_prompt, plan_prompt
+from warpwright.facts.analyze import analyze
+from warpwright.rewrites.registry import applicable
+from warpwright.rules.registry import run_rules
+from warpwright.syntax.source import read_source
+from warpwright_upskill.examples import DEBUGGING, GENERATION, Example, Provenance, Question, Verification
+from warpwright_upskill.render import plan_refusal, render
+
+WHERE = Provenance("sample", "turn")
+CHECKED = Verification("compiled", "nvcc")
+
+
+def plan_example(analysis: str = "Each request takes 32 wavefronts.", rewrite: str = "pad-shared-array") -> Example:
+    source = read_source(SAMPLES / "tiles" / "turn" / "kernel.cu")
+    program = analyze(source)
+    [kernel] = program.defined_kernels
+    asked = plan_question(kernel, run_rules(program), applicable(kernel, "speed"), "speed")
+    return Example(
+        task="analysis",
+        problem="",
+        constraints=(),
+        reasoning_steps=(analysis,),
+        cuda_kernel="",
+        kernel=kernel.name,
+        provenance=WHERE,
+        verification=CHECKED,
+        question=Question(asked.goal, asked.kernel, asked.findings, asked.rewrites),
+        source=source.text(),
+        rewrites=(rewrite,),
+        estimated_speedup=2.4,
+    )
+
+
+def test_a_plan_is_asked_for_as_the_server_asks() -> None:
+    example = plan_example()
+    program = analyze(read_source(SAMPLES / "tiles" / "turn" / "kernel.cu"))
+    [kernel] = program.defined_kernels
+    rendered = render(example)
+    assert rendered is not None
+    assert rendered.prompt == plan_prompt(
+        plan_question(kernel, run_rules(program), applicable(kernel, "speed"), "speed")
+    )
+    assert "32 wavefronts per request" in rendered.prompt
+    assert '"optimizations": ["pad-shared-array"], "estimated_speedup": 2.4' in rendered.answer
+
+
+def test_an_answer_that_the_server_could_not_read_is_refused() -> None:
+    assert plan_refusal(plan_example()) == ""
+    assert "could not be read" in plan_refusal(plan_example(rewrite="no-such-rewrite"))
+    assert "grammar" in plan_refusal(plan_example(analysis="32 wavefronts, not one."))
+    assert "grammar" in plan_refusal(plan_example(analysis="Slow."))
+
+
+def test_a_kernel_is_asked_for_by_what_it_computes() -> None:
+    example = Example(GENERATION, "Add.", ("It is named f.",), ("one",), "__global__ void f() {}", "f", WHERE, CHECKED)
+    rendered = render(example)
+    assert rendered is not None
+    assert rendered.prompt == generate_prompt("Add. It is named f.")
+    assert rendered.answer == "// Step: one\n__global__ void f() {}"
+
+
+def test_what_the_server_does_not_ask_is_not_trained_on() -> None:
+    example = Example(DEBUGGING, "Fix f.", (), (), "__global__ void f() {}", "f", WHERE, CHECKED, source="broken")
+    assert render(example) is None
