@@ -363,9 +363,4 @@ def _with_shapes(draft: Problem, said: Overrides, directives: Overrides) -> Prob
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
             raise _LackingError(f"a shape to try gives `{lacking[0]}` no value")
-    if not check or draft.bytes(time[0]) == 0:
-        try:
-            draft.case(time[0])
-        except ExpressionError as error:
-            raise _LackingError(f"it cannot be launched at the sizes that are known: {error}") from None
     return replace(draft, check=check, time=time)

@@ -76,9 +76,7 @@ def _attempt(
                     tells_apart.add(event)
                     if not event["ok"]:
                         observed.status = Status.UNSAFE if event.get("unsafe") else Status.WRONG
-                        observed.reason = f"The candidate is wrong at {_at(event['shape'])}: {event['reason']}."
-                        if event.get("unsafe"):
-                            observed.reason = f"The candidate is not safe: at {_at(event['shape'])} {event['reason']}."
+                        observed.reason = _wrong_sentence(event)
                 case "speed":
                     observed.speed.append(_speed(event))
                 case "unsupported":
@@ -102,6 +100,14 @@ def _attempt(
     if observed.status is Status.NOT_RUN:
         _conclude(observed, tells_apart, len(request["cases"]))
     return None
+
+
+def _wrong_sentence(event: Event) -> str:
+    where = _at(event["shape"])
+    if event.get("unsafe"):
+        return f"The candidate is not safe: at {where} {event['reason']}."
+    when = event["distribution"] if event["distribution"] == "while timed" else f"{event['distribution']} values"
+    return f"The candidate is wrong at {where} ({when}): {event['reason']}."
 
 
 def _failed(
