@@ -1,0 +1,117 @@
+"""`warpwright fix`: only verified edits, and never a lost one."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.kernels import CLEAN, CONFLICT, UNCHECKED
+from support.command import run_command
+
+pytestmark = pytest.mark.nvcc
+
+PADDED = CONFLICT.replace("tile[32][32]", "tile[32][33]")
+
+
+def test_a_diff_is_shown_and_nothing_written(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("fix", "a.cu", cwd=tmp_path)
+    assert ran.status == 0
+    assert "fixed    a.cu:5: bank-conflict" in ran.stderr
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT
+    subprocess.run(["patch", "-p1"], cwd=tmp_path, input=ran.stdout, text=True, check=True, capture_output=True)
+    assert run_command("check", "a.cu", cwd=tmp_path).status == 0
+
+
+def test_write(tmp_path: Path) -> None:
+    """Bytes that no fix touches stay as they are: an invalid one, a missing line end; and so do permissions."""
+    path = tmp_path / "a.cu"
+    path.write_bytes(b"// caf\xe9\n" + CONFLICT.rstrip("\n").encode())
+    path.chmod(0o600)
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path)
+    assert (ran.status, ran.stdout) == (0, "")
+    after = path.read_bytes()
+    assert after.startswith(b"// caf\xe9\n") and after.endswith(b"\n}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert run_command("check", "a.cu", cwd=tmp_path).status == 0
+
+
+def test_every_finding_of_a_file_in_one_go(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT + UNCHECKED.replace("void launch", "void other"), encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "2 fixed, 0 refused" in ran.stderr
+    assert run_command("check", "a.cu", "--format", "json", cwd=tmp_path).json == []
+
+
+def test_only_the_rules_that_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--rule", "unchecked-launch", "--write", cwd=tmp_path)
+    assert ran.status == 0
+    assert "no finding here has a fix" in ran.stderr
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT
+
+
+def test_json(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "b.cu").write_text(CLEAN, encoding="utf-8")
+    ran = run_command("fix", ".", "--format", "json", cwd=tmp_path)
+    assert ran.status == 0
+    first, second = ran.json
+    assert (first["file"], second["file"], second["fixes"], second["diff"]) == ("a.cu", "b.cu", [], "")
+    (fix,) = first["fixes"]
+    assert (fix["line"], fix["rule"], fix["rewrite"], fix["applied"]) == (5, "bank-conflict", "pad-shared-array", True)
+    assert "re-analysed" in fix["report"]["levels"]
+    assert fix["report"]["compile"]["registers"] > 0
+
+
+def test_a_file_that_does_not_compile_is_refused_and_kept(tmp_path: Path) -> None:
+    broken = CONFLICT.replace("void launch", "int wrong = undeclared;\nvoid launch")
+    (tmp_path / "a.cu").write_text(broken, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path)
+    assert ran.status == 1
+    assert "refused  a.cu:5: bank-conflict" in ran.stderr
+    assert "undeclared" in ran.stderr
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") == broken
+
+
+def test_a_half_written_kernel_is_kept(tmp_path: Path) -> None:
+    half = CONFLICT[: CONFLICT.index("}")]
+    (tmp_path / "a.cu").write_text(half, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path)
+    assert ran.status in (0, 1)
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") == half
+
+
+def test_one_bad_input_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("fix", "none.cu", "a.cu", "--write", cwd=tmp_path)
+    assert ran.status == 2
+    assert "error: none.cu: no such file" in ran.stderr
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") != CONFLICT
+
+
+def test_without_a_compiler_nothing_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
+    assert ran.status == 2
+    assert "fixes cannot be verified. WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there." in ran.stderr
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    """The compiler is a script that first saves the user's next edit, as an editor would while fixes are verified."""
+    path = tmp_path / "a.cu"
+    path.write_text(CONFLICT, encoding="utf-8")
+    compiler = tmp_path / "nvcc"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *.cu*) echo "// mine" >> "{path}";; esac\nexec nvcc "$@"\n', encoding="utf-8"
+    )
+    compiler.chmod(0o755)
+    env = {"WARPWRIGHT_NVCC": str(compiler), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path, env=env)
+    assert ran.status == 2
+    assert "changed on disk while it was being fixed; nothing was written to it" in ran.stderr
+    assert path.read_text(encoding="utf-8").startswith(CONFLICT + "// mine\n")

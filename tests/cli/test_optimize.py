@@ -1,0 +1,75 @@
+"""`warpwright optimize`: the search from the command line, with and without a model."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli.kernels import CLEAN, CONFLICT
+from support.command import run_command
+
+NO_MODEL = {"WARPWRIGHT_MODEL": "/nowhere/model.gguf"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.nvcc
+@pytest.mark.llm
+def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
+    ran = run_command("optimize", "a.cu", "--format", "json", cwd=folder)
+    assert ran.status == 0, ran.stderr
+    outcome = ran.json
+    assert (outcome["kernel"], outcome["goal"]) == ("transpose", "speed")
+    assert outcome["plan"]["analysis"] in outcome["plan"]["raw"]
+    best = outcome["candidates"][outcome["best"]]
+    assert "pad-shared-array" in best["rewrites"]
+    assert "re-analysed" in best["report"]["levels"]
+    assert (folder / "a.cu").read_text(encoding="utf-8") == CONFLICT
+
+
+@pytest.mark.nvcc
+def test_without_a_model_the_rewrites_are_tried_and_the_missing_is_named(folder: Path) -> None:
+    ran = run_command("optimize", "a.cu", cwd=folder, env=NO_MODEL)
+    assert ran.status == 0
+    assert "/nowhere/model.gguf cannot be read" in ran.stdout
+    assert "registers" in ran.stdout
+    diff = ran.stdout[ran.stdout.index("--- a/a.cu") :]
+    subprocess.run(["patch", "-p1"], cwd=folder, input=diff, text=True, check=True, capture_output=True)
+    assert run_command("check", "a.cu", cwd=folder).status == 0
+
+
+def test_a_model_that_was_asked_for_must_be_there(folder: Path) -> None:
+    ran = run_command("optimize", "a.cu", "--model", "/nowhere/model.gguf", cwd=folder)
+    assert ran.status == 2
+    assert "/nowhere/model.gguf" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_nothing_to_do(folder: Path) -> None:
+    (folder / "clean.cu").write_text(CLEAN, encoding="utf-8")
+    ran = run_command("optimize", "clean.cu", "--format", "json", cwd=folder, env=NO_MODEL)
+    assert ran.status == 1
+    assert ran.json["best"] is None
+    assert ran.json["reason"]
+
+
+def test_bad_input(folder: Path) -> None:
+    (folder / "empty.cu").write_text("int x;\n", encoding="utf-8")
+    ran = run_command("optimize", "empty.cu", cwd=folder)
+    assert ran.status == 2
+    assert "empty.cu: no kernel (__global__ function) in this file" in ran.stderr
+    ran = run_command("optimize", "a.cu", "--kernel", "none", cwd=folder)
+    assert ran.status == 2
+    assert "no kernel 'none'; it has: transpose" in ran.stderr
+    assert run_command("optimize", "a.cu", "--goal", "beauty", cwd=folder).status == 2
+
+
+def test_without_a_compiler(folder: Path) -> None:
+    ran = run_command("optimize", "a.cu", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
+    assert ran.status == 2
+    assert "nothing can be verified. WARPWRIGHT_NVCC names /nowhere/nvcc" in ran.stderr

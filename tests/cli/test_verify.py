@@ -1,0 +1,81 @@
+"""`warpwright verify`: the ladder from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.kernels import CLEAN, CONFLICT
+from support.command import run_command
+
+pytestmark = pytest.mark.nvcc
+
+PADDED = CONFLICT.replace("tile[32][32]", "tile[32][33]")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "before.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "after.cu").write_text(PADDED, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_good_candidate(folder: Path) -> None:
+    ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", cwd=folder)
+    assert ran.status == 0
+    assert ran.stdout.startswith("parsed > compiled > re-analysed")
+    assert "registers" in ran.stdout
+    memory = next(line.split() for line in ran.stdout.splitlines() if "shared memory" in line)
+    assert memory == ["shared", "memory", "4096", "B", "4224", "B"]
+
+
+def test_json(folder: Path) -> None:
+    ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", "--format", "json", cwd=folder)
+    assert ran.status == 0
+    report = ran.json
+    assert {"status", "backend", "compile", "cases", "speed", "predicted_speedup", "reason"} <= report.keys()
+    assert report["compile"]["shared_bytes"] == 4224
+    assert report["compile"]["original"]["shared_bytes"] == 4096
+
+
+def test_more_memory_is_no_way_to_save_it(folder: Path) -> None:
+    assert run_command("verify", "before.cu", "after.cu", "--goal", "memory", cwd=folder).status == 1
+
+
+def test_a_candidate_that_does_not_compile(folder: Path) -> None:
+    (folder / "after.cu").write_text(PADDED.replace("threadIdx.x];", "undeclared];", 1), encoding="utf-8")
+    ran = run_command("verify", "before.cu", "after.cu", "--format", "json", cwd=folder)
+    assert ran.status == 1
+    assert ran.json["status"] == "does-not-compile"
+    assert "undeclared" in ran.json["reason"]
+
+
+def test_a_candidate_with_a_new_defect(folder: Path) -> None:
+    """The original is the good one here."""
+    ran = run_command("verify", "after.cu", "before.cu", "--format", "json", cwd=folder)
+    assert ran.status == 1
+    assert [finding["rule"] for finding in ran.json["new_findings"]] == ["bank-conflict"]
+
+
+def test_which_kernel(folder: Path) -> None:
+    (folder / "two.cu").write_text(CONFLICT + CLEAN, encoding="utf-8")
+    (folder / "two_after.cu").write_text(PADDED + CLEAN, encoding="utf-8")
+    ran = run_command("verify", "two.cu", "two_after.cu", "--kernel", "scale", "--format", "json", cwd=folder)
+    assert ran.json["kernel"] == "scale"
+    ran = run_command("verify", "two.cu", "two_after.cu", "--kernel", "none", cwd=folder)
+    assert ran.status == 2
+    assert "no kernel 'none'; it has: transpose, scale" in ran.stderr
+
+
+def test_bad_input(folder: Path) -> None:
+    assert run_command("verify", "before.cu", "none.cu", cwd=folder).status == 2
+    (folder / "empty.cu").write_text("", encoding="utf-8")
+    ran = run_command("verify", "empty.cu", "after.cu", cwd=folder)
+    assert ran.status == 2
+    assert "no kernel (__global__ function)" in ran.stderr
+
+
+def test_without_a_compiler(folder: Path) -> None:
+    ran = run_command("verify", "before.cu", "after.cu", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
+    assert ran.status == 2
+    assert "/nowhere/nvcc" in ran.stdout
