@@ -63,13 +63,15 @@ def test_a_job_that_was_cancelled_before_it_began_does_not_begin(worker: Convers
     assert worker.outcome() == {"id": 5, "cancelled": True}
 
 
+@pytest.mark.nvcc
 def test_it_ends_with_its_server_though_a_job_is_running() -> None:
     command = [sys.executable, "-m", "warpwright.editor.worker"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        Conversation(process).say(
-            {"id": 1, "job": "optimize", "request": {**REQUEST, "kernel": "transpose", "goal": "speed"}}
-        )
-        time.sleep(0.5)
+        slow = f"#include <regex>\n// {time.time_ns()}\n" + CONFLICT
+        request = {**REQUEST, "text": slow, "kernel": "transpose", "goal": "speed"}
+        Conversation(process).say({"id": 1, "job": "optimize", "request": request})
+        assert process.stdout is not None
+        assert "progress" in json.loads(process.stdout.readline())
         assert process.stdin is not None
         process.stdin.close()
         process.wait(30)

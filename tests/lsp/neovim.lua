@@ -47,17 +47,13 @@ local function run()
     local before = vim.b.changedtick
     local offered = false
     vim.ui.select = function(items, options, choose)
-      seen.offered = {}
-      for index, item in ipairs(items) do
-        local title = options.format_item(item)
-        table.insert(seen.offered, title)
+      seen.offered = vim.tbl_map(options.format_item, items)
+      offered = true
+      for index, title in ipairs(seen.offered) do
         if title:sub(1, #step.action) == step.action then
-          offered = true
-          choose(item, index)
-          return
+          return choose(items[index], index)
         end
       end
-      offered = true
       note("failed", "not offered: " .. step.action)
     end
     vim.lsp.buf.code_action()
