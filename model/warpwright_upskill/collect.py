@@ -201,14 +201,10 @@ def _verification(report: dict[str, Any]) -> Verification:
 
 
 def _cured(text: Text, cured: Source) -> Iterator[Result]:
-    """A page's broken kernel with the text that the page puts in its place: the finding is there, and then gone."""
+    """A rule's example with the text that its page puts in its place: the finding is there, and then gone."""
     program = analyze(cured)
     compiled = compile_cubin(cured)
-    findings = [
-        f for f in run_rules(text.program) if f.rule == text.provenance.name or text.provenance.origin != "rule"
-    ]
-    if text.provenance.origin != "rule":
-        return  # a rewrite's page is the rewrite applied, which is an example already
+    findings = [finding for finding in run_rules(text.program) if finding.rule == text.provenance.name]
     if not compiled.ok:
         yield Rejected(DEBUGGING, text.provenance, f"The cured text does not compile: {compiled.reason}")
         return

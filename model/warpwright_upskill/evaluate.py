@@ -161,13 +161,14 @@ def table(results: dict[str, Score]) -> Table:
 @click.argument("examples", type=click.Path(path_type=Path))
 @click.option("--adapter", type=click.Path(path_type=Path), required=True, help="GGUF adapter from `export`.")
 @click.option("--split", "side", default=HELD_OUT, show_default=True, type=click.Choice([HELD_OUT, TRAIN]))
-@click.option("--limit", default=0, help="Ask about so many examples at most; 0 is all.")
+@click.option("--limit", default=0, help="Ask about so many, evenly spaced; 0 is all.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON file to write.")
 @model_option
 def main(*, examples: Path, adapter: Path, side: str, limit: int, out: Path | None, model: str | None) -> None:
     """Ask the base model, and the base model with an adapter, about the held-out ones of EXAMPLES."""
     asked = [e for e in read_examples(examples) if e.split == side]
-    asked = asked[:limit] if limit else asked
+    if 0 < limit < len(asked):
+        asked = [asked[at * len(asked) // limit] for at in range(limit)]
     if not asked:
         fail(f"{examples}: holds no {side} example; collect from more sources, or choose another --split.")
     existing_file(adapter, "`export` writes it")

@@ -21,8 +21,11 @@ FENCE = re.compile(r"^```cuda\n(.*?)^```", re.M | re.S)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A text to learn from. `problem` says what it computes ("" where nothing says so); `cured` is the text that its
-    page puts in its place, where there is one."""
+    """A text to learn from.
+
+    `problem` says what it computes ("" where nothing says so). `cured` is the text that a rule's page puts in its
+    place; a rewrite's page has none here, since applying the rewrite gives it.
+    """
 
     provenance: Provenance
     source: Source
@@ -64,16 +67,14 @@ def described(text: str) -> str:
 def page_origins() -> Iterator[Origin]:
     """The examples on the pages of all rules (Example / Use instead) and rewrites (Before / After)."""
     for rule in all_rules():
-        yield from _page("rule", rule.name, rule.doc, "Example", "Use instead")
+        code = code_by_section(rule.doc)
+        path = f"rules/{rule.name}.cu"
+        for bad, good in zip(code.get("Example", []), code.get("Use instead", []), strict=False):
+            cured = Source(path, good.encode())
+            yield Origin(Provenance("rule", rule.name), Source(path, bad.encode()), cured=cured)
     for rewrite in all_rewrites():
-        yield from _page("rewrite", rewrite.name, rewrite.doc, "Before", "After")
-
-
-def _page(origin: str, name: str, doc: str, before: str, after: str) -> Iterator[Origin]:
-    code = code_by_section(doc)
-    for number, (bad, good) in enumerate(zip(code.get(before, []), code.get(after, []), strict=False)):
-        at = f"{origin}s/{name}{f'-{number + 1}' if number else ''}.cu"
-        yield Origin(Provenance(origin, name), Source(at, bad.encode()), cured=Source(at, good.encode()))
+        for before in code_by_section(rewrite.doc).get("Before", []):
+            yield Origin(Provenance("rewrite", rewrite.name), Source(f"rewrites/{rewrite.name}.cu", before.encode()))
 
 
 def code_by_section(doc: str) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ import math
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -104,9 +104,12 @@ def draw_epoch(rows: Sequence[Row], mix: Sequence[tuple[str, float]], random: Ra
     return drawn
 
 
-def batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
-    for at in range(0, len(rows), size):
-        yield rows[at : at + size]
+def batches(rows: Sequence[Row], size: int, random: Random) -> list[Sequence[Row]]:
+    """The rows in batches of `size` of about one length, so that little is padded; the batches in random order."""
+    ordered = sorted(rows, key=lambda row: len(row.ids))
+    made: list[Sequence[Row]] = [ordered[at : at + size] for at in range(0, len(ordered), size)]
+    random.shuffle(made)
+    return made
 
 
 def learning_rate_at(step: int, steps: int, settings: Settings) -> float:
@@ -200,7 +203,7 @@ def train(
     plan = [
         batch
         for _ in range(settings.epochs)
-        for batch in batches(draw_epoch(train_rows, settings.mix, random), settings.batch)
+        for batch in batches(draw_epoch(train_rows, settings.mix, random), settings.batch, random)
     ]
     plan = plan[: settings.max_steps] if settings.max_steps else plan
     losses: list[float] = []
