@@ -39,14 +39,13 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _plan(plan: Plan) -> Iterator[str]:
-    """The plan as it was understood, then every word of the model as it came."""
-    yield plan.analysis
+    """What the plan comes to, then every word of the model as it came: a guess, numbers included."""
     if plan.optimizations:
-        guess = f"; it expects {plan.estimated_speedup:g}x, which is a guess" if plan.estimated_speedup else ""
-        yield f"the model would try: {', '.join(plan.optimizations)}{guess}"
-    if plan.raw:
-        yield "the model's own words:"
+        guess = f" (its guess: {plan.estimated_speedup:g}x)" if plan.estimated_speedup else ""
+        yield f"The model would try {', '.join(plan.optimizations)}{guess}. Its own words, which nothing has checked:"
         yield from (click.style(f"  {printable(line)}", dim=True) for line in plan.raw.splitlines())
+    else:
+        yield printable(plan.analysis)
 
 
 def _candidate(candidate: Candidate, index: int, *, chosen: bool) -> Iterator[str]:

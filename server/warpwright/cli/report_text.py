@@ -26,6 +26,8 @@ def badge(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"{_ladder(report)}: {badge(report)}"
+    if report.finding_gone and not report.new_findings:
+        yield "  the finding is gone and no new one has come"
     if report.reason:
         yield f"  {printable(report.reason)}"
     yield from (f"  new: {finding.rule} at line {finding.span.line}" for finding in report.new_findings)
