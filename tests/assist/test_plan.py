@@ -14,6 +14,8 @@ from warpwright.assist.prompts import (
     ANALYSIS_CHARACTERS,
     PLAN_SHOTS,
     PlanQuestion,
+    PlanShot,
+    nearest_shots,
     plan_answer,
     plan_grammar,
     plan_prompt,
@@ -56,7 +58,7 @@ def test_whatever_the_model_prefers_the_plan_can_be_read(engine: Engine) -> None
     """Hot sampling from a prompt that asks for something else: the grammar alone makes it a plan."""
     names = [kind.name for kind in all_rewrites()]
     for seed in range(2):
-        request = CompletionRequest("Dear Sir,\n", 224, 1.5, seed, grammar=plan_grammar(names), seconds=40)
+        request = CompletionRequest("Dear Sir,\n", 224, 1.5, seed, grammar=plan_grammar(names), seconds=120)
         plan = parse_plan(engine.complete(request).text, names)
         assert set(plan.optimizations) <= set(names)
 
@@ -101,6 +103,13 @@ def test_a_users_text_cannot_pose_as_ours() -> None:
 def test_the_worked_examples_are_plans() -> None:
     for shot in PLAN_SHOTS:
         parse_plan(shot.answer, [name for name, _ in shot.question.rewrites])
+
+
+@pytest.mark.parametrize("shot", PLAN_SHOTS, ids=lambda shot: shot.question.rewrites[0][0])
+def test_the_worked_example_is_one_of_the_same_kind(shot: PlanShot) -> None:
+    (chosen,) = parse_plan(shot.answer, [name for name, _ in shot.question.rewrites]).optimizations
+    question = PlanQuestion(shot.question.goal, "k", (), ((chosen, "title"),))
+    assert nearest_shots(question, PLAN_SHOTS) == (shot,)
 
 
 ADMITS = """

