@@ -25,6 +25,7 @@ def drive(folder: Path, *actions: str) -> dict[str, Any]:
         **os.environ,
         "HOME": str(folder),
         "XDG_STATE_HOME": str(folder / "state"),
+        "WARPWRIGHT_MODEL": "/no/such/model.gguf",  # what is under test here does not wait for a model
         "WW_COMMAND": json.dumps(SERVER),
         "WW_STEPS": json.dumps([{"action": action, "seconds": 120} for action in actions]),
         "WW_RESULT": str(result),
@@ -55,8 +56,16 @@ def test_shows_the_finding_and_silences_it(tmp_path: Path) -> None:
     assert seen["gone"]
 
 
+@pytest.mark.nvcc
 def test_applies_the_fix(tmp_path: Path) -> None:
     seen = drive(tmp_path, "Pad the rows of tile")
     assert "Optimize kernel transpose" in seen["offered"]
+    assert seen["text"] == CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
+    assert seen["gone"]
+
+
+@pytest.mark.nvcc
+def test_optimizes_the_kernel(tmp_path: Path) -> None:
+    seen = drive(tmp_path, "Optimize kernel transpose")
     assert seen["text"] == CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
     assert seen["gone"]
