@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
-from warpwright.facts.model import WARP, Access, Basis, Kernel, Launch
+from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch
 from warpwright.rules.base import Related, Severity
+
+MOSTLY_USED = 0.5
+"""Share of what a request touches that the kernel uses, from which caches or wider accesses make up for much of it."""
 
 COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED})
 """Bases whose numbers can be shown. An index read from memory is data-dependent, and nothing is said about it."""
@@ -120,6 +123,41 @@ def is_shaped(kernel: Kernel, launch: Launch) -> bool:
     if launch.block[1:] != (1, 1):
         return True
     return _OTHER_AXES.search(kernel.source.data, kernel.span.start, kernel.span.end) is not None
+
+
+def shares(kernel: Kernel, access: Access, others: Iterable[Access], granule: int) -> tuple[float, float]:
+    """Of the pieces of `granule` bytes that a request touches, the shares that it and it with others use.
+
+    Of the others those count that are of the same kind and array, by the same warp of the same block; a structure that
+    is copied whole counts whole. (0, 0) where the lanes' addresses are not known.
+    """
+    if access.lanes is None or access.array is None:
+        return 0.0, 0.0
+    pieces = {at // granule for at in access.lanes.addresses if at is not None}
+    used = _bytes(access.lanes, _whole(kernel, access), pieces, granule)
+    for other in others:
+        lanes = other.lanes
+        if (other.array, other.launch, other.kind) != (access.array, access.launch, access.kind) or lanes is None:
+            continue
+        if (lanes.warp, lanes.block) == (access.lanes.warp, access.lanes.block):
+            used |= _bytes(lanes, _whole(kernel, other), pieces, granule)
+    touched = max(1, len(pieces) * granule)
+    return len(_bytes(access.lanes, access.bytes, pieces, granule)) / touched, len(used) / touched
+
+
+def _bytes(lanes: LaneAddresses, size: int, pieces: set[int], granule: int) -> set[int]:
+    """The bytes of these pieces in the elements of `size` bytes that the lanes touch."""
+    starts = [at - at % size for at in lanes.addresses if at is not None]
+    return {byte for start in starts for byte in range(start, start + size) if byte // granule in pieces}
+
+
+def _whole(kernel: Kernel, access: Access) -> int:
+    """Bytes of what an access names: of the whole structure for `points[i]`, of one member for `points[i].x`."""
+    if not (access.expression.endswith("]") or access.expression.startswith("*")):
+        return access.bytes
+    sizes = [p.element_bytes for p in kernel.parameters if p.name == access.array]
+    sizes += [a.element_bytes for a in kernel.shared_arrays if a.name == access.array]
+    return max(access.bytes, *(size or 0 for size in sizes)) if sizes else access.bytes
 
 
 def _threads(launch: Launch) -> int | None:

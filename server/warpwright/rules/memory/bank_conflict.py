@@ -64,6 +64,8 @@ void run(float *out, const float *in, int n) {
 
 - An index that is read from memory (a histogram's bin) is not judged: its conflicts depend on the data.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
+- Where the kernel also uses the words between (the members of a `float4`), the compiler may merge the accesses into
+  wide ones that do not conflict; one access of the array is then shown, as information.
 - A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
 """
 
@@ -76,12 +78,14 @@ from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     COUNTED,
+    MOSTLY_USED,
     holds_for,
     launch_evidence,
     launch_of,
     launch_related,
     number,
     plural,
+    shares,
     weighed,
     worst_by_place,
 )
@@ -93,25 +97,36 @@ NOTABLE = 2.0
 GRAVE = 3.0
 """From here it is a warning: shared memory serves at a third of its rate or less."""
 
+PIECE = 16
+"""Bytes of the widest access, which the compiler can make of neighbouring words that one lane uses."""
+
 _DOUBLING_LOOP = re.compile(r"for\s*\([^;]*;[^;]*;[^)]*(?:\*=\s*2|<<=\s*1)")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    shared = (a for a in kernel.accesses if a.space is Space.SHARED and a.basis in COUNTED)
+    shared = [a for a in kernel.accesses if a.space is Space.SHARED and a.basis in COUNTED]
+    said: set[str | None] = set()
     for access in worst_by_place(shared, lambda a: a.excess or 0.0):
         got, ideal, excess = access.wavefronts_per_request, access.ideal_wavefronts_per_request, access.excess
         if got is None or ideal is None or excess is None or excess < NOTABLE:
             continue
         array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
         launch = launch_of(kernel, access.launch)
+        own, used = shares(kernel, access, [a for a in shared if _goes_along(access, a)], PIECE)
+        level = Severity.WARNING if excess >= GRAVE else Severity.INFORMATION
+        if merged := used >= MOSTLY_USED and used > own:
+            if access.array in said:
+                continue
+            level = Severity.INFORMATION
+            said.add(access.array)
         why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         yield Finding(
             span=access.span,
             message=(
                 f"{plural(got, 'wavefront')} per request where {number(ideal)} would do:{why}. "
-                + _advice(kernel, access, array)
+                + _advice(kernel, access, array, merged)
             ),
-            severity=weighed(kernel, access, Severity.WARNING if excess >= GRAVE else Severity.INFORMATION),
+            severity=weighed(kernel, access, level),
             evidence={
                 "wavefronts_per_request": round(got, 3),
                 "ideal_wavefronts_per_request": round(ideal, 3),
@@ -125,11 +140,21 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         )
 
 
+def _goes_along(access: Access, other: Access) -> bool:
+    """Whether the other access is at one distance from this one in all lanes, as with members of a structure."""
+    if access.lanes is None or other.lanes is None:
+        return False
+    pairs = zip(access.lanes.addresses, other.lanes.addresses, strict=True)
+    return len({None if a is None or b is None else b - a for a, b in pairs} - {None}) == 1
+
+
 def _has_rows(array: SharedArray | None) -> bool:
     return array is not None and not array.dynamic and len(array.dims) >= 2
 
 
-def _advice(kernel: Kernel, access: Access, array: SharedArray | None) -> str:
+def _advice(kernel: Kernel, access: Access, array: SharedArray | None, merged: bool) -> str:
+    if merged:
+        return "The kernel uses the words between too: see whether the compiler merges them into one wide access."
     if array is not None and _has_rows(array):
         return f"Pad the rows of {array.name}, so that each row starts in another bank."
     if _in_doubling_loop(kernel, access):

@@ -60,16 +60,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, LaneAddresses, Space
+from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     COUNTED,
+    MOSTLY_USED,
     holds_for,
     launch_evidence,
     launch_of,
     launch_related,
     number,
     plural,
+    shares,
     weighed,
     worst_by_place,
 )
@@ -82,9 +84,6 @@ GRAVE = 4.0
 """From here it is a warning: three quarters or more of what is moved are not used."""
 MANY = 8.0
 """Sectors too many in one request below which the access is information at most: a misaligned row costs one or two."""
-MOSTLY_USED = 0.5
-"""Share of a request's sectors that the kernel's other accesses use, from which caches make up for much of it."""
-
 _BOTH_AXES = (re.compile(rb"\bthreadIdx\s*\.\s*x\b"), re.compile(rb"\bthreadIdx\s*\.\s*y\b"))
 
 
@@ -97,7 +96,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         launch = launch_of(kernel, access.launch)
         why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
-        own, used = _share_used(access, counted)
+        own, used = shares(kernel, access, counted, SECTOR_BYTES)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
         if cached := used >= MOSTLY_USED and used > own:
             if level is not Severity.WARNING or access.array in said:
@@ -124,31 +123,6 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         )
 
 
-def _share_used(access: Access, others: list[Access]) -> tuple[float, float]:
-    """Of the bytes in the sectors that this request moves, the shares that it uses itself, and that the kernel uses.
-
-    Only requests of the same warp of the same block are compared; (0, 0) where the lanes' addresses are not known.
-    """
-    if access.lanes is None or access.array is None:
-        return 0.0, 0.0
-    sectors = {at // SECTOR_BYTES for at in access.lanes.addresses if at is not None}
-    used: set[int] = set()
-    for other in others:
-        lanes = other.lanes
-        if other.array != access.array or other.launch != access.launch or lanes is None:
-            continue
-        if (lanes.warp, lanes.block) == (access.lanes.warp, access.lanes.block):
-            used |= _bytes(lanes, other.bytes, sectors)
-    moved = max(1, len(sectors) * SECTOR_BYTES)
-    return len(_bytes(access.lanes, access.bytes, sectors)) / moved, len(used) / moved
-
-
-def _bytes(lanes: LaneAddresses, size: int, sectors: set[int]) -> set[int]:
-    """The bytes that the lanes touch in these sectors."""
-    on = [at for at in lanes.addresses if at is not None]
-    return {byte for at in on for byte in range(at, at + size) if byte // SECTOR_BYTES in sectors}
-
-
 def _uses_both_axes(kernel: Kernel) -> bool:
     return all(axis.search(kernel.source.data, kernel.span.start, kernel.span.end) for axis in _BOTH_AXES)
 
@@ -156,8 +130,8 @@ def _uses_both_axes(kernel: Kernel) -> bool:
 def _advice(kernel: Kernel, cached: bool) -> str:
     if cached:
         return (
-            "The kernel's other accesses use the rest of these sectors, so caches make up for most of it; a structure "
-            "of arrays would not need them to."
+            "The kernel uses the rest of these sectors too, so caches make up for most of it; a structure of arrays "
+            "would not need them to."
         )
     if _uses_both_axes(kernel):
         return "Give threadIdx.x to the index without a factor, or go through a tile in shared memory."
