@@ -107,7 +107,9 @@ def test_a_launch_in_a_lambda_is_not_an_argument_and_one_in_a_checking_macro_is(
         ("for (int i = threadIdx.x; i < 100; i += 128) __syncthreads();", True, Basis.EXACT),
         ("if (a[threadIdx.x] > 0) __syncthreads();", True, Basis.DATA_DEPENDENT),
         ("if (a[0] > 0) __syncthreads();", False, Basis.EXACT),
-        ("if (threadIdx.x < n) __syncthreads();", True, Basis.ASSUMED),
+        ("if (blockIdx.x * 128 + threadIdx.x < n) __syncthreads();", True, Basis.ASSUMED),
+        ("if (blockIdx.x * 128 + threadIdx.x < (n + 127) / 128 * 128) __syncthreads();", False, Basis.EXACT),
+        ("for (int i = threadIdx.x; i < n; i += 128) __syncthreads();", True, Basis.ASSUMED),
         ("if (n > 3) __syncthreads();", False, Basis.EXACT),
     ],
 )

@@ -14,6 +14,7 @@ from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchS
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
+    UNEVEN_EXTENT,
     WARP,
     Access,
     Assumptions,
@@ -132,7 +133,10 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
             known = branches.get(key)
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
-        for barrier in recorder.barrier_facts():
+        found = recorder.barrier_facts()
+        if recorder.barriers_are_bounded:
+            found += _uneven_barriers(unit, text, function, index)
+        for barrier in found:
             seen = barriers.get((barrier.span.path, barrier.span.start))
             if seen is None or (barrier.divergent and not seen.divergent):
                 barriers[barrier.span.path, barrier.span.start] = barrier
@@ -151,6 +155,25 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
         incomplete="; ".join(dict.fromkeys(incomplete)) or None,
     )
+
+
+def _uneven_barriers(unit: Unit, text: FunctionText, function: ir.Function, index: int) -> list[Barrier]:
+    """The barriers that split a block when the sizes that the text does not give are no multiple of anything.
+
+    `if (i < n) { ...; __syncthreads(); }` is uniform for n = 4096 and not for 4093; a bound that the kernel itself
+    rounds up to whole blocks is uniform for both.
+    """
+    unit = replace(unit, extent=UNEVEN_EXTENT)
+    sites = [site for site in HostReader(unit).sites() if site.kernel == text.name]
+    site = sites[index] if index < len(sites) else None
+    recorder = Recorder()
+    _run_warps(unit, function, site.launch if site is not None else assumed_launch(unit, text), site, recorder)
+    reason = f"a size that is no multiple of the block, such as {UNEVEN_EXTENT}, splits it"
+    return [
+        replace(barrier, basis=Basis.ASSUMED, reason=reason)
+        for barrier in recorder.barrier_facts()
+        if barrier.divergent and barrier.basis is Basis.EXACT
+    ]
 
 
 def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[tuple[int, LaunchSite | None]]:
@@ -205,10 +228,10 @@ def _run_warps(
     if not 0 < threads <= 4 * MAX_THREADS_PER_BLOCK:
         return f"a block of {threads} threads cannot be launched"
     basis = 0 if launch.basis is Basis.EXACT else ASSUMED
-    arguments = [_argument(parameter, i, site) for i, parameter in enumerate(function.parameters)]
+    arguments = [_argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
     regions: dict[str, Region] = {}
     functions: dict[tuple[int, str], ir.Function] = {}
-    blocks = list(_sample_blocks(launch))
+    blocks = list(_sample_blocks(launch, unit.extent))
     warps = (threads + WARP - 1) // WARP
     cost = 0
     for block_index, block_weight, edge in blocks:
@@ -229,10 +252,13 @@ def _run_warps(
     return None
 
 
-def _sample_blocks(launch: Launch) -> Iterator[tuple[Dim3, float, bool]]:
-    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last."""
+def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:
+    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last. Of a grid
+    that is not known, an inner one, or the one that holds the end of `extent` elements where that is uneven."""
     if None in launch.grid:
-        yield (1 if launch.grid[0] != 1 else 0, 1 if launch.grid[1] is None else 0, 0), 1.0, False
+        at = [1 if extent % WARP == 0 else extent // (threads or 1) for threads in launch.block]
+        x, y, z = (i if count is None else 0 for i, count in zip(at, launch.grid, strict=True))
+        yield (x, y if launch.block[1] != 1 else 0, z if launch.block[2] != 1 else 0), 1.0, False
         return
     grid = [max(1, extent or 1) for extent in launch.grid]
     total = grid[0] * grid[1] * grid[2]
@@ -287,32 +313,32 @@ def warp_context(shape: Dim3, launch: Launch, place: Place, basis: int) -> WarpC
     return WarpContext(specials, place, on)
 
 
-def _argument(parameter: ir.FunctionParameter, index: int, site: LaunchSite | None) -> AnyValue:
+def _argument(parameter: ir.FunctionParameter, extent: int, index: int, site: LaunchSite | None) -> AnyValue:
     """A kernel's argument: the launch's number, an assumed one, or a pointer to memory of its own, aligned to 256."""
     kind = parameter.type
     if kind.kind == "pointer":
         target = kind.to or UNKNOWN_TYPE
         return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target))
     if kind.kind == "struct" and not kind.vector:
-        return _struct_argument(parameter.name, kind)
+        return _struct_argument(parameter.name, kind, extent)
     if kind.is_integer:
         given = site.arguments[index] if site is not None and index < len(site.arguments) else None
         if isinstance(given, Known):
             return Value(given.value, kind, ASSUMED if given.assumed else 0)
-        return Value(ASSUMED_EXTENT, kind, ASSUMED)
+        return Value(extent, kind, ASSUMED)
     return soft(kind, False)
 
 
-def _struct_argument(name: str, kind: CType) -> AnyValue:
+def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
     fields: dict[str, AnyValue] = {}
     for field, _, member in kind.fields:
         label = f"{name}.{field}"
         if member.kind == "pointer":
             fields[field] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
         elif member.is_integer:
-            fields[field] = Value(ASSUMED_EXTENT, member, ASSUMED)
+            fields[field] = Value(extent, member, ASSUMED)
         elif member.kind == "struct":
-            fields[field] = _struct_argument(label, member)
+            fields[field] = _struct_argument(label, member, extent)
         else:
             fields[field] = soft(member, False)
     return StructValue(kind, fields)

@@ -195,8 +195,7 @@ class Interpreter(Evaluator):
                 condition = self.condition(node.condition, active, node.span, node.kind)
                 if condition.decided:
                     taken = truth(condition) & active
-                    open_end = condition.basis >= ASSUMED and condition.thread  # an assumed bound splits the block
-                    self.guards.append(Guard(node.condition.span, active, taken, condition, open_end))
+                    self.guards.append(Guard(node.condition.span, active, taken, condition, False))
                     left |= active & ~taken
                     active = taken
                 else:

@@ -75,6 +75,10 @@ class HostReader:
         self.tracing: list[tuple[int, str]] = []
         self.calls: dict[str, list[tuple[Source, Node]]] | None = None
 
+    def _outside(self) -> Known:
+        """A number that is not in the text."""
+        return Known(self.unit.extent, assumed=True)
+
     def sites(self) -> Iterator[LaunchSite]:
         for source, syntax in self.unit.launches:
             call = syntax.parent
@@ -198,7 +202,7 @@ class HostReader:
     def lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
         key = (scope.function.id if scope.function is not None else 0, name)
         if key in self.tracing or len(self.tracing) > MAX_TRACE:
-            return Known(ASSUMED_EXTENT, assumed=True)
+            return self._outside()
         self.tracing.append(key)
         try:
             return self._lookup(name, scope, before)
@@ -220,11 +224,11 @@ class HostReader:
         if variable is not None and variable.value is not None:
             outer = _HostScope(variable.source, None)
             return self._defined(variable.value, "=", outer, variable.declaration.start_byte)
-        return Known(ASSUMED_EXTENT, assumed=True)
+        return self._outside()
 
     def _defined(self, value: Node | None, kind: str, scope: _HostScope, offset: int) -> HostValue:
         if value is None:
-            return Known(ASSUMED_EXTENT, assumed=True)
+            return self._outside()
         lowerer = Lowerer(self.unit, scope.source)
         if kind == "construct":
             items = [c for c in value.named_children if c.type != "comment"]
@@ -234,7 +238,7 @@ class HostReader:
             return _triple(parts)
         if kind == "=":
             return self.value(lowerer.expression(value), scope, offset)
-        return Known(ASSUMED_EXTENT, assumed=True)
+        return self._outside()
 
     @staticmethod
     def _argument(lowerer: Lowerer, node: Node) -> ir.Expr:
@@ -249,7 +253,7 @@ class HostReader:
             assigned = [d for d in scope.definitions.get(f"{name}.{axis}", []) if d[0] < before]
             if assigned:
                 value = self._defined(assigned[-1][1], assigned[-1][2], scope, assigned[-1][0])
-                parts[axis] = value if isinstance(value, Known) else Known(ASSUMED_EXTENT, assumed=True)
+                parts[axis] = value if isinstance(value, Known) else self._outside()
         if not parts:
             return base
         start = base if isinstance(base, Triple) else Triple(Known(1), Known(1), Known(1), 1)
@@ -292,7 +296,7 @@ class HostReader:
                 if value is not None:
                     values.append(value)
         if not values:
-            return Known(ASSUMED_EXTENT, assumed=True)
+            return self._outside()
         first = values[0]
         if all(v == first for v in values):
             return first
@@ -329,7 +333,7 @@ class HostReader:
                     return {"x": whole.x, "y": whole.y, "z": whole.z}[name]
             case ir.Call():
                 return self._call(node, scope, before)
-        return Known(ASSUMED_EXTENT, assumed=True)
+        return self._outside()
 
     def _choice(
         self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr, scope: _HostScope, before: int
@@ -341,7 +345,7 @@ class HostReader:
             value = self.value(side, scope, before)
             if isinstance(value, Known) and not value.assumed:
                 return Known(value.value, assumed=True)
-        return Known(ASSUMED_EXTENT, assumed=True)
+        return self._outside()
 
     def _call(self, node: ir.Call, scope: _HostScope, before: int) -> HostValue:
         values = [self.value(a, scope, before) for a in node.arguments]
@@ -356,13 +360,13 @@ class HostReader:
         texts = self.unit.functions.get(node.name, [])
         if len(texts) == 1 and len(self.tracing) < MAX_TRACE and not texts[0].is_kernel:
             return self._inline(texts[0].node, texts[0].source, values)
-        return Known(ASSUMED_EXTENT, assumed=True)
+        return self._outside()
 
     def _inline(self, function: Node, source: Source, values: list[HostValue]) -> HostValue:
         """A helper whose body is one return, such as ceil_div."""
         returns = list(descendants(function, "return_statement"))
         if len(returns) != 1 or not returns[0].named_children:
-            return Known(ASSUMED_EXTENT, assumed=True)
+            return self._outside()
         declarator = next(descendants(function, "function_declarator"), None)
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         names = []
@@ -385,7 +389,7 @@ class HostReader:
             if isinstance(condition, Known):
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
-        return Known(number) if number is not None else Known(ASSUMED_EXTENT, assumed=True)
+        return Known(number) if number is not None else self._outside()
 
 
 def _combine(op: str, left: HostValue, right: HostValue) -> HostValue:

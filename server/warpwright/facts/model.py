@@ -20,6 +20,8 @@ BANKS = 32
 BANK_BYTES = 4
 ASSUMED_EXTENT = 4096
 """What a run-time number that the text does not give is taken to be."""
+UNEVEN_EXTENT = 4093
+"""The same where the question is what an uneven size does to a block: a prime."""
 
 
 class Basis(StrEnum):

@@ -68,7 +68,7 @@ class Guard:
     span: Span
     entered: int
     passed: int
-    value: Value | None
+    value: Value
     undecided: bool
 
 
@@ -81,6 +81,7 @@ class _BarrierVisit:
     guard: Guard | None
     undecided: Guard | None
     thread_guard: Guard | None
+    bounded: bool  # a run-time number decides which threads come here
 
 
 @dataclass(slots=True)
@@ -174,9 +175,12 @@ class Recorder:
         key = (span.path, span.start, span.end, "barrier")
         visits = self.barriers.setdefault(key, (span, []))[1]
         splitting = next((g for g in reversed(guards) if g.passed != g.entered and not g.undecided), None)
-        undecided = next((g for g in reversed(guards) if g.undecided and (g.value is None or g.value.thread)), None)
-        by_thread = next((g for g in reversed(guards) if g.value is not None and g.value.thread), None)
-        visits.append(_BarrierVisit(place.block, place.warp, weight, mask != alive, splitting, undecided, by_thread))
+        undecided = next((g for g in reversed(guards) if not g.value.decided and g.value.thread), None)
+        by_thread = next((g for g in reversed(guards) if g.value.thread), None)
+        bounded = any(g.value.thread and g.value.basis == ASSUMED for g in guards)
+        visits.append(
+            _BarrierVisit(place.block, place.warp, weight, mask != alive, splitting, undecided, by_thread, bounded)
+        )
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -185,6 +189,11 @@ class Recorder:
 
     def branch_facts(self, launch: int) -> list[Branch]:
         return [_branch_fact(tally, launch) for tally in self.branches.values()]
+
+    @property
+    def barriers_are_bounded(self) -> bool:
+        """A run-time number decides who reaches some barrier: an uneven one may split a block."""
+        return any(visit.bounded for _, visits in self.barriers.values() for visit in visits)
 
     def barrier_facts(self) -> list[Barrier]:
         return [self._barrier_fact(span, visits) for span, visits in self.barriers.values()]
@@ -196,19 +205,14 @@ class Recorder:
             where = guard.span if guard is not None else None
             return Barrier(span, _oneline(span.text), True, Basis.EXACT, where, "lanes of one warp disagree")
         missed = self._missed_by_a_warp(visits)
-        if missed is not None and missed.undecided is None:
-            where = missed.thread_guard.span if missed.thread_guard is not None else None
-            return Barrier(span, _oneline(span.text), True, Basis.EXACT, where, "warps of one block disagree")
+        if missed is not None and missed.undecided is None and missed.thread_guard is not None:
+            return Barrier(
+                span, _oneline(span.text), True, Basis.EXACT, missed.thread_guard.span, "warps of one block disagree"
+            )
         data = next((v.undecided for v in visits if v.undecided is not None), None)
         if data is not None:
-            assumed = data.value is not None and data.value.basis == ASSUMED
-            reason = (
-                "the condition can differ between threads"
-                if assumed
-                else "the condition depends on data that can differ between threads"
-            )
-            basis = Basis.ASSUMED if assumed else Basis.DATA_DEPENDENT
-            return Barrier(span, _oneline(span.text), True, basis, data.span, reason)
+            reason = "the condition depends on data that can differ between threads"
+            return Barrier(span, _oneline(span.text), True, Basis.DATA_DEPENDENT, data.span, reason)
         return Barrier(span, _oneline(span.text), False, Basis.EXACT, None, "all threads of the block reach it")
 
     def _missed_by_a_warp(self, visits: list[_BarrierVisit]) -> _BarrierVisit | None:
@@ -218,8 +222,7 @@ class Recorder:
             for visit in visits:
                 if visit.block == block:
                     total[visit.warp] = total.get(visit.warp, 0.0) + visit.weight
-            alive = {warp for warp, mask in self.warps_seen.get(block, {}).items() if mask}
-            counts = {total.get(warp, 0.0) for warp in alive | set(total)}
+            counts = {total.get(warp, 0.0) for warp, mask in self.warps_seen.get(block, {}).items() if mask}
             if len(counts) > 1:
                 return next(v for v in visits if v.block == block)
         return None

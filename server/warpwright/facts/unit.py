@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node, Query, QueryCursor
 
-from warpwright.facts.model import Assumptions
+from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
 from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import CUDA, Source
@@ -83,6 +83,7 @@ class Unit:
 
     main: Source
     assume: Assumptions
+    extent: int = ASSUMED_EXTENT  # what a run-time number that the text does not give is taken to be
     sources: dict[str, Source] = field(default_factory=lambda: {})
     macros: dict[str, Macro] = field(default_factory=lambda: {})
     functions: dict[str, list[FunctionText]] = field(default_factory=lambda: {})
