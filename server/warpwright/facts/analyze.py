@@ -253,13 +253,18 @@ def _run_warps(
 
 
 def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:
-    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last. Of a grid
-    that is not known, an inner one, or the one that holds the end of `extent` elements where that is uneven."""
+    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last. Where
+    `extent` is uneven, also the one that holds the end of so many elements."""
+    end = [extent // (threads or 1) if threads != 1 else 0 for threads in launch.block]
     if None in launch.grid:
-        at = [1 if extent % WARP == 0 else extent // (threads or 1) for threads in launch.block]
+        inside = [int(threads != 1) for threads in launch.block]
+        at = inside if extent % WARP == 0 else end
         x, y, z = (i if count is None else 0 for i, count in zip(at, launch.grid, strict=True))
-        yield (x, y if launch.block[1] != 1 else 0, z if launch.block[2] != 1 else 0), 1.0, False
+        yield (x, y, z), 1.0, False
         return
+    if extent % WARP:
+        x, y, z = (min(i, (count or 1) - 1) for i, count in zip(end, launch.grid, strict=True))
+        yield (x, y, z), 1.0, False
     grid = [max(1, extent or 1) for extent in launch.grid]
     total = grid[0] * grid[1] * grid[2]
     inner = (grid[0] // 2, grid[1] // 2, grid[2] // 2)
