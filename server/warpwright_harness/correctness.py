@@ -168,7 +168,11 @@ def _truth(session: Session, case: Case, values: Values, reference: Reference | 
     """The reference's float64 outputs, or None where it gives other outputs than the kernel has."""
     if reference is None:
         return None
-    outputs = call_reference(reference, case, values, wide=True)
+    try:
+        outputs = call_reference(reference, case, values, wide=True)
+    except (RuntimeError, TypeError, ValueError, KeyError, AttributeError) as error:
+        session.emit({"event": "note", "text": f"the reference failed: {type(error).__name__}: {error}"})
+        return None
     for spec in case.outputs:
         if spec.name not in outputs or outputs[spec.name].numel() > spec.scalars:
             session.emit({"event": "note", "text": f"the reference's {spec.name} has not the kernel's size"})

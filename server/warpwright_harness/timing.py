@@ -49,13 +49,13 @@ def time_case(session: Session, case: Case, reference: Reference | None, seconds
             chosen.restore()
             flush.fill_(rounds % 251)
             took = _timed(partial(session.launch, side, case, chosen.buffers))
-            why = chosen.wrong() if side == "candidate" else ""
+            why = chosen.wrong()  # of both sides, so that what happens between two timings is the same
             chosen.restore()
             session.launch(side, case, chosen.buffers)
             chosen.restore()
             again = _timed(partial(session.launch, side, case, chosen.buffers))
-            why = why or (chosen.wrong() if side == "candidate" else "")
-            if why:
+            why = chosen.wrong() or why
+            if why and side == "candidate":
                 session.emit(_wrong_event(case, why))
                 return False
             if rounds > 1:  # the first rounds warm clocks and pages up
@@ -162,7 +162,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _eager_us(session: Session, case: Case, reference: Reference | None, flush: torch.Tensor) -> float | None:
-    """The torch reference in the kernel's own types, cold; None where there is none."""
+    """The torch reference in the kernel's own types, cold; None where there is none that runs."""
     if reference is None:
         return None
     values = input_values(session, case, "normal", 900)
@@ -170,7 +170,11 @@ def _eager_us(session: Session, case: Case, reference: Reference | None, flush: 
     samples = []
     for _ in range(12):
         flush.fill_(1)
-        samples.append(_timed(lambda: reference(**inputs, **case.scalars)))
+        try:
+            samples.append(_timed(lambda: reference(**inputs, **case.scalars)))
+        except (RuntimeError, TypeError, ValueError) as error:
+            session.emit({"event": "note", "text": f"the reference was not timed: {error}"})
+            return None
     return median(samples[2:])
 
 

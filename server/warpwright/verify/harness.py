@@ -157,7 +157,10 @@ class Harness:
                     raise HarnessEndedError(f"the harness ended unexpectedly{self._last_words()}", False)
                 self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
-        event: Event = json.loads(line)
+        try:
+            event: Event = json.loads(line)
+        except ValueError:
+            raise HarnessEndedError("the harness wrote what is no event", False) from None
         return event
 
     def _last_words(self) -> str:

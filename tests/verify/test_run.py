@@ -1,0 +1,196 @@
+"""How verification takes what the harness's process does, right or wrong: a process that plays a script of events."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warpwright.progress import CancelledError, never_cancelled, silent
+from warpwright.verify import harness
+from warpwright.verify.report import Status
+from warpwright.verify.run import Observed, observe
+
+CASES: list[dict[str, Any]] = [
+    {"shape": {"n": 4096}, "time": True, "check": True},
+    {"shape": {"n": 31}, "time": False, "check": True},
+    {"shape": {"n": 1009}, "time": True, "check": True},
+]
+REQUEST = {"cases": CASES, "arguments": [{"kind": "array", "role": "in"}, {"kind": "array", "role": "out"}]}
+HELLO = {"event": "hello", "device": {}}
+DONE = {"event": "done"}
+
+
+def begin(case: int, side: str) -> dict[str, Any]:
+    return {"event": "begin", "phase": "check", "case": case, "side": side}
+
+
+def right(n: int) -> dict[str, Any]:
+    return {"event": "case", "shape": {"n": n}, "distribution": "normal", "ok": True, "max_abs": 0.0, "max_rel": 0.0,
+            "spread": True, "sample": {"a": "[1.0]"}, "reason": ""}  # fmt: skip
+
+
+def speed(n: int, low: float, high: float) -> dict[str, Any]:
+    return {"event": "speed", "shape": {"n": n}, "baseline_us": 2.0, "candidate_us": 1.0, "speedup": (low + high) / 2,
+            "ci95": [low, high], "warm": {}}  # fmt: skip
+
+
+class Player:
+    """A program in the harness's place. Each request plays the next script: events, "hang", "die" or "garbage"."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.program = folder / "python"
+        self.program.write_text(
+            f"""#!{sys.executable}
+import json, os, sys, time
+folder = {str(folder)!r}
+with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
+    for request in sys.stdin:
+        scripts = json.load(open(folder + "/scripts.json"))
+        number = len([f for f in os.listdir(folder) if f.startswith("request")])
+        open(folder + f"/process{{number}}", "w").write(str(os.getpid()))
+        open(folder + f"/request{{number}}", "w").write(request)
+        for step in scripts[min(number, len(scripts) - 1)]:
+            if step == "hang": time.sleep(600)
+            if step == "die": print("last words", file=sys.stderr); os._exit(3)
+            sink.write("garbage\\n" if step == "garbage" else json.dumps(step) + "\\n")
+"""
+        )
+        self.program.chmod(0o755)
+
+    def play(self, *scripts: list[Any]) -> Observed:
+        (self.folder / "scripts.json").write_text(json.dumps(scripts))
+        return observe(REQUEST, progress=silent, is_cancelled=never_cancelled)
+
+    def request(self, number: int) -> dict[str, Any]:
+        asked: dict[str, Any] = json.loads((self.folder / f"request{number}").read_text())
+        return asked
+
+    def process(self, number: int) -> int:
+        return int((self.folder / f"process{number}").read_text())
+
+
+@pytest.fixture
+def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
+    made = Player(tmp_path)
+    monkeypatch.setenv("WARPWRIGHT_GPU_PYTHON", str(made.program))
+    monkeypatch.setattr(harness, "STEP_SECONDS", 0.5)
+    harness.close_idle()
+    return made
+
+
+def gone(pid: int) -> bool:
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_what_is_compared_and_timed_becomes_the_verdict(player: Player) -> None:
+    timed = [speed(4096, 1.5, 1.6), speed(1009, 0.99, 1.01)]
+    observed = player.play([HELLO, right(4096), right(31), right(1009), *timed, DONE])
+    assert observed.status is Status.FASTER
+    assert [c.shape["n"] for c in observed.cases] == [4096, 31, 1009]
+    assert observed.speed[0].ci95 == (1.5, 1.6)
+    harness.close_idle()
+    assert gone(player.process(0))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "status"),
+    [
+        ((1.5, 1.6), (0.8, 0.9), Status.SLOWER),
+        ((0.99, 1.2), (1.0, 1.0), Status.INCONCLUSIVE),
+        ((1.005, 1.015), (1.0, 1.0), Status.INCONCLUSIVE),
+        ((0.6, 0.7), (1.0, 1.0), Status.SLOWER),
+    ],
+)
+def test_faster_is_faster_at_the_users_launch_and_slower_nowhere(
+    own: tuple[float, float], other: tuple[float, float], status: Status, player: Player
+) -> None:
+    observed = player.play([HELLO, right(4096), speed(4096, *own), speed(1009, *other), DONE])
+    assert observed.status is status
+    assert observed.reason
+
+
+def test_one_wrong_case_is_the_verdict(player: Player) -> None:
+    wrong = {**right(31), "ok": False, "reason": "a[3] is 1 and should be 2; 1 of 31 values differ"}
+    observed = player.play([HELLO, right(4096), wrong, DONE])
+    assert observed.status is Status.WRONG
+    assert (
+        observed.reason
+        == "The candidate is wrong at n = 31 (normal values): a[3] is 1 and should be 2; 1 of 31 values differ."
+    )
+
+
+def test_a_candidate_that_hangs_is_killed_and_named(player: Player) -> None:
+    observed = player.play([HELLO, begin(0, "candidate"), "hang"])
+    assert observed.status is Status.TIMEOUT
+    assert "The candidate does not finish at n = 4096" in observed.reason
+    assert gone(player.process(0))
+
+
+def test_a_candidate_that_faults_is_unsafe(player: Player) -> None:
+    fault = {"event": "fault", "name": "CUDA_ERROR_ILLEGAL_ADDRESS", "text": "an illegal memory access was encountered"}
+    observed = player.play([HELLO, begin(1, "candidate"), fault])
+    assert observed.status is Status.UNSAFE
+    assert observed.reason == "The candidate fails at n = 31: an illegal memory access was encountered."
+
+
+@pytest.mark.parametrize("way", ["hang", "fault", "refused"])
+def test_an_original_that_fails_costs_only_that_shape(way: str, player: Player) -> None:
+    ending: Any = "hang" if way == "hang" else {"event": way, "name": "E", "text": "bad", "reason": "bad"}
+    first = [HELLO, right(4096), begin(1, "baseline"), ending]
+    observed = player.play(first, [HELLO, right(1009), speed(4096, 1.5, 1.6), speed(1009, 1.5, 1.6), DONE])
+    assert observed.status is Status.FASTER
+    assert len(observed.notes) == 1
+    assert "n = 31 was left out: the original itself" in observed.notes[0]
+    same_process = player.process(0) == player.process(1)
+    assert same_process == (way == "refused"), "a refusal harms nothing, so the same process answers on"
+    asked = player.request(1)["cases"]
+    assert [(c["shape"]["n"], c["check"]) for c in asked] == [(4096, False), (1009, True)]
+
+
+def test_a_harness_that_dies_or_talks_nonsense_is_said(player: Player) -> None:
+    assert "ended unexpectedly (last words)" in player.play([HELLO, "die"]).reason
+    assert "what is no event" in player.play([HELLO, "garbage"]).reason
+    observed = player.play([HELLO, {"event": "error", "text": "the GPU has not enough free memory for this problem"}])
+    assert observed.status is Status.NOT_RUN
+    assert observed.reason == "It was not run: the GPU has not enough free memory for this problem."
+
+
+def test_outputs_that_never_change_prove_nothing(player: Player) -> None:
+    constant = {**right(4096), "spread": False, "sample": {"a": "[0.0]"}}
+    observed = player.play([HELLO, constant, {**constant, "distribution": "integers"}, DONE])
+    assert observed.status is Status.NOT_RUN
+    assert "the same whatever its inputs hold" in observed.reason
+
+
+def test_nothing_that_could_be_compared_is_said(player: Player) -> None:
+    left_out = {"event": "unsupported", "case": 0, "shape": {"n": 4096}, "reason": "the original is not sound here"}
+    observed = player.play([HELLO, left_out, DONE])
+    assert observed.status is Status.NOT_RUN
+    assert "n = 4096 was left out: the original is not sound here" in observed.reason
+
+
+def test_a_cancel_kills_the_process(player: Player) -> None:
+    (player.folder / "scripts.json").write_text(json.dumps([[HELLO, begin(0, "candidate"), "hang"]]))
+    with pytest.raises(CancelledError):
+        observe(REQUEST, progress=silent, is_cancelled=(player.folder / "request0").exists)
+    assert gone(player.process(0))
+
+
+def test_a_python_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness.close_idle()
+    monkeypatch.setenv("WARPWRIGHT_GPU_PYTHON", "/nowhere/python")
+    observed = observe(REQUEST, progress=silent, is_cancelled=never_cancelled)
+    assert observed.status is Status.NOT_RUN
+    assert "could not be started" in observed.reason
