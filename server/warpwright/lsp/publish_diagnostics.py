@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Long enough that the keys of one word share an analysis, short enough not to be felt.
 DEBOUNCE_SECONDS = 0.03
+REFRESH_SECONDS = 0.2
 
 
 def is_pushed(ls: Server) -> bool:
@@ -43,8 +44,9 @@ def refresh(ls: Server, documents: list[Document]) -> None:
     if is_pushed(ls):
         for document in documents:
             ls.in_background(_publish_later(ls, document))
-    elif _can_refresh(ls):
-        ls.workspace_diagnostic_refresh(None)
+    elif _can_refresh(ls) and not ls.refresh_is_due:
+        ls.refresh_is_due = True
+        ls.in_background(_refresh_later(ls))
 
 
 def to_diagnostics(ls: Server, analysis: Analysis) -> list[types.Diagnostic]:
@@ -65,6 +67,13 @@ async def _publish_later(ls: Server, document: Document) -> None:
                 uri=document.uri, version=document.version, diagnostics=to_diagnostics(ls, analysis)
             )
         )
+
+
+async def _refresh_later(ls: Server) -> None:
+    """A client that is told to pull again pulls for every document that it shows, so one call stands for many keys."""
+    await asyncio.sleep(REFRESH_SECONDS)
+    ls.refresh_is_due = False
+    ls.workspace_diagnostic_refresh(None)
 
 
 def _can_refresh(ls: Server) -> bool:

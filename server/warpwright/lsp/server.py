@@ -56,6 +56,7 @@ class Server(LanguageServer):
         self.commands = Worker()
         self.ghost_text = GhostText()
         self.last_report: Path | None = None
+        self.refresh_is_due = False
         self._tasks: set[asyncio.Future[Any]] = set()
         for module in METHODS:
             module.register(self)
