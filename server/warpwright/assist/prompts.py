@@ -169,6 +169,7 @@ def shortened(kernel: str, limit: int = KERNEL_CHARACTERS) -> str:
     return f"{kept}\n// {kernel.count(chr(10)) - kept.count(chr(10))} more lines"
 
 
+# The worked analyses hold no numbers: an untuned model copies them, and a kernel's own numbers are in its findings.
 PLAN_SHOTS = (
     PlanShot(
         PlanQuestion(
@@ -185,7 +186,7 @@ PLAN_SHOTS = (
             (("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),),
         ),
         plan_answer(
-            "Neighbouring lanes read different rows of in, so a load of one warp touches 32 sectors where 4 would do. "
+            "Neighbouring lanes read different rows of in, so a load of one warp touches a sector for each of them. "
             "With the axes swapped a warp reads along a row.",
             ["swap-thread-axes"],
             4.0,
@@ -256,7 +257,7 @@ PLAN_SHOTS = (
             ),
         ),
         plan_answer(
-            "The lanes read a column of rows, and all of it lies on one bank: 16 wavefronts where 1 would do. "
+            "The lanes read a column of rows, and all of it lies on one bank. "
             "With padded rows each row starts in another bank.",
             ["pad-shared-array"],
             1.5,
