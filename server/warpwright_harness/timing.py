@@ -204,7 +204,12 @@ def gpu_lock(path: str, waiting: Callable[[], None]) -> Iterator[None]:
     except ImportError:  # no such lock on Windows
         yield
         return
-    with Path(path).open("w", encoding="utf-8") as handle:
+    try:
+        handle = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 (closed below)
+    except PermissionError:  # another user's file
+        yield
+        return
+    with handle:
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -44,20 +44,21 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     names = [a.name for a in problem.arguments]
     if [a.name for a in candidate.problem.arguments] != names:
         raise PlanError("the candidate's kernel takes other parameters than the original's")
-    times = list(problem.time) if timed else []
+    own = [problem.own_shape] if problem.own_shape is not None else []
+    times = [*own, *(s for s in problem.time if s not in own)] if timed else []
     shapes = [*times[:1], *(s for s in problem.check if s not in times[:1])]
     shapes += [s for s in times if s not in shapes]
     cases: list[dict[str, Any]] = []
     for shape in shapes:
         try:
-            own = problem.case(shape)
+            case = problem.case(shape)
         except ExpressionError:
             continue
         try:
             other = candidate.problem.case(shape)
         except ExpressionError as error:
             raise CandidateLaunchError(f"the candidate's launch is impossible: {error}") from None
-        cases.append(_case(own, other, first=not cases, timed=shape in times))
+        cases.append(_case(case, other, first=not cases, timed=shape in times))
     if not cases:
         raise PlanError("the original cannot be launched at the sizes that are known")
     return {
