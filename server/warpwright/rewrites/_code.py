@@ -98,6 +98,28 @@ def host_launches(kernel: Kernel) -> list[Launch]:
     return [launch for launch in kernel.launches if launch.span is not None]
 
 
+def unseen_launch(kernel: Kernel) -> str:
+    """Why the kernel may be launched in a way that is not in sight; empty where every use of its name is a launch.
+
+    Example: `cudaLaunchKernel((void *)transpose, ...)`, or a pointer to the kernel that is handed on.
+    """
+    source = kernel.source
+    for use in names(source.root, source, kernel.name):
+        node = use
+        while node.parent is not None and node.parent.type in ("template_function", "qualified_identifier"):
+            node = node.parent
+        parent = node.parent
+        if parent is None or parent.type == "function_declarator":
+            continue
+        is_launch = parent.type == "call_expression" and any(c.type == "kernel_call_syntax" for c in parent.children)
+        if not is_launch:
+            line = source.position(use.start_byte)[0]
+            return (
+                f"{kernel.name} is used at line {line} other than by a launch, so not all of its launches are in sight."
+            )
+    return ""
+
+
 def by_cost(accesses: list[Access]) -> list[Access]:
     """Accesses that move more than they need, the dearest first."""
     wasteful = [a for a in accesses if (a.excess or 0.0) > 1.0]

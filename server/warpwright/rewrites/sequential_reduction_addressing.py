@@ -69,7 +69,16 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.model import Basis, Kernel
-from warpwright.rewrites._code import body, called_name, host_launches, is_power_of_two, names, overlaps, squeezed
+from warpwright.rewrites._code import (
+    body,
+    called_name,
+    host_launches,
+    is_power_of_two,
+    names,
+    overlaps,
+    squeezed,
+    unseen_launch,
+)
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
@@ -378,6 +387,8 @@ def _reduced(source: Source, statement: Node, element: str, step: str) -> str | 
 def _require_block(kernel: Kernel, loop: _Loop) -> None:
     """The loop covers exactly the block, a power of two threads, at every launch."""
     launches = host_launches(kernel)
+    if reason := unseen_launch(kernel):
+        raise _NoMatchError(reason)
     if not launches:
         raise _NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
     bound = squeezed(kernel.source.node_text(loop.bound))

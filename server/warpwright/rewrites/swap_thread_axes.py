@@ -60,7 +60,7 @@ from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Basis, Kernel, Launch, Space
-from warpwright.rewrites._code import body, called_name, host_launches, in_macro, macros_naming, overlaps
+from warpwright.rewrites._code import body, called_name, host_launches, in_macro, macros_naming, overlaps, unseen_launch
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at
@@ -100,7 +100,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if not scattered:
         return Declined(NAME, "No access to global memory here is known to be uncoalesced.")
     launches = host_launches(kernel)
-    reason = _dependence(kernel, block) or _launches_unfit(kernel, launches)
+    reason = _dependence(kernel, block) or unseen_launch(kernel) or _launches_unfit(kernel, launches)
     if reason:
         return Declined(NAME, reason)
     edits = _kernel_edits(block, kernel.source)
