@@ -3,7 +3,7 @@
     PYTHONPATH=server python3 benchmarks/gpu_check.py --out benchmarks/results
 
 Needs a CUDA GPU, nvcc, and a Python with torch, tree-sitter, tree-sitter-cuda and platformdirs. Writes gpu_check.json
-with the command, the hardware and the versions, prints a table, and exits 1 where a verdict is not one of those expected.
+with the command, the hardware and the versions, prints a table, and exits 1 where a verdict is not one of the expected.
 """
 
 from __future__ import annotations
