@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from warpwright.assist.engine import Engine, EngineError
-from warpwright.assist.generate import generate
-from warpwright.assist.weights import find_adapter, find_model
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled
+
+if TYPE_CHECKING:
+    from warpwright.assist.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +24,10 @@ class GhostWriter:
 
     def write(self, description: str, model: str, seconds: float, is_cancelled: IsCancelled) -> str | None:
         """A kernel that may be shown; None where the model wrote none, or is missing, which is logged once."""
+        # Imported with the first request: most sessions make none, and every one waits for the server to start.
+        from warpwright.assist.engine import EngineError
+        from warpwright.assist.generate import generate
+
         engine = self._engine_for(model)
         if engine is None or is_cancelled():
             return None
@@ -44,6 +49,9 @@ class GhostWriter:
     def _engine_for(self, model: str) -> Engine | None:
         if self._engine is not None and model == self._model:
             return self._engine
+        from warpwright.assist.engine import Engine
+        from warpwright.assist.weights import find_adapter, find_model
+
         self.close()
         self._model = model
         found = find_model(model or None)

@@ -29,6 +29,7 @@ def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
         log.warning("a change to %s, which is not open, was ignored", params.text_document.uri)
         return
     text = changed(document.text, params.content_changes, ls.encoding)
+    ls.ghost_text.stop()
     ls.documents.set_text(document, params.text_document.version, text)
     document_changed(ls, document)
 

@@ -50,8 +50,12 @@ class GhostText:
         finally:
             stop.set()
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """End the request that is under way: what it would write is no longer wanted."""
         self._stop.set()
+
+    def close(self) -> None:
+        self.stop()
         self._thread.submit(self._writer.close)
         self._thread.shutdown(wait=False)
 
