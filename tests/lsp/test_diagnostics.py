@@ -136,6 +136,17 @@ def test_a_client_that_pulls_is_told_when_an_include_changed(vscode: Editor) -> 
     assert rules(page) == []
 
 
+def test_an_include_that_was_looked_for_in_vain_is_found_when_it_comes(vscode: Editor) -> None:
+    page = vscode.open("a.cu", '#include "tile.cuh"\n' + CONFLICT.replace("[32][32]", "[32][PITCH]"))
+    before = rules(page)
+    header_path = vscode.folder / page.uri.split("/")[-2] / "tile.cuh"
+    header_path.write_text("#define PITCH 32\n")
+    change = types.FileEvent(header_path.as_uri(), types.FileChangeType.Created)
+    vscode.notify("workspace/didChangeWatchedFiles", types.DidChangeWatchedFilesParams([change]))
+    assert before == []
+    assert rules(page) == ["bank-conflict"]
+
+
 def test_a_burst_of_edits_ends_in_the_findings_of_the_last_text(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", CLEAN)
     for character in "int extra_name = 0; ":

@@ -1,4 +1,7 @@
-"""workspace/didChangeWatchedFiles: a header that changed on disk changes what is known of the files that include it."""
+"""workspace/didChangeWatchedFiles: a header that changed on disk changes what is known of the files that include it.
+
+One that was created may be what any open document has looked for in vain.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.lsp.documents import path_of
-from warpwright.lsp.publish_diagnostics import file_changed
+from warpwright.lsp.publish_diagnostics import file_changed, refresh
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -18,6 +21,9 @@ def register(server: Server) -> None:
 
 
 def did_change_watched_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    if any(change.type == types.FileChangeType.Created for change in params.changes):
+        refresh(ls, ls.documents.mark_all())
+        return
     for change in params.changes:
         if ls.documents.get(change.uri) is None:
             file_changed(ls, path_of(change.uri))

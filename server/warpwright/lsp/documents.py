@@ -94,9 +94,14 @@ class Documents:
         if settings == self.settings:
             return False
         self.settings = settings
+        self.mark_all()
+        return True
+
+    def mark_all(self) -> list[Document]:
+        """Every document's analysis is stale from here on."""
         for document in self:
             document.revision += 1
-        return True
+        return list(self)
 
     def mark_includers(self, path: str) -> list[Document]:
         """The documents that include a file which has changed; their analyses are stale from here on."""

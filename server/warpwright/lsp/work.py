@@ -124,11 +124,18 @@ async def _ended_or_killed(process: asyncio.subprocess.Process, grace: float = G
         async with asyncio.timeout(grace):
             await process.wait()
     except TimeoutError:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            log.debug("the worker had ended already")
+        _kill_group(process)
         await process.wait()
+
+
+def _kill_group(process: asyncio.subprocess.Process) -> None:
+    try:
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        log.debug("the worker had ended already")
 
 
 def _environment() -> dict[str, str]:
