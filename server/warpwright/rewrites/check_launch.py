@@ -61,6 +61,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -167,13 +169,10 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
 
 def _launch_checker(source: Source, before: int) -> str:
     """A call that takes no error and reads the last one, such as `CHECK_LAUNCH()`; "" for none."""
-    for name, parameters, value in _definitions(source, before):
-        if not parameters and _READS_ERROR.search(value) and _HANDLES_ERROR.search(value):
-            return f"{name}()"
-    for call in descendants(source.root, "call_expression"):
-        if called_name(call, source) == "getLastCudaError":
-            return 'getLastCudaError("kernel launch failed")'
-    return ""
+    for helper in _helpers(source):
+        if helper.end <= before and not helper.parameters and helper.reads_error and helper.handles_error:
+            return f"{helper.name}()"
+    return 'getLastCudaError("kernel launch failed")' if "getLastCudaError" in _statements(source).used else ""
 
 
 def _wrapper(source: Source, before: int) -> str:
@@ -181,41 +180,40 @@ def _wrapper(source: Source, before: int) -> str:
 
     What it already uses most counts before what it only defines.
     """
-    used: Counter[str] = Counter()
-    defined_later = {name for name, _, _ in _definitions(source, len(source.data))}
-    defined = {name: parameters for name, parameters, _ in _definitions(source, before)}
-    defined_later -= defined.keys()
-    for call in descendants(source.root, "call_expression"):
-        arguments = call.child_by_field_name("arguments")
-        function = call.child_by_field_name("function")
-        if arguments is None or function is None or function.type not in ("identifier", "qualified_identifier"):
-            continue
-        name = source.node_text(function)
-        given = [a for a in arguments.named_children if a.type != "comment"]
-        is_statement = call.parent is not None and call.parent.type == "expression_statement"
-        if (
-            is_statement
-            and len(given) == 1
-            and given[0].type == "call_expression"
-            and _RUNTIME_CALL.fullmatch(called_name(given[0], source))
-            and not _NOT_WRAPPERS.fullmatch(name)
-            and name not in defined_later
-        ):
-            used[name] += 1
-    if used:
-        return used.most_common(1)[0][0]
-    for name, parameters, value in _definitions(source, before):
-        if len(parameters) == 1 and _HANDLES_ERROR.search(value) and not _READS_ERROR.search(value):
+    helpers = _helpers(source)
+    late = {helper.name for helper in helpers} - {helper.name for helper in helpers if helper.end <= before}
+    for name, _ in _statements(source).wrappers.most_common():
+        if name not in late:
             return name
+    for helper in helpers:
+        if helper.end <= before and helper.parameters == 1 and helper.handles_error and not helper.reads_error:
+            return helper.name
     return ""
 
 
-def _definitions(source: Source, before: int) -> list[tuple[str, list[str], str]]:
-    """Macros and functions that the file defines before a place: name, parameters without default, and body."""
-    found: list[tuple[str, list[str], str]] = []
+@dataclass(frozen=True, slots=True)
+class _Helper:
+    """A macro, or a function that takes an error or nothing; `parameters` counts those without a default."""
+
+    name: str
+    end: int
+    parameters: int
+    reads_error: bool
+    handles_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """Names that are called, and those that are called as statements around one call of CUDA's runtime."""
+
+    used: frozenset[str]
+    wrappers: Counter[str]
+
+
+@lru_cache(maxsize=4)
+def _helpers(source: Source) -> tuple[_Helper, ...]:
+    found: list[_Helper] = []
     for node in descendants(source.root, "preproc_function_def", "function_definition"):
-        if node.end_byte > before:
-            continue
         if node.type == "preproc_function_def":
             name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
             parameters = node.child_by_field_name("parameters")
@@ -227,20 +225,41 @@ def _definitions(source: Source, before: int) -> list[tuple[str, list[str], str]
                 declarator.child_by_field_name("declarator"),
                 declarator.child_by_field_name("parameters"),
             )
-            if (
-                "cudaError_t" not in source.node_text(declarator)
-                and parameters is not None
-                and parameters.named_children
-            ):
+            if parameters is None or (parameters.named_children and "cudaError_t" not in source.node_text(parameters)):
                 continue
-        if name is not None and value is not None:
-            needed = (
-                [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")]
-                if parameters
-                else []
-            )
-            found.append((source.node_text(name), [source.node_text(p) for p in needed], source.node_text(value)))
-    return found
+        if name is None or value is None:
+            continue
+        needed = (
+            [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")]
+            if parameters
+            else []
+        )
+        body = source.node_text(value)
+        reads, handles = bool(_READS_ERROR.search(body)), bool(_HANDLES_ERROR.search(body))
+        found.append(_Helper(source.node_text(name), node.end_byte, len(needed), reads, handles))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _statements(source: Source) -> _Statements:
+    used: set[str] = set()
+    wrappers: Counter[str] = Counter()
+    for call in descendants(source.root, "call_expression"):
+        arguments, function = call.child_by_field_name("arguments"), call.child_by_field_name("function")
+        if arguments is None or function is None or function.type not in ("identifier", "qualified_identifier"):
+            continue
+        name = source.node_text(function)
+        used.add(name)
+        given = [a for a in arguments.named_children if a.type != "comment"]
+        is_statement = call.parent is not None and call.parent.type == "expression_statement"
+        if (
+            is_statement
+            and len(given) == 1
+            and given[0].type == "call_expression"
+            and not _NOT_WRAPPERS.fullmatch(name)
+        ):
+            wrappers[name] += _RUNTIME_CALL.fullmatch(called_name(given[0], source)) is not None
+    return _Statements(frozenset(used), +wrappers)
 
 
 def _fresh_name(source: Source, function: Node) -> str:

@@ -15,6 +15,9 @@ MOSTLY_USED = 0.5
 COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED})
 """Bases whose numbers can be shown. An index read from memory is data-dependent, and nothing is said about it."""
 
+LARGEST_STRUCTURE = 256
+"""Bytes up to which an element is taken for a structure that is copied whole; beyond, it is an array of its own."""
+
 _ONE_BLOCK = 1024
 _GRAVITY = (Severity.HINT, Severity.INFORMATION, Severity.WARNING, Severity.ERROR)
 _OTHER_AXES = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
@@ -153,11 +156,12 @@ def _bytes(lanes: LaneAddresses, size: int, pieces: set[int], granule: int) -> s
 
 def _whole(kernel: Kernel, access: Access) -> int:
     """Bytes of what an access names: of the whole structure for `points[i]`, of one member for `points[i].x`."""
-    if not (access.expression.endswith("]") or access.expression.startswith("*")):
+    one_index = access.expression.count("[") == 1 and access.expression.endswith("]")
+    if not (one_index or access.expression.startswith("*")):
         return access.bytes
     sizes = [p.element_bytes for p in kernel.parameters if p.name == access.array]
     sizes += [a.element_bytes for a in kernel.shared_arrays if a.name == access.array]
-    return max(access.bytes, *(size or 0 for size in sizes)) if sizes else access.bytes
+    return max([access.bytes, *(size for size in sizes if size is not None and size <= LARGEST_STRUCTURE)])
 
 
 def _threads(launch: Launch) -> int | None:

@@ -116,9 +116,9 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         two_sided = len(work) > 1 and min(work) > 0
         if not any(work) or not (branch.in_loop or (two_sided and min(work) >= HEAVY)):
             continue
-        guarded = _guarded(kernel, branch)
+        guarded = [access for side in _sides(branch) for access in _inside(kernel, branch, side)]
         lanes = max((access.active_lanes for access in guarded), default=None)
-        if not _is_scattered(branch, guarded, launch):
+        if not _is_scattered(kernel, branch, launch):
             continue
         if lanes is not None and (lanes <= 1.0 or (lanes > MANY_LANES and not two_sided)):
             continue
@@ -163,14 +163,7 @@ def _sides(branch: Branch) -> list[Node]:
 def _work(kernel: Kernel, branch: Branch, side: Node) -> int:
     """Accesses to memory and calls in a side; what stays in registers is predicated and counts nothing."""
     source = branch.statement.source
-    places = {
-        access.span.start
-        for access in kernel.accesses
-        if access.space in (Space.GLOBAL, Space.SHARED)
-        and access.span.source is source
-        and side.start_byte <= access.span.start < side.end_byte
-    }
-    work = len(places)
+    work = len({access.span.start for access in _inside(kernel, branch, side)})
     for call in descendants(side, "call_expression"):
         function = call.child_by_field_name("function")
         name = source.node_text(function).rsplit(".", 1)[-1].rsplit("::", 1)[-1] if function else ""
@@ -179,28 +172,32 @@ def _work(kernel: Kernel, branch: Branch, side: Node) -> int:
     return work + (HEAVY if loops and work else 0)
 
 
-def _guarded(kernel: Kernel, branch: Branch) -> list[Access]:
-    """Accesses inside the branch for the same launch, conditions left out."""
-    span = branch.statement
+def _inside(kernel: Kernel, branch: Branch, side: Node) -> list[Access]:
+    """Accesses to memory in a side of the branch, for the branch's launch."""
     return [
-        a
-        for a in kernel.accesses
-        if a.launch == branch.launch and a.span.source is span.source and branch.span.end <= a.span.start < span.end
+        access
+        for access in kernel.accesses
+        if access.launch == branch.launch
+        and access.space in (Space.GLOBAL, Space.SHARED)
+        and access.span.source is branch.statement.source
+        and side.start_byte <= access.span.start < side.end_byte
     ]
 
 
-def _is_scattered(branch: Branch, guarded: list[Access], launch: Launch) -> bool:
-    """Whether the lanes that are on are not a run of neighbours in each row of the block.
+def _is_scattered(kernel: Kernel, branch: Branch, launch: Launch) -> bool:
+    """Whether the lanes that are on are no run of neighbours in the rows of the block, on either side.
 
-    A row is what has one threadIdx.y; a run in each of them is an edge of the block's shape, and packing does not help.
+    A row is what has one threadIdx.y. A run in each of them is an edge of the block's shape, and packing does not help.
     Where no lanes are known, a condition with `%` or `&` is taken to scatter them.
     """
-    patterns = [a.lanes.addresses for a in guarded if a.lanes is not None]
-    if not patterns:
-        return _PARITY.search(branch.condition) is not None
     width = launch.block[0] or WARP
     row = width if WARP % width == 0 else WARP
-    return any(_has_gap([at is not None for at in pattern], row) for pattern in patterns)
+    sides: list[bool] = []
+    for side in _sides(branch):
+        patterns = [a.lanes.addresses for a in _inside(kernel, branch, side) if a.lanes is not None]
+        if patterns:
+            sides.append(any(_has_gap([at is not None for at in pattern], row) for pattern in patterns))
+    return all(sides) if sides else _PARITY.search(branch.condition) is not None
 
 
 def _has_gap(on: list[bool], row: int) -> bool:
