@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
+
 import pytest
-from support.findings import program
+from support.findings import fixtures, program
 from support.pages import code, sections
 from warpwright.rewrites import registry
 from warpwright.rewrites.base import Declined, RewriteKind
@@ -49,3 +52,13 @@ def test_broken_code_is_declined(kind: RewriteKind, text: str) -> None:
     for kernel in program(text).kernels:
         result = registry.propose(kind.name, kernel, None)
         assert not isinstance(result, Declined) or "failed" not in result.reason
+
+
+@pytest.mark.parametrize("path", fixtures(Path(__file__).parent / "fixtures"), ids=lambda path: path.stem)
+def test_half_written_code_breaks_no_rewrite(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = path.read_text(encoding="utf-8")
+    with caplog.at_level(logging.ERROR):
+        for quarter in (1, 2, 3):
+            for kernel in program(text[: len(text) * quarter // 4]).kernels:
+                registry.propose(path.parent.name, kernel, None)
+    assert not caplog.records, caplog.text

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from support.findings import findings, program
+from support.findings import findings, fixtures, program
 from warpwright.facts.model import Kernel
 from warpwright.rules import registry
 from warpwright.rules.base import Finding, Rule, Severity
@@ -100,3 +101,12 @@ def test_one_place_is_reported_once_with_its_gravest_finding(monkeypatch: pytest
 def test_findings_are_sorted_by_place() -> None:
     text = "".join(f"__global__ void k{i}() {{}}\nvoid r{i}() {{ k{i}<<<1, 32>>>(); }}\n" for i in range(4))
     assert [finding.span.line for finding in findings(text)] == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("path", fixtures(Path(__file__).parent / "fixtures"), ids=lambda path: path.stem)
+def test_half_written_code_breaks_no_rule(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = path.read_text(encoding="utf-8")
+    with caplog.at_level(logging.ERROR):
+        for quarter in (1, 2, 3):
+            findings(text[: len(text) * quarter // 4])
+    assert not caplog.records, caplog.text
