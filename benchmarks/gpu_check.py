@@ -192,7 +192,8 @@ def main() -> int:
         "as_expected": sum(row["as_expected"] for row in rows),
         "checks": rows,
     }
-    (arguments.out / "gpu_check.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(result, indent=1).replace(f"{ROOT}/", "")  # paths as from the repository's root
+    (arguments.out / "gpu_check.json").write_text(text + "\n", encoding="utf-8")
     print(f"{result['as_expected']} of {len(rows)} verdicts are as expected")
     return 0 if as_expected else 1
 
