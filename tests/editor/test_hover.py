@@ -77,3 +77,10 @@ def test_a_macro_and_a_device_function_are_followed() -> None:
     )
     assert "**16 sectors per request**" in said(text, "p[thread")
     assert "**32 sectors per request**" in said(text, "AT(thread")
+
+
+def test_an_access_that_reads_and_writes_is_said_once() -> None:
+    text = "__global__ void k(float* a) { a[threadIdx.x] += 1; }\nvoid f(float* a) { k<<<1, 32>>>(a); }\n"
+    answer = said(text, "a[thread")
+    assert "Global load and store" in answer
+    assert answer.count("4 sectors per request") == 1

@@ -145,6 +145,7 @@ def test_requests_that_cannot_be_read_are_answered(tmp_path: Path) -> None:
     assert responses[8]["result"] is None
     log = done.stderr.decode().splitlines()
     assert not [line for line in log if "Traceback" in line or line.startswith(" ")], log
+    assert len(log) == 6, log  # 2, 3, 4, 5, the one that is not JSON, and the change without a document
 
 
 def test_the_end_of_input_ends_the_server(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.editor import NEOVIM, VSCODE, start_editor
+from support.editor import NEOVIM, SERVER, VSCODE, start_editor
 from support.kernels import CONFLICT
 
 HEAVY = {"numpy", "torch", "rich", "llama_cpp", "pydantic", "transformers", "huggingface_hub", "pytest", "click"}
@@ -108,3 +109,19 @@ def test_a_port_that_is_taken(port: int) -> None:
     assert (
         done.stderr == f"warpwright: port {port} cannot be listened on: Address already in use. Choose another one.\n"
     )
+
+
+def test_an_interrupt_ends_it_at_once() -> None:
+    """As Ctrl-C does for a person who started the server in a terminal to see whether it runs."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*SERVER], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}'
+        process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b"Content-Length")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""

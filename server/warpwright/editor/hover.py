@@ -90,12 +90,13 @@ def _about(analysis: Analysis, kernel: Kernel, span: Span) -> Iterator[str]:
 
 def _accesses_text(kernel: Kernel, accesses: Sequence[Access]) -> str:
     first = accesses[0]
-    lines = [f"**{first.space.value.capitalize()} {first.kind.value}** {code(first.expression)} in {code(kernel.name)}"]
+    kinds = " and ".join(dict.fromkeys(access.kind.value for access in accesses))
+    lines = [f"**{first.space.value.capitalize()} {kinds}** {code(first.expression)} in {code(kernel.name)}"]
+    said: dict[str, None] = {}
     for access in sorted(accesses, key=lambda a: a.launch):
-        launch = _launch_of(kernel, access.launch)
-        lines += ["", f"{_counts(access)} for {launch}"]
-        if access.why:
-            lines += ["", f"{prose(access.why)} ({_BASIS[access.basis]})"]
+        why = f"\n\n{prose(access.why)} ({_BASIS[access.basis]})" if access.why else ""
+        said[f"\n{_counts(access)} for {_launch_of(kernel, access.launch)}{why}"] = None
+    lines += said
     worst = max((a for a in accesses if a.lanes is not None), key=lambda a: a.excess or 0.0, default=None)
     if worst is not None and worst.lanes is not None and worst.space in (Space.SHARED, Space.GLOBAL):
         x, y, z = worst.lanes.block

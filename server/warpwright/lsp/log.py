@@ -22,11 +22,15 @@ class OneLine(logging.Formatter):
 
 
 def log_to_stderr(level: int = logging.WARNING) -> None:
-    """pygls logs whole messages at INFO, so its logger stays at WARNING whatever `level` is."""
+    """pygls logs whole messages at INFO, so its logger stays at WARNING whatever `level` is.
+
+    A message that it cannot read it reports twice; the second time with the reason.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("pygls").setLevel(logging.WARNING)
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(lambda record: "deserialize" not in str(record.msg))
 
 
 def _first_line(text: str) -> str:

@@ -15,7 +15,6 @@ from warpwright.lsp import (
     hover,
     initialize,
     inline_completion,
-    shutdown,
 )
 
 METHODS = (
@@ -31,5 +30,4 @@ METHODS = (
     code_action_resolve,
     execute_command,
     inline_completion,
-    shutdown,
 )

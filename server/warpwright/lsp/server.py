@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
 import threading
 from asyncio import IncompleteReadError
 from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
-from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+from pygls.exceptions import FeatureNotificationError
+from pygls.io_ import StdoutWriter, run_async
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 # How long the analysis thread may hold the interpreter while the loop wants it; the default, 5 ms, is felt in a hover
 # that passes between threads a few times.
 _SWITCH_SECONDS = 0.001
+_CHUNK_BYTES = 1 << 16
 
 
 class Server(LanguageServer):
@@ -80,8 +82,9 @@ class Server(LanguageServer):
         self.window_show_message(types.ShowMessageParams(type=kind, message=text))
 
     def report_server_error(self, error: Exception, source: object) -> None:
-        """A fault in a handler is for the log, not for the user's screen."""
-        log.error("%s: %s", getattr(source, "__name__", source), error)
+        """A fault in a handler is for the log, not for the user's screen; all but a notification's is there already."""
+        if source is FeatureNotificationError:
+            log.error("a notification could not be handled", exc_info=error)
 
     async def serve(self, reader: AsyncReader, writer: Any) -> int:
         """Answer one client until it says `exit` or goes away; the exit status that the protocol asks for."""
@@ -89,8 +92,10 @@ class Server(LanguageServer):
         self.protocol.set_writer(writer)
         try:
             await run_async(stop, reader, self.protocol, log, self.report_server_error)
-        except (BrokenPipeError, ConnectionError, IncompleteReadError):
+        except (ConnectionError, IncompleteReadError):
             log.info("the client went away")
+        except ValueError as error:
+            log.error("what came is not the language server protocol: %s", error)
         finally:
             await self.stop_jobs()
             self.ghost_text.close()
@@ -120,13 +125,36 @@ def serve_stdio() -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     async def served() -> int:
-        with ThreadPoolExecutor(1, thread_name_prefix="stdin") as pool:
-            return await Server().serve(StdinAsyncReader(sys.stdin.buffer, pool), StdoutWriter(stdout))
+        return await Server().serve(_read_in_thread(sys.stdin.fileno()), StdoutWriter(stdout))
 
     try:
         return asyncio.run(served())
     except KeyboardInterrupt:
         return 130
+
+
+class _FairReader(asyncio.StreamReader):
+    """Lets what a message started run before the next line is read; data at hand would be read without a pause."""
+
+    async def readline(self) -> bytes:
+        await asyncio.sleep(0)
+        return await super().readline()
+
+
+def _read_in_thread(file: int) -> asyncio.StreamReader:
+    """What comes from a file, read by a thread that nobody waits for: an interrupt must not wait for the next byte."""
+    loop = asyncio.get_running_loop()
+    reader = _FairReader()
+
+    def read() -> None:
+        data = b"-"
+        while data and not loop.is_closed():
+            data = os.read(file, _CHUNK_BYTES)
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(reader.feed_data if data else lambda _: reader.feed_eof(), data)
+
+    threading.Thread(target=read, daemon=True, name="stdin").start()
+    return reader
 
 
 def serve_tcp(port: int, host: str = "127.0.0.1") -> int:
