@@ -44,8 +44,8 @@ void run(float *out, const float *in, int n) {
   indices, so that nothing depends on where rows lie. Taking an address (other than for an atomic), `sizeof`, passing
   the array or a row on, and walking over the end of a row are refused.
 - The padded array and the rest of the block's shared memory fit in 48 KB.
-- The smallest number of extra elements that serves the counted accesses best is taken; when none lowers their
-  wavefronts, the rewrite is refused.
+- The smallest number of extra elements that comes close to the fewest wavefronts of the counted accesses is taken; when
+  none lowers them, the rewrite is refused.
 
 ## Cost
 
@@ -76,6 +76,11 @@ LIMIT = 48 * 1024
 WIDEST_PAD = 8
 """Elements tried; one 4-byte word is 4 elements of one byte, and 16-byte elements need no more than one."""
 
+WORTHWHILE = 2.0
+"""Wavefronts for each one needed below which a conflict is no reason to change a layout."""
+GOOD_ENOUGH = 1.1
+"""A smaller pad is taken while it costs at most this much more wavefronts than the best one."""
+
 _LOOSE = re.compile(r"[-+*/%\w.()\s:]*")
 """Sizes to which `+ 1` can be added as they stand."""
 
@@ -83,7 +88,9 @@ _LOOSE = re.compile(r"[-+*/%\w.()\s:]*")
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     conflicts = [
         access
-        for access in by_cost([a for a in kernel.accesses if a.space is Space.SHARED])
+        for access in by_cost(
+            [a for a in kernel.accesses if a.space is Space.SHARED and (a.excess or 0.0) >= WORTHWHILE]
+        )
         if at is None or overlaps(access.span, at)
     ]
     refusal = Declined(NAME, "No access to shared memory here is known to conflict.")
@@ -233,7 +240,7 @@ def _walks_over_rows(block: Node, source: Source, array: SharedArray) -> str:
 
 
 def _best_pad(kernel: Kernel, array: SharedArray) -> int | str:
-    """The fewest extra elements per row that give the fewest wavefronts, or the reason why there is none."""
+    """The fewest extra elements per row that give about the fewest wavefronts, or the reason why there is none."""
     width, size = array.dims[-1], array.element_bytes
     if width is None or size is None or kernel.shared_bytes is None:
         return f"The size of `{array.name}` or of the kernel's other shared memory is not known from the text."
@@ -241,7 +248,8 @@ def _best_pad(kernel: Kernel, array: SharedArray) -> int | str:
     rows = (array.bytes or 0) // (width * size)
     costs = {pad: _cost(kernel, array, width * size, pad * size) for pad in range(WIDEST_PAD + 1)}
     room = [pad for pad in costs if used + rows * pad * size <= LIMIT]
-    best = min(room, key=lambda pad: (costs[pad], pad), default=0)
+    enough = min((costs[pad] for pad in room), default=0) * GOOD_ENOUGH
+    best = next((pad for pad in room if costs[pad] <= enough), 0)
     if best:
         return best
     if min(costs.values()) < costs[0]:
