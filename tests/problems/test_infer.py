@@ -131,6 +131,39 @@ int main() {
     assert problem.own_shape == {"n": 1 << 20}
 
 
+def test_a_launcher_is_followed_to_its_caller_and_types_to_their_meaning() -> None:
+    problem = found(
+        """
+typedef double Real;
+template <typename T> __global__ void scale(T* a, int n, T by) { int i = threadIdx.x; if (i < n) a[i] *= by; }
+template <typename T> void run(T* a, int count, int threads, T by) {
+    scale<T><<<(int)floorf(count / (float)threads) + 1, threads>>>(a, count, by);
+}
+int main() { const int total = 3 * 1000; run<Real>(nullptr, total, 128, 2.5); }""",
+        "scale",
+    )
+    assert [a.type for a in problem.arrays] == ["double"]
+    assert problem.own_shape == {"n": 3000}
+    assert problem.instance == ("double",)
+    case = problem.case({"n": 3000})
+    assert (case.grid, case.block, case.counts) == ((24, 1, 1), (128, 1, 1), {"a": 3000})
+    assert case.scalars == {"n": 3000, "by": 2.5}
+
+
+def test_a_size_from_the_command_line_that_only_the_grid_needs_is_a_symbol() -> None:
+    problem = found(
+        """
+__global__ void fill(float* a) { a[blockIdx.x * blockDim.x + threadIdx.x] = 1; }
+int main(int argc, char** argv) {
+    int n = atoi(argv[1]); float* a;
+    cudaMalloc(&a, n * 256 * sizeof(float));
+    fill<<<n, 256>>>(a);
+}"""
+    )
+    assert (problem.symbols, problem.own_shape) == (("n",), None)
+    assert extents(problem) == {"a": ("256 * n", "out", "launch")}
+
+
 def test_a_constant_that_the_kernel_uses_too_is_no_shape_to_vary() -> None:
     problem = found(
         """

@@ -1,8 +1,8 @@
 """Small integer and floating-point expressions over shape symbols: extents, grids and scalar values.
 
 The language is C's: numbers, names (`n`, `gridDim.x`), `+ - * / %`, shifts, comparisons, `&& || !`, `?:`, and the
-functions min, max and ceil. Integers divide as in C, towards zero. Nothing else can be said in it, so evaluating a text
-that a stranger wrote is safe.
+functions min, max, ceil and floor. Integers divide as in C, towards zero. Nothing else can be said in it, so
+evaluating a text that a stranger wrote is safe.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ _PRECEDENCE = {
 }  # fmt: skip
 OPERATORS = frozenset(_PRECEDENCE)
 _FUNCTIONS = {"min": min, "max": max}
-FUNCTIONS = frozenset({*_FUNCTIONS, "ceil"})
+_ROUNDINGS = {"ceil": math.ceil, "floor": math.floor}
+FUNCTIONS = frozenset({*_FUNCTIONS, *_ROUNDINGS})
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFuUlL]*)"
     r"|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)|(?P<operator>\|\||&&|[=!<>]=|<<|>>|[-+*/%()<>?:,!]))"
@@ -231,11 +232,11 @@ def _evaluate(tree: Expression, values: Mapping[str, Value]) -> Value:
             return _evaluate(then if _evaluate(condition, values) else otherwise, values)
         case Call(function, arguments):
             evaluated = [_evaluate(a, values) for a in arguments]
-            if function == "ceil" and len(evaluated) == 1:
-                return math.ceil(evaluated[0])
+            if function in _ROUNDINGS and len(evaluated) == 1:
+                return _ROUNDINGS[function](evaluated[0])
             if function in _FUNCTIONS and len(evaluated) == 2:
                 return _FUNCTIONS[function](evaluated)
-            raise ExpressionError(f"`{show(tree)}` calls a function that is not min, max or ceil")
+            raise ExpressionError(f"`{show(tree)}` calls a function that is not min, max, ceil or floor")
         case Binary(operator, left, right):
             if operator in ("&&", "||"):
                 first = bool(_evaluate(left, values))

@@ -32,11 +32,12 @@ from warpwright.problems.expressions import (
     substitute,
 )
 from warpwright.problems.types import element_type
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, enclosing
 from warpwright.syntax.source import Source
 
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "int", "unsigned", "size_t", "float", "double", "long"}
 _COUNTS = {"size", "numel"}
+MOST_CALLS = 8
 _ONE = Number(1)
 Dims = tuple[Expression, Expression, Expression]
 
@@ -140,10 +141,34 @@ class HostReader:
                 return expression
             self.defaults.setdefault(name, evaluate(expression, {}))
             return Name(name)
-        parameters = _parameters(self.function)
-        if any(self.text(d) == name for p in parameters for d in descendants(p, "identifier")):
-            return Name(name)
+        for place, parameter in enumerate(_parameters(self.function)):
+            if any(self.text(d) == name for d in descendants(parameter, "identifier")):
+                self._take_from_caller(name, place)
+                return Name(name)
         return None
+
+    def _take_from_caller(self, name: str, place: int) -> None:
+        """A parameter's value where the first call of the host function that can be followed passes it."""
+        declarator = next(descendants(self.function, "function_declarator"), None) if self.function else None
+        named = declarator.child_by_field_name("declarator") if declarator else None
+        own = self.text(named).rsplit("::", 1)[-1] if named is not None else ""
+        if not own or name in self.defaults or len(self._active) > MOST_CALLS:
+            return
+        for source in self.sources:
+            for call in descendants(source.root, "call_expression"):
+                function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+                if function is None or arguments is None or len(arguments.named_children) <= place:
+                    continue
+                if source.node_text(function).split("<")[0].rsplit("::", 1)[-1] != own:
+                    continue
+                caller = HostReader(self.sources, source, enclosing(call, "function_definition"))
+                caller._active = [*self._active, f"{own}()"]
+                try:
+                    passed = caller.resolve(arguments.named_children[place])
+                    self.defaults[name] = evaluate(passed, caller.defaults)
+                    return
+                except ExpressionError:
+                    continue
 
     def _initial(self, value: Node) -> Expression:
         return self.resolve_text(_inside(self.text(value))) if value.type == "parameter_list" else self.resolve(value)
@@ -175,7 +200,7 @@ class HostReader:
         called = self.text(function).split("<")[0].rsplit("::", 1)[-1].strip()
         if called in _CASTS and len(arguments) == 1:
             return self.resolve(arguments[0])
-        called = "ceil" if called == "ceilf" else called
+        called = {"ceilf": "ceil", "floorf": "floor"}.get(called, called)
         if called in FUNCTIONS:
             return substitute(Call(called, tuple(self.resolve(a) for a in arguments)), {})
         return self._applied(called, [self.resolve(a) for a in arguments])

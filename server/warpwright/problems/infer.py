@@ -28,7 +28,16 @@ from warpwright.problems.host import Dims, HostReader
 from warpwright.problems.model import Array, Problem, Scalar
 from warpwright.problems.overrides import ArrayOverride, Overrides, merged
 from warpwright.problems.shapes import Shape, check_shapes, timed_shapes
-from warpwright.problems.sites import base_variable, device_identifiers, elements, indexed_by, launch_site
+from warpwright.problems.sites import (
+    alias_target,
+    base_variable,
+    device_identifiers,
+    elements,
+    host_template_value,
+    indexed_by,
+    launch_site,
+    template_parameters,
+)
 from warpwright.problems.types import ElementType, element_type
 from warpwright.syntax.nodes import descendants, enclosing
 
@@ -84,6 +93,7 @@ class _Finder:
         passed = self._passed()
         scalars = {p.name: self._scalar(p, passed.get(p.name)) for p in self.kernel.parameters if not p.is_pointer}
         symbols = self._symbols(scalars)
+        symbols += self._grid_symbols(symbols)
         grid, block, shared, launch_origin = self._launch(symbols)
         arrays = self._arrays(passed, scalars, symbols)
         own = self._own_shape(symbols)
@@ -99,7 +109,9 @@ class _Finder:
             check=(),
             time=(),
             launch_origin=launch_origin,
-            instance=self.site.instance if self.site else (),
+            instance=tuple(self._aliased(self._host_template_value(a)) for a in self.site.instance)
+            if self.site
+            else (),
             reference=self._reference(),
             notes=tuple(self.notes),
         )
@@ -214,6 +226,20 @@ class _Finder:
             scalars[name] = Scalar(scalar.name, scalar.type, show(tree), origin)
         return tuple(found)
 
+    def _grid_symbols(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
+        """Host variables that the grid depends on, that the kernel is not passed and that have no value in the text.
+
+        They are sizes too, such as an `n = atoi(argv[1])` that only the grid and the allocations use.
+        """
+        if self.site is None or not self.site.configuration or self.said.grid or self.directives.grid:
+            return ()
+        try:
+            dims = self.reader.resolve_dims(self.site.configuration[0])
+        except ExpressionError:
+            return ()
+        found = frozenset().union(*(names(substitute(d, self.renamed)) for d in dims))
+        return tuple(sorted(found - self.reader.defaults.keys() - set(symbols)))
+
     def _arrays(
         self, passed: dict[str, Node], scalars: dict[str, Scalar], symbols: tuple[str, ...]
     ) -> dict[str, Array]:
@@ -269,7 +295,7 @@ class _Finder:
             if name in scalars:
                 return parse(scalars[name].value)
             if name in instance:
-                return self._settled(self.reader.resolve_text(instance[name]), symbols)
+                return self._settled(self.reader.resolve_text(self._host_template_value(instance[name])), symbols)
             return self._settled(self.reader.constant(name), symbols)
 
         return constant
@@ -281,30 +307,42 @@ class _Finder:
         """The parameter's type; a template's type parameter by the launch's argument, or by what is passed."""
         declared_here = re.sub(rf"\b{re.escape(parameter.name)}\b[^*&]*$", "", parameter.type)  # `float x[]` is `float`
         plain = re.sub(r"\b(const|volatile|__restrict__|__restrict)\b|[*&]", " ", declared_here)
-        plain = " ".join(plain.split())
+        plain = self._aliased(" ".join(plain.split()))
         if element_type(plain) is not None:
             return plain
         instance = self._template_values()
         if plain in instance:
-            return instance[plain]
+            return self._aliased(self._host_template_value(instance[plain]))
         if self.site is not None and passed is not None:
             declared = self.reader.declared_type(base_variable(self.site.source, passed))
             if declared is not None:
                 inner = re.search(r"<\s*([\w: ]+?)\s*[,>]", declared)
-                return inner[1] if inner else declared
+                return self._aliased(inner[1] if inner else declared)
         return plain
+
+    def _aliased(self, name: str) -> str:
+        """The type behind a typedef, a `using` or a macro of that name; the name itself where there is none."""
+        for _ in range(4):
+            if element_type(name) is not None:
+                return name
+            target = alias_target(self.program, name)
+            if target is None:
+                return name
+            name = target
+        return name
+
+    def _host_template_value(self, argument: str) -> str:
+        """A launch's template argument; where it is the host function's own parameter, what that is called with."""
+        function = self.reader.function
+        if self.site is None or function is None:
+            return argument
+        return host_template_value(self.program, self.site.source, function, argument) or argument
 
     def _template_values(self) -> dict[str, str]:
         """The kernel's template parameters with the launch's explicit arguments."""
-        node = self.kernel.node.parent if self.kernel.node is not None else None
-        if node is None or node.type != "template_declaration" or self.site is None:
+        if self.kernel.node is None or self.site is None:
             return {}
-        parameters = node.child_by_field_name("parameters")
-        listed = []
-        for parameter in parameters.named_children if parameters is not None else ():
-            found = [*descendants(parameter, "identifier", "type_identifier")]
-            if found:
-                listed.append(self.kernel.source.node_text(found[-1]))
+        listed = template_parameters(self.kernel.source, self.kernel.node)
         return dict(zip(listed, self.site.instance, strict=False))
 
     def _allocated(self, passed: Node, kind: ElementType, symbols: tuple[str, ...]) -> Expression | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import prod
 
 from tree_sitter import Node
 
@@ -76,13 +77,14 @@ def elements(size: Expression, element_bytes: int) -> Expression:
             stack += [part.right, part.left]
         else:
             factors.append(part)
-    for place, factor in enumerate(factors):
-        if isinstance(factor, Number) and isinstance(factor.value, int) and factor.value % element_bytes == 0:
-            rest = factors[:place] + factors[place + 1 :]
-            product: Expression = Number(factor.value // element_bytes)
-            for other in rest:
-                product = Binary("*", product, other)
-            return substitute(product, {})
+    constants = [f.value for f in factors if isinstance(f, Number) and isinstance(f.value, int)]
+    constant = prod(constants)
+    if constant % element_bytes == 0:
+        product: Expression = Number(constant // element_bytes)
+        for factor in factors:
+            if not (isinstance(factor, Number) and isinstance(factor.value, int)):
+                product = Binary("*", product, factor)
+        return substitute(product, {})
     return substitute(Binary("/", size, Number(element_bytes)), {})
 
 
@@ -106,3 +108,44 @@ def indexed_by(body: Node, source: Source, array: str, arrays: Collection[str]) 
         if name != array and name in arrays and inside & carriers:
             found.append(name)
     return found
+
+
+def alias_target(program: Program, name: str) -> str | None:
+    """What `typedef X name;`, `using name = X;` or `#define name X` in the program says the name is."""
+    for source in program.sources.values():
+        for node in descendants(source.root, "type_definition", "alias_declaration", "preproc_def"):
+            named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+            target = node.child_by_field_name("type") or node.child_by_field_name("value")
+            if named is not None and target is not None and source.node_text(named) == name:
+                return source.node_text(target).strip()
+    return None
+
+
+def template_parameters(source: Source, function: Node) -> list[str]:
+    """The names of a function's template parameters, in order; none for a plain function."""
+    node = function.parent
+    parameters = node.child_by_field_name("parameters") if node and node.type == "template_declaration" else None
+    listed = []
+    for parameter in parameters.named_children if parameters is not None else ():
+        found = [*descendants(parameter, "identifier", "type_identifier")]
+        if found:
+            listed.append(source.node_text(found[-1]))
+    return listed
+
+
+def host_template_value(program: Program, source: Source, function: Node, parameter: str) -> str | None:
+    """What a template parameter of a host function is at its first call with explicit arguments, `run<float>(...)`."""
+    listed = template_parameters(source, function)
+    declarator = next(descendants(function, "function_declarator"), None)
+    named = declarator.child_by_field_name("declarator") if declarator else None
+    if parameter not in listed or named is None:
+        return None
+    place = listed.index(parameter)
+    for other in program.sources.values():
+        for call in descendants(other.root, "template_function"):
+            called, arguments = call.child_by_field_name("name"), call.child_by_field_name("arguments")
+            if called is None or arguments is None or other.node_text(called) != source.node_text(named):
+                continue
+            if len(arguments.named_children) > place:
+                return other.node_text(arguments.named_children[place])
+    return None
