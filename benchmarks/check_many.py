@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--glob", default="*", help="which folders of ROOT")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where check_many.json is written")
     arguments = parser.parse_args()
-    folders = sorted(str(path) for path in arguments.root.glob(arguments.glob))
+    folders = sorted(str(path) for path in arguments.root.glob(arguments.glob) if any(path.rglob("*.cu")))
     files = sum(1 for folder in folders for _ in Path(folder).rglob("*.cu"))
     if not files:
         print(f"check_many: no .cu file under {arguments.root}/{arguments.glob}", file=sys.stderr)

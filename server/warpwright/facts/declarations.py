@@ -187,15 +187,16 @@ class DeclarationReader(ABC):
                 kind, label, reference = self.declared(base_type, declarator)
                 members.append((label or "", pointer_to(kind) if reference else kind))
         text = self.source.text(node.start_byte, body.start_byte if body is not None else node.end_byte)
-        aligned = re.search(r"(?:__align__|alignas|aligned)\s*\(+\s*(\d+)", text)
-        made = struct_of(
-            name or "struct", members, node.type == "union_specifier", int(aligned.group(1)) if aligned else 1
-        )
+        aligned = re.search(r"(?:align__|aligned)\s*\(+\s*(\d+)", text)
+        alignas = next((c for c in node.named_children if c.type == "alignas_qualifier"), None)
+        align = int(aligned.group(1)) if aligned else 1
+        if alignas is not None and alignas.named_children:
+            align = self.constant(alignas.named_children[0]) or align
+        made = struct_of(name or "struct", members, node.type == "union_specifier", align)
         inner = tuple(
             (n2, offset + o2, t2) for n, offset, t in made.fields if not n and t.fields for n2, o2, t2 in t.fields
         )
-        vector = bool(aligned) and made.size in (4, 8, 16)
-        return replace(made, fields=made.fields + inner, vector=vector)
+        return replace(made, fields=made.fields + inner)
 
     def declared(self, base: CType, node: Node | None) -> tuple[CType, str | None, bool]:
         """(type, name, is a reference) of a declarator around a base type."""

@@ -21,7 +21,7 @@ from warpwright.facts.places import (
     SlotPlace,
     array_element,
     field_of,
-    scalar_pieces,
+    piece_width,
     shifted,
     truth,
 )
@@ -173,25 +173,21 @@ class Evaluator(ABC):
         return unknown(kind, DATA if pointer.basis <= DATA else pointer.basis, True)
 
     def touch(self, pointer: Value, kind: CType, span: Span, access: AccessKind, mask: int) -> None:
-        """Record a request; a struct moves field by field unless it is a vector of up to 16 bytes."""
+        """Record the requests that move one value of that type."""
         region = pointer.region
         if region is None or region.space is Space.LOCAL:
             return
         weight = self.weight * self.warp.place.warp_weight * self.warp.place.block_weight
         in_loop = self.loop_depth > 0
-        pieces = [(0, kind.size or 0)]
-        if kind.kind == "struct" and not (kind.vector and (kind.size or 0) <= 16):
-            # nvcc aligns a shared array as it likes, so that it moves whole structs of 8 k bytes in wide pieces
-            wide = region.space is Space.SHARED and (kind.size or 1) % 8 == 0
-            pieces = [(0, kind.size or 0)] if wide else scalar_pieces(kind)
         if kind.size is None:
             pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
-            pieces = [(0, 4)]
-        for start, size in pieces:
-            for offset in range(start, start + size, 16):
-                part = min(16, start + size - offset)
-                at = shifted(pointer, offset)
-                self.recorder.access(span, at, region.space, access, part, mask, weight, self.warp.place, in_loop)
+            self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.place, in_loop)
+            return
+        width = piece_width(kind, region.space)
+        for offset in range(0, kind.size, width):
+            size = min(width, kind.size - offset)
+            at = shifted(pointer, offset)
+            self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop)
 
     def place(self, node: ir.Expr, mask: int) -> Location:
         """The place that an expression names; None for what is no place."""

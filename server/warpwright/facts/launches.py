@@ -103,7 +103,7 @@ class HostReader:
         span = source.span(call)
         place = f"{source.path}:{span.line}"
         if block is None or any(k.assumed for k in (block.x, block.y, block.z)):
-            shape = DEFAULT_BLOCKS[block.dims if block is not None else 1]
+            shape = DEFAULT_BLOCKS[_dims_in_use(block)]
             block_dims: tuple[int | None, int | None, int | None] = shape
             basis = Basis.ASSUMED
         else:
@@ -390,6 +390,14 @@ class HostReader:
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
         return Known(number) if number is not None else self._outside()
+
+
+def _dims_in_use(block: Triple | None) -> int:
+    """How many axes of a block may be longer than 1: `block(n, 1, 1)` is one-dimensional."""
+    if block is None:
+        return 1
+    axes = (block.x, block.y, block.z)[: block.dims]
+    return max((i + 1 for i, part in enumerate(axes) if part.assumed or part.value != 1), default=1)
 
 
 def _combine(op: str, left: HostValue, right: HostValue) -> HostValue:

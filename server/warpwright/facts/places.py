@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwright.facts import ir
+from warpwright.facts.model import Space
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.values import (
     DATA,
@@ -121,14 +122,12 @@ def shifted(pointer: Value, offset: int) -> Value:
     return Value(data, pointer.type, pointer.basis, pointer.soft, pointer.thread, pointer.region)
 
 
-def scalar_pieces(kind: CType) -> list[tuple[int, int]]:
-    """(byte offset, size) of what one struct is moved in."""
-    out: list[tuple[int, int]] = []
-    for _, offset, member in kind.fields:
-        if member.kind == "struct" and not member.vector:
-            out += [(offset + inner, size) for inner, size in scalar_pieces(member)]
-        elif member.kind == "array" and member.to is not None and member.to.size and member.extent:
-            out += [(offset + i * member.to.size, member.to.size) for i in range(min(member.extent, 16))]
-        elif member.size:
-            out.append((offset, member.size))
-    return sorted(set(out)) or [(0, kind.size or 0)]
+def piece_width(kind: CType, space: Space) -> int:
+    """Bytes that one request of a whole value moves per lane: a struct is copied in pieces of its alignment, of 16
+    bytes at most; a shared array nvcc aligns as it likes, so that its structs of 8 k bytes move in wide pieces."""
+    size = kind.size or 1
+    if kind.kind != "struct":
+        return min(size, 16)
+    if space is Space.SHARED:
+        return 16 if size % 16 == 0 else 8 if size % 8 == 0 else min(kind.align, 16)
+    return max(1, min(kind.align, 16))
