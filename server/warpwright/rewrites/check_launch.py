@@ -83,6 +83,7 @@ _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w*")
 _NOT_WRAPPERS = re.compile(
     r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?"
 )
+_STD = re.compile(r"\bstd::(?:f?printf|exit|abort|malloc|free)\b")
 _TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
 _TORCH_CHECK_HEADER = re.compile(
     r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)"
@@ -155,11 +156,12 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
         for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
         if not re.search(rf"#\s*include\s*[<\"](?:{'|'.join(map(re.escape, names))})[>\"]", text)
     ]
+    std = "std::" if _STD.search(text) else ""
     return (
         [
             f"if (cudaError_t {error} = cudaGetLastError()) {{",
-            f'\tfprintf(stderr, "{kernel.name}: %s\\n", cudaGetErrorString({error}));',
-            "\texit(EXIT_FAILURE);",
+            f'\t{std}fprintf(stderr, "{kernel.name}: %s\\n", cudaGetErrorString({error}));',
+            f"\t{std}exit(EXIT_FAILURE);",
             "}",
         ],
         includes,
@@ -318,14 +320,17 @@ def _indent_unit(source: Source) -> str:
 
 
 def _include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
-    """Headers after the last #include at the top level, or before the first code."""
-    if not includes:
-        return []
+    """Each header after the last one that sorts before it, where the file has any; else before the first code."""
     newline = "\r\n" if b"\r\n" in source.data else "\n"
-    text = newline.join(includes) + newline
     present = [n for n in source.root.children if n.type == "preproc_include"]
-    if present:
-        return [TextEdit(present[-1].end_byte, present[-1].end_byte, text)]
-    first = next((n for n in source.root.children if n.type != "comment"), None)
-    at = first.start_byte if first is not None else 0
-    return [TextEdit(at, at, text + newline)]
+    if not present:
+        first = next((n for n in source.root.children if n.type != "comment"), None)
+        at = first.start_byte if first is not None else 0
+        return [TextEdit(at, at, newline.join([*includes, "", ""]))] if includes else []
+    system = [n for n in present if "<" in source.node_text(n)]
+    edits: list[TextEdit] = []
+    for include in includes:
+        before = [n for n in system if source.node_text(n).strip() < include]
+        at = (before or present)[-1].end_byte
+        edits.append(TextEdit(at, at, include + newline))
+    return edits
