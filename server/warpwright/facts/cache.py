@@ -90,7 +90,7 @@ def reached(unit: Unit, text: FunctionText) -> list[FunctionText]:
             seen.add(name)
             if name in unit.macros:
                 queue.append(unit.macros[name].body)
-            for function in unit.functions.get(name, []):
+            for function in (*unit.functions.get(name, []), *unit.methods.get(name, [])):
                 if not function.is_kernel:
                     out.append(function)
                     queue.append(function.source.node_text(function.outer))

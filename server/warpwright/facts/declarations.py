@@ -49,6 +49,7 @@ class DeclarationReader(ABC):
         self.slot_types: list[CType] = []
         self.at: Span | None = None  # the outermost macro use that is being expanded
         self.depth = 0
+        self.this: CType | None = None  # the struct whose member function is read
         self.expanding: set[str] = set()
         self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
         self.incomplete: list[str] = []

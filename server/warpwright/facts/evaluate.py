@@ -490,6 +490,9 @@ class Evaluator(ABC):
         if isinstance(node.target, ir.Lambda):
             return self._inline(node.target.function, node.arguments, mask, self.frame)
         if node.target is not None:
+            method = self._method(node, node.target, mask)
+            if method is not None:
+                return self._inline(method, [node.target, *node.arguments], mask, None)
             target = self.any_value(node.target, mask)
             if isinstance(target, Group):
                 return group_method(self, target, node, mask)
@@ -502,6 +505,22 @@ class Evaluator(ABC):
             if found is not None:
                 return self._inline(found, node.arguments, mask, None)
         return call_intrinsic(self, node, mask)
+
+    def _method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
+        """The member function that a call on an object means, by the struct's name and the number of arguments."""
+        methods = self.unit.methods.get(node.name)
+        if not methods or self.call_depth >= MAX_CALL_DEPTH:
+            return None
+        place = self.place(target, mask)
+        whole = place if isinstance(place, MemoryPlace) else self.load(place, 0)
+        owner = whole.type.name if isinstance(whole, (MemoryPlace, Value, StructValue)) else ""
+        for text in methods:
+            if text.owner == owner and parameter_count(text) == len(node.arguments):
+                key = (text.node.id, "")
+                if key not in self.functions:
+                    self.functions[key] = Lowerer(self.unit, text.source).function(text)
+                return self.functions[key]
+        return None
 
     def _user_function(self, node: ir.Call, texts: list[FunctionText], mask: int) -> ir.Function | None:
         if self.call_depth >= MAX_CALL_DEPTH:

@@ -75,6 +75,8 @@ class ExpressionReader(DeclarationReader):
         bound = self.bindings.get(text)
         if isinstance(bound, int):
             return ir.Const(span, bound, INT)
+        if self.this is not None and self.this.member(text) is not None:
+            return ir.Member(span, self.name("this", span), text, arrow=False)
         if text in SPECIALS:
             return ir.Special(span, text, None)
         if text == "warpSize":
@@ -230,7 +232,8 @@ class ExpressionReader(DeclarationReader):
             return ir.Special(self.span(node), base.name, _AXES[name])
         operator = node.child_by_field_name("operator")
         arrow = operator is not None and operator.type == "->"
-        return ir.Member(self.span(node), base, name, arrow)
+        through_this = argument is not None and argument.type == "this"  # `this` is a reference here
+        return ir.Member(self.span(node), base, name, arrow and not through_this)
 
     def _cast(self, node: Node) -> ir.Expr:
         kind = self.type_of(node.child_by_field_name("type"))
@@ -277,7 +280,11 @@ class ExpressionReader(DeclarationReader):
         if function.type == "field_expression":
             field = function.child_by_field_name("field")
             name = self.source.node_text(field).split("<")[0] if field is not None else ""
-            target = self.expression(function.child_by_field_name("argument"))
+            argument = function.child_by_field_name("argument")
+            operator = function.child_by_field_name("operator")
+            target = self.expression(argument)
+            if operator is not None and operator.type == "->" and argument is not None and argument.type != "this":
+                target = ir.Deref(target.span, target)
             return ir.Call(span, name, [self.expression(a) for a in arguments], target=target)
         text = self.source.node_text(function)
         name = text.split("<")[0].rsplit("::", 1)[-1].strip() if function.type != "lambda_expression" else ""
@@ -349,6 +356,7 @@ EXPRESSIONS: dict[str, _Expression] = {
     "number_literal": ExpressionReader._number,
     "char_literal": ExpressionReader._character,
     "identifier": ExpressionReader._identifier,
+    "this": ExpressionReader._identifier,
     "type_identifier": ExpressionReader._identifier,
     "qualified_identifier": ExpressionReader._qualified,
     "parenthesized_expression": ExpressionReader._parenthesized,

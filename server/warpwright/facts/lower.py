@@ -41,6 +41,12 @@ class Lowerer(ExpressionReader):
         declarator = _function_declarator(text.node)
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         returns = self.type_of(text.node.child_by_field_name("type"))
+        if text.owner:
+            self.this = self.named_type(text.owner)
+            slot = self.declare("this", self.this)
+            body = self.function_body(text.name, parameters, text.node.child_by_field_name("body"), returns)
+            body.parameters.insert(0, ir.FunctionParameter(slot, "this", self.this, reference=True))
+            return body
         return self.function_body(text.name, parameters, text.node.child_by_field_name("body"), returns)
 
     def function_body(self, name: str, parameters: Node | None, body: Node | None, returns: CType) -> ir.Function:

@@ -21,6 +21,7 @@ IncludeReader = Callable[[str, str], Source | None]
 MAX_INCLUDE_DEPTH = 16
 _LAUNCHES = Query(CUDA, "(kernel_call_syntax) @launch")
 _CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"}
+_TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
 
 
@@ -42,6 +43,7 @@ class FunctionText:
     source: Source
     template: tuple[tuple[str, bool, str | None], ...] = ()  # (name, is a type, default's text)
     whole: Node | None = None  # the template_declaration around it
+    owner: str = ""  # the struct that a member function belongs to
 
     @property
     def is_kernel(self) -> bool:
@@ -87,6 +89,7 @@ class Unit:
     sources: dict[str, Source] = field(default_factory=lambda: {})
     macros: dict[str, Macro] = field(default_factory=lambda: {})
     functions: dict[str, list[FunctionText]] = field(default_factory=lambda: {})
+    methods: dict[str, list[FunctionText]] = field(default_factory=lambda: {})  # by their own name
     variables: dict[str, VariableText] = field(default_factory=lambda: {})
     types: dict[str, TypeText] = field(default_factory=lambda: {})
     resolved_types: dict[str, CType] = field(default_factory=lambda: {})
@@ -155,7 +158,7 @@ def _collect_children(
             _add_function(unit, source, child, (), None)
         elif kind == "declaration":
             _add_declaration(unit, source, child)
-        elif kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+        elif kind in _TYPE_SPECIFIERS:
             _add_type(unit, source, child, ())
         elif kind in ("type_definition", "alias_declaration"):
             _add_alias(unit, source, child)
@@ -227,7 +230,7 @@ def _add_function(
 
 def _add_declaration(unit: Unit, source: Source, node: Node) -> None:
     kind = node.child_by_field_name("type")
-    if kind is not None and kind.type in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+    if kind is not None and kind.type in _TYPE_SPECIFIERS:
         _add_type(unit, source, kind, ())
     head = source.text(node.start_byte, kind.end_byte if kind is not None else node.end_byte)
     prefix = source.text(node.start_byte, node.end_byte).split("=")[0]
@@ -268,6 +271,16 @@ def _add_type(unit: Unit, source: Source, node: Node, template: tuple[tuple[str,
     if name is not None and (body is not None or node.type == "enum_specifier"):
         text = source.node_text(name)
         unit.types[text] = TypeText(text, node, source, template)
+        for member in body.named_children if body is not None else []:
+            method = function_name(source, member) if member.type == "function_definition" else None
+            if method:
+                found = FunctionText(method, member, source, template, None, text)
+                unit.methods.setdefault(method, []).append(found)
+            inner = member.child_by_field_name("type") if member.type == "field_declaration" else None
+            if inner is not None and inner.type in _TYPE_SPECIFIERS:
+                _add_type(unit, source, inner, template)
+            elif member.type in ("alias_declaration", "type_definition"):
+                _add_alias(unit, source, member)
 
 
 def _add_alias(unit: Unit, source: Source, node: Node) -> None:
