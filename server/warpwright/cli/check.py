@@ -17,10 +17,10 @@ from pathlib import Path
 import click
 
 from warpwright.cli import baseline as baselines
-from warpwright.cli.findings import FAILING, Checked, Row, check_file, unique
+from warpwright.cli.findings import Checked, Row, check_file, unique
 from warpwright.cli.findings_text import findings_text
 from warpwright.cli.github import github_lines
-from warpwright.cli.inputs import Inputs, arch_option, find_inputs
+from warpwright.cli.inputs import FAILING, Inputs, arch_option, find_inputs
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, say_error, say_note, say_warning

@@ -15,8 +15,6 @@ from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import SourceError, Span, read_include, read_source
 
-FAILING = (Severity.ERROR, Severity.WARNING)
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,12 @@ import click
 from warpwright.cli.terminal import CannotRun, say_note, say_warning
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
+from warpwright.rules.base import Severity
+from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, SourceError, invalid_utf8_offset, read_include, read_source
 
 SUFFIXES = (".cu", ".cuh")
+FAILING = (Severity.ERROR, Severity.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ def read_program(path: str | Path, assume: Assumptions | None = None) -> Program
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:
-    """The kernel that is named; without a name the file's only one, or its first, and a note says so."""
+    """The kernel that is named; without a name the one with the most findings, and a note names the others."""
     defined = program.defined_kernels
     names = ", ".join(kernel.name for kernel in defined)
     if not defined:
@@ -80,12 +84,12 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
         if found is None:
             raise CannotRun(f"{program.source.path}: no kernel '{name}'; it has: {names}")
         return found
-    if len(defined) > 1:
-        say_note(
-            f"{program.source.path} has {len(defined)} kernels ({names}); taking '{defined[0].name}'. "
-            "--kernel names another."
-        )
-    return defined[0]
+    if len(defined) == 1:
+        return defined[0]
+    findings = Counter(finding.kernel for finding in run_rules(program) if finding.severity in FAILING)
+    chosen = max(defined, key=lambda kernel: findings[kernel.name])
+    say_note(f"of the kernels {names}, '{chosen.name}' is taken: it has the most findings. --kernel names another.")
+    return chosen
 
 
 def parse_arch(_ctx: click.Context | None, _param: click.Parameter | None, value: str) -> str:

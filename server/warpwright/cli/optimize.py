@@ -19,7 +19,7 @@ BUDGET_SECONDS = 300.0
 
 @click.command("optimize")
 @click.argument("file", metavar="FILE")
-@click.option("--kernel", metavar="NAME", help="The kernel to work on; needed where the file has several.")
+@click.option("--kernel", metavar="NAME", help="The kernel to work on; else the one with the most findings.")
 @click.option(
     "--goal",
     type=click.Choice(["speed", "memory", "fix"]),

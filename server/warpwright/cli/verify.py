@@ -16,7 +16,7 @@ from warpwright.verify.verify import acceptable, verify
 @click.command("verify")
 @click.argument("original", metavar="ORIGINAL")
 @click.argument("candidate", metavar="CANDIDATE")
-@click.option("--kernel", metavar="NAME", help="The kernel that was changed; needed where the file has several.")
+@click.option("--kernel", metavar="NAME", help="The kernel that was changed.")
 @click.option(
     "--goal",
     type=click.Choice(["speed", "memory", "fix"]),
@@ -32,7 +32,7 @@ def command(*, original: str, candidate: str, kernel: str | None, goal: str, out
     """
     before = read_program(original)
     after = read_program(candidate)
-    name = choose_kernel(before, kernel).name
+    name = choose_kernel(before, kernel).name if kernel or len(before.defined_kernels) < 2 else None
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         report = verify(
             before.source, after.source, kernel=name, goal=goal, progress=progress, is_cancelled=is_cancelled
