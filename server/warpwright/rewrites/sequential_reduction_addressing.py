@@ -64,7 +64,6 @@ exact.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tree_sitter import Node
 
@@ -79,6 +78,7 @@ from warpwright.rewrites._code import (
     squeezed,
     unseen_launch,
 )
+from warpwright.rewrites._interleaved import InterleavedLoop, NoMatchError, has_operator, match_loop, statements_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
@@ -88,39 +88,12 @@ NAME = "sequential-reduction-addressing"
 title = "Address the reduction sequentially"
 goals = ("speed",)
 
-_BARRIERS = frozenset({"__syncthreads", "sync"})
 _COMPOUND = frozenset({"+=", "*=", "&=", "|=", "^="})
 _BINARY = frozenset({"+", "*", "&", "|", "^"})
 _SELECT = frozenset({"min", "max", "fminf", "fmaxf", "fmin", "fmax", "__hmin", "__hmax"})
 _INTEGERS = re.compile(
     r"(?:const |volatile |unsigned |signed )*(?:bool|char|short|int|long|long long|u?int\d+_t|size_t|unsigned|uint)"
 )
-
-
-class _NoMatchError(Exception):
-    """The loop is not the pattern; the message is the reason for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """An interleaved reduction: `for (s = 1; s < bound; s *= 2) { [index = 2*s*tid;] if (...) {...} barrier; }`.
-
-    `index` is the declaration of the doubled index, None in the form with `%`; `element` is what indexes the array:
-    that index, or the thread's own number.
-    """
-
-    node: Node
-    step: str
-    is_step_outer: bool
-    initial: Node
-    bound: Node
-    condition: Node
-    update: Node
-    branch: Node
-    guard: Node
-    index: Node | None
-    element: str
-    thread: str
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -132,13 +105,13 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         if at is not None and not overlaps(kernel.source.span(node), at):
             continue
         try:
-            return _rewrite(kernel, block, _match(kernel.source, block, node))
-        except _NoMatchError as mismatch:
+            return _rewrite(kernel, block, match_loop(kernel.source, block, node))
+        except NoMatchError as mismatch:
             reason = str(mismatch) or reason
     return Declined(NAME, reason)
 
 
-def _rewrite(kernel: Kernel, block: Node, loop: _Loop) -> Rewrite:
+def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
     source = kernel.source
     arrays = _arrays(kernel, loop)
     _require_block(kernel, loop)
@@ -146,7 +119,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: _Loop) -> Rewrite:
         _require_unread(kernel, loop, array)
     step, thread = loop.step, loop.thread
     if loop.is_step_outer and any(use.start_byte >= loop.node.end_byte for use in names(block, source, step)):
-        raise _NoMatchError(f"`{step}` is used behind the loop, where it would have another value.")
+        raise NoMatchError(f"`{step}` is used behind the loop, where it would have another value.")
     edits = [
         TextEdit(loop.initial.start_byte, loop.initial.end_byte, f"{_factor(source.node_text(loop.bound))} / 2"),
         TextEdit(loop.condition.start_byte, loop.condition.end_byte, f"{step} > 0"),
@@ -178,173 +151,24 @@ def _rewrite(kernel: Kernel, block: Node, loop: _Loop) -> Rewrite:
     )
 
 
-def _match(source: Source, block: Node, node: Node) -> _Loop:
-    step, initial = _start(source, node)
-    condition, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
-    initializer = node.child_by_field_name("initializer")
-    is_step_outer = initializer is not None and initializer.type != "declaration"
-    if condition is None or update is None or not _doubles(squeezed(source.node_text(update)), step):
-        raise _NoMatchError
-    left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
-    if condition.type != "binary_expression" or left is None or right is None:
-        raise _NoMatchError
-    if source.node_text(left) != step or not _has_operator(condition, source, "<"):
-        raise _NoMatchError(f"The loop over {step} does not run while {step} is less than the size of the block.")
-    statements = _statements(node.child_by_field_name("body"))
-    branches = [s for s in statements if s.type == "if_statement"]
-    if len(branches) != 1:
-        raise _NoMatchError(f"The loop over {step} has not exactly one `if`.")
-    branch = branches[0]
-    rest = [s for s in statements if s is not branch]
-    index: Node | None = None
-    barrier_after = False
-    for statement in rest:
-        if statement.type == "declaration" and index is None and statement.start_byte < branch.start_byte:
-            index = statement
-        elif _is_barrier(statement, source):
-            barrier_after |= statement.start_byte > branch.end_byte
-        else:
-            line = source.position(statement.start_byte)[0]
-            raise _NoMatchError(f"The loop over {step} does something else than the reduction at line {line}.")
-    if not barrier_after:
-        raise _NoMatchError(f"No barrier follows the reduction step in the loop over {step}.")
-    if branch.child_by_field_name("alternative") is not None:
-        raise _NoMatchError(f"The `if` in the loop over {step} has an `else`.")
-    clause = branch.child_by_field_name("condition")
-    guard = clause.child_by_field_name("value") if clause is not None else None
-    if guard is None:
-        raise _NoMatchError
-    bound = squeezed(source.node_text(right))
-    if index is None:
-        element = thread = _modulo_guard(source, guard, step, bound)
-    else:
-        element, thread = _doubled_index(source, index, step)
-        if squeezed(source.node_text(guard)) not in (f"{element}<{bound}", f"{element}+{step}<{bound}"):
-            raise _NoMatchError(
-                f"The `if` in the loop over {step} does not test {element} against the size of the block."
-            )
-    if not _is_thread_number(source, block, thread):
-        raise _NoMatchError(f"`{thread}` is not known to be threadIdx.x throughout the kernel.")
-    return _Loop(node, step, is_step_outer, initial, right, condition, update, branch, guard, index, element, thread)
-
-
-def _start(source: Source, node: Node) -> tuple[str, Node]:
-    """The loop variable and the node of its initial value, which has to be 1."""
-    initializer = node.child_by_field_name("initializer")
-    if initializer is None:
-        raise _NoMatchError
-    declared = [c for c in initializer.named_children if c.type == "init_declarator"]
-    if initializer.type == "declaration" and len(declared) == 1:
-        name, value = declared[0].child_by_field_name("declarator"), declared[0].child_by_field_name("value")
-    elif initializer.type == "assignment_expression":
-        name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
-    else:
-        raise _NoMatchError
-    if name is None or value is None or not re.fullmatch(r"1[uU]?", source.node_text(value)):
-        raise _NoMatchError
-    return source.node_text(name), value
-
-
-def _doubles(update: str, step: str) -> bool:
-    s = re.escape(step)
-    return re.fullmatch(rf"{s}\*=2[uU]?|{s}<<=1|{s}\+={s}|{s}=(?:{s}\*2|2\*{s}|{s}<<1|{s}\+{s})", update) is not None
-
-
-def _statements(node: Node | None) -> list[Node]:
-    if node is None:
-        raise _NoMatchError
-    inner = node.named_children if node.type == "compound_statement" else [node]
-    return [s for s in inner if s.type not in ("comment", "preproc_call")]
-
-
-def _has_operator(node: Node, source: Source, operator: str) -> bool:
-    found = node.child_by_field_name("operator")
-    return found is not None and source.node_text(found) == operator
-
-
-def _is_barrier(statement: Node, source: Source) -> bool:
-    call = (
-        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
-    )
-    return call is not None and call.type == "call_expression" and called_name(call, source) in _BARRIERS
-
-
-def _modulo_guard(source: Source, guard: Node, step: str, bound: str) -> str:
-    """The thread's number in `tid % (2 * s) == 0` and its other spellings."""
-    text = squeezed(source.node_text(guard))
-    s, b = re.escape(step), re.escape(bound)
-    double = rf"\((?:2[uU]?\*{s}|{s}\*2[uU]?|{s}<<1|{s}\+{s})\)"
-    tid = r"(?P<tid>[\w.]+)"
-    tests = (
-        rf"\(?{tid}%{double}\)?==0[uU]?",
-        rf"!\({tid}%{double}\)",
-        rf"\({tid}&\({double}-1\)\)==0[uU]?",
-        rf"\({tid}&\((?:2\*{s}|{s}\*2)-1\)\)==0[uU]?",
-    )
-    for test in tests:
-        match = re.fullmatch(rf"\(?{test}\)?(?:&&\(?(?P<other>[\w.]+)\+{s}<{b}\)?)?", text)
-        if match and match["other"] in (None, match["tid"]):
-            return match["tid"]
-    raise _NoMatchError(
-        f"The `if` in the loop over {step} is not the test that picks every second thread of the step before."
-    )
-
-
-def _doubled_index(source: Source, declaration: Node, step: str) -> tuple[str, str]:
-    """The index and the thread's number in `int index = 2 * s * tid;`."""
-    declared = [c for c in declaration.named_children if c.type == "init_declarator"]
-    name = declared[0].child_by_field_name("declarator") if len(declared) == 1 else None
-    value = declared[0].child_by_field_name("value") if len(declared) == 1 else None
-    if name is not None and value is not None:
-        factors = sorted(re.sub(r"[()]", "", squeezed(source.node_text(value))).split("*"))
-        rest = [f for f in factors if not re.fullmatch(r"2[uU]?", f) and f != step]
-        if len(factors) == 3 and len(rest) == 1 and step in factors:
-            return source.node_text(name), rest[0]
-    line = source.position(declaration.start_byte)[0]
-    raise _NoMatchError(f"The declaration at line {line} is not the index 2 * {step} * threadIdx.x.")
-
-
-def _is_thread_number(source: Source, block: Node, name: str) -> bool:
-    """threadIdx.x itself, or a local that is set to it once."""
-    if name == "threadIdx.x":
-        return True
-    definitions = 0
-    for use in names(block, source, name):
-        parent = use.parent
-        if parent is None:
-            continue
-        if parent.type == "init_declarator" and parent.child_by_field_name("declarator") == use:
-            value = parent.child_by_field_name("value")
-            if value is None or squeezed(source.node_text(value)) != "threadIdx.x":
-                return False
-            definitions += 1
-        elif (
-            parent.type == "update_expression"
-            or (parent.type == "assignment_expression" and parent.child_by_field_name("left") == use)
-            or parent.type in ("pointer_expression", "declaration", "reference_declarator")
-        ):
-            return False
-    return definitions == 1
-
-
-def _arrays(kernel: Kernel, loop: _Loop) -> list[str]:
+def _arrays(kernel: Kernel, loop: InterleavedLoop) -> list[str]:
     """The arrays that the guarded statements reduce."""
     consequence = loop.branch.child_by_field_name("consequence")
     found: list[str] = []
-    for statement in _statements(consequence):
+    for statement in statements_of(consequence):
         array = _reduced(kernel.source, statement, loop.element, loop.step)
         if array is None:
             line = kernel.source.position(statement.start_byte)[0]
-            raise _NoMatchError(
+            raise NoMatchError(
                 f"The statement at line {line} does not combine [{loop.element}] with [{loop.element} + {loop.step}] "
                 "of one array by an operation that may be reordered."
             )
         if not any(shared.name == array for shared in kernel.shared_arrays):
-            raise _NoMatchError(f"`{array}` is not a __shared__ array of {kernel.name}.")
+            raise NoMatchError(f"`{array}` is not a __shared__ array of {kernel.name}.")
         if array not in found:
             found.append(array)
     if not found:
-        raise _NoMatchError
+        raise NoMatchError
     return found
 
 
@@ -372,7 +196,7 @@ def _reduced(source: Source, statement: Node, element: str, step: str) -> str | 
         return None
     while right.type == "parenthesized_expression" and right.named_children:
         right = right.named_children[0]
-    if right.type == "binary_expression" and any(_has_operator(right, source, op) for op in _BINARY):
+    if right.type == "binary_expression" and any(has_operator(right, source, op) for op in _BINARY):
         operands = [right.child_by_field_name("left"), right.child_by_field_name("right")]
     elif right.type == "call_expression" and called_name(right, source) in _SELECT:
         arguments = right.child_by_field_name("arguments")
@@ -384,26 +208,26 @@ def _reduced(source: Source, statement: Node, element: str, step: str) -> str | 
     return array if both else None
 
 
-def _require_block(kernel: Kernel, loop: _Loop) -> None:
+def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
     """The loop covers exactly the block, a power of two threads, at every launch."""
     launches = host_launches(kernel)
     if reason := unseen_launch(kernel):
-        raise _NoMatchError(reason)
+        raise NoMatchError(reason)
     if not launches:
-        raise _NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
+        raise NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
     bound = squeezed(kernel.source.node_text(loop.bound))
     for launch in launches:
         x, y, z = launch.block
         if launch.basis is not Basis.EXACT or x is None:
-            raise _NoMatchError(
+            raise NoMatchError(
                 f"The block of the launch at {launch.source} is not known, and it has to be a power of two threads."
             )
         if (y, z) != (1, 1):
-            raise _NoMatchError(f"The block at {launch.source} has more than one dimension.")
+            raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
         if not is_power_of_two(x):
-            raise _NoMatchError(f"The block at {launch.source} has {x} threads, which is not a power of two.")
+            raise NoMatchError(f"The block at {launch.source} has {x} threads, which is not a power of two.")
         if bound != "blockDim.x" and _constant(kernel.source, bound) != x:
-            raise _NoMatchError(
+            raise NoMatchError(
                 f"The loop runs to {bound}, which is not known to be the {x} threads of the block at {launch.source}."
             )
 
@@ -429,7 +253,7 @@ def _constant(source: Source, text: str, depth: int = 0) -> int | None:
     return _constant(source, found.pop(), depth + 1) if len(found) == 1 else None
 
 
-def _require_unread(kernel: Kernel, loop: _Loop, array: str) -> None:
+def _require_unread(kernel: Kernel, loop: InterleavedLoop, array: str) -> None:
     """Nothing but element 0 is read where the loop has run."""
     block = body(kernel)
     around = [n for n in ancestors(loop.node) if n.type in ("for_statement", "while_statement", "do_statement")]
@@ -438,7 +262,7 @@ def _require_unread(kernel: Kernel, loop: _Loop, array: str) -> None:
         inside = loop.node.start_byte <= use.start_byte < loop.node.end_byte
         if use.start_byte >= first and not inside and not _is_harmless(kernel.source, use):
             line = kernel.source.position(use.start_byte)[0]
-            raise _NoMatchError(
+            raise NoMatchError(
                 f"`{array}` is read at line {line}; only {array}[0] is the same after sequential addressing."
             )
 
