@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from warpwright.facts import ir
 from warpwright.facts.cache import KernelCache, kernel_key
-from warpwright.facts.evaluate import OutOfStepsError, WarpContext
 from warpwright.facts.interpret import Interpreter
 from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchSite
 from warpwright.facts.lower import Lowerer
@@ -33,6 +32,7 @@ from warpwright.facts.recorder import Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, simplify, soft
+from warpwright.facts.warp_memory import OutOfStepsError, WarpContext
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warpwright.facts import ir
-from warpwright.facts.evaluate import MAX_STEPS, Evaluator, LoopState, OutOfStepsError
+from warpwright.facts.calls import Caller
 from warpwright.facts.loops import advance, deltas_of, join_slots
 from warpwright.facts.model import Space
 from warpwright.facts.places import (
@@ -38,6 +38,7 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
+from warpwright.facts.warp_memory import MAX_STEPS, LoopState, OutOfStepsError
 
 UNDECIDED_ITERATIONS = 2
 PROBES = 3
@@ -49,7 +50,7 @@ THRIFTY_LIMIT = 6
 
 
 @dataclass(slots=True)
-class Interpreter(Evaluator):
+class Interpreter(Caller):
     """Runs a function's statements for one warp."""
 
     def run(self, function: ir.Function, arguments: list[AnyValue]) -> int:
@@ -96,14 +97,14 @@ class Interpreter(Evaluator):
             if isinstance(node.init, ir.Construct):
                 element = kind.to or UNKNOWN_TYPE
                 for i, item in enumerate(node.init.arguments):
-                    array.elements[i] = self._converted(self.any_value(item, mask), element)
+                    array.elements[i] = self.converted(self.any_value(item, mask), element)
             slots[node.slot] = array
         elif node.init is None:
             slots[node.slot] = StructValue(kind, {}) if kind.kind == "struct" else unknown(kind, UNKNOWN, False)
         elif isinstance(node.init, ir.Lambda):
             self.closures[node.slot] = Closure(node.init.function, self.frame)
         else:
-            value = self._converted(clone(self.any_value(node.init, mask)) or unknown(), kind)
+            value = self.converted(clone(self.any_value(node.init, mask)) or unknown(), kind)
             old = slots[node.slot]
             slots[node.slot] = value if mask == FULL or isinstance(old, Reference) else merge(old, value, mask)
         return mask
@@ -263,7 +264,7 @@ class Interpreter(Evaluator):
 
         def goes_on(count: int) -> bool | None:
             self.frame.slots = advance(base, deltas, count)
-            value = self._scalar(self.any_value(condition, active))
+            value = self.scalar(self.any_value(condition, active))
             return bool(truth(value) & active) if value.decided else None
 
         try:

@@ -1,0 +1,163 @@
+"""Calls of one warp: device functions, member functions and lambdas are run in place, built-ins by intrinsics.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwright.facts import ir
+from warpwright.facts.evaluate import Evaluator
+from warpwright.facts.intrinsics import call_intrinsic, group_method
+from warpwright.facts.lower import Lowerer
+from warpwright.facts.places import (
+    Frame,
+    MemoryPlace,
+    Reference,
+)
+from warpwright.facts.types import UNKNOWN_TYPE, CType
+from warpwright.facts.unit import FunctionText
+from warpwright.facts.values import (
+    AnyValue,
+    ArrayValue,
+    Group,
+    StructValue,
+    Value,
+    clone,
+    unknown,
+)
+
+MAX_CALL_DEPTH = 12
+
+
+@dataclass(slots=True)
+class Caller(Evaluator):
+    """Runs the bodies of called functions."""
+
+    def call(self, node: ir.Call, mask: int) -> AnyValue:
+        if isinstance(node.target, ir.Var) and node.target.slot in self.closures:
+            closure = self.closures[node.target.slot]
+            return self._inline(closure.function, node.arguments, mask, closure.frame)
+        if isinstance(node.target, ir.Lambda):
+            return self._inline(node.target.function, node.arguments, mask, self.frame)
+        if node.target is not None:
+            method = self._method(node, node.target, mask)
+            if method is not None:
+                return self._inline(method, [node.target, *node.arguments], mask, None)
+            target = self.any_value(node.target, mask)
+            if isinstance(target, Group):
+                return group_method(self, target, node, mask)
+            for argument in node.arguments:
+                self.any_value(argument, mask)
+            return unknown()
+        texts = self.unit.functions.get(node.name)
+        if texts:
+            found = self._user_function(node, texts, mask)
+            if found is not None:
+                return self._inline(found, node.arguments, mask, None)
+        return call_intrinsic(self, node, mask)
+
+    def _method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
+        """The member function that a call on an object means, by the struct's name and the number of arguments."""
+        methods = self.unit.methods.get(node.name)
+        if not methods or self.call_depth >= MAX_CALL_DEPTH:
+            return None
+        place = self.place(target, mask)
+        whole = place if isinstance(place, MemoryPlace) else self.load(place, 0)
+        owner = whole.type.name if isinstance(whole, (MemoryPlace, Value, StructValue)) else ""
+        for text in methods:
+            if text.owner == owner and parameter_count(text) == len(node.arguments):
+                key = (text.node.id, "")
+                if key not in self.functions:
+                    self.functions[key] = Lowerer(self.unit, text.source).function(text)
+                return self.functions[key]
+        return None
+
+    def _user_function(self, node: ir.Call, texts: list[FunctionText], mask: int) -> ir.Function | None:
+        if self.call_depth >= MAX_CALL_DEPTH:
+            return None
+        matching = [t for t in texts if parameter_count(t) == len(node.arguments)] or [
+            t for t in texts if parameter_count(t) > len(node.arguments)
+        ]
+        if not matching:
+            return None
+        text = matching[-1]
+        bindings = self._bindings(node, text, mask) if text.template else {}
+        key = (text.node.id, repr(sorted((k, v if isinstance(v, int) else v.name) for k, v in bindings.items())))
+        if key not in self.functions:
+            self.functions[key] = Lowerer(self.unit, text.source, bindings).function(text)
+        return self.functions[key]
+
+    def _bindings(self, node: ir.Call, text: FunctionText, mask: int) -> dict[str, CType | int]:
+        """Template parameters from explicit arguments, then from the types of the call's arguments."""
+        out: dict[str, CType | int] = {}
+        for (name, is_type, _), given in zip(text.template, node.template_arguments, strict=False):
+            if isinstance(given, CType):
+                if is_type:
+                    out[name] = given
+            elif not is_type:
+                value = self.value(given, mask)
+                if value.decided and isinstance(value.data, int):
+                    out[name] = value.data
+        open_names = {name for name, is_type, _ in text.template if is_type and name not in out}
+        if open_names:
+            generic = Lowerer(self.unit, text.source, out).function(text)
+            enabled, self.recorder.enabled = self.recorder.enabled, False
+            for parameter, argument in zip(generic.parameters, node.arguments, strict=False):
+                wanted = parameter.type
+                passed = self.any_value(argument, mask)
+                have = passed.type if isinstance(passed, (Value, StructValue, ArrayValue)) else UNKNOWN_TYPE
+                while wanted.kind == "pointer" and wanted.to is not None and have.to is not None:
+                    wanted, have = wanted.to, have.to
+                label = wanted.name.replace("const ", "").strip()
+                if label in open_names and have.size is not None:
+                    out.setdefault(label, have)
+            self.recorder.enabled = enabled
+        return out
+
+    def _inline(self, function: ir.Function, arguments: list[ir.Expr], mask: int, closure: Frame | None) -> AnyValue:
+        if self.call_depth >= MAX_CALL_DEPTH:
+            return unknown(function.returns)
+        given: list[AnyValue | Reference] = []
+        for parameter, argument in zip(function.parameters, arguments, strict=False):
+            place = self.place(argument, mask) if parameter.reference else None
+            if place is not None:
+                given.append(Reference(place))
+            else:
+                value = self.any_value(argument, mask)
+                given.append(self.converted(clone(value) or unknown(), parameter.type))
+        outer, loops = self.frame, self.loops
+        depth = len(self.guards)
+        self.call_depth += 1
+        if closure is not None:
+            saved = closure.returned, closure.result
+            if len(closure.slots) < function.slots:
+                closure.slots.extend([None] * (function.slots - len(closure.slots)))
+            self.frame = closure
+            closure.returned, closure.result = 0, None
+        else:
+            saved = (0, None)
+            self.frame = Frame([None] * max(function.slots, 1))
+        self.loops = []
+        for parameter, bound in zip(function.parameters, given, strict=False):
+            self.frame.slots[parameter.slot] = bound
+        try:
+            self.statement(function.body, mask)
+            result = self.frame.result
+        finally:
+            if closure is not None:
+                closure.returned, closure.result = saved
+            self.frame, self.loops = outer, loops
+            del self.guards[depth:]
+            self.call_depth -= 1
+        if result is None:
+            return unknown(function.returns)
+        return self.converted(result, function.returns)
+
+
+def parameter_count(text: FunctionText) -> int:
+    declarator = text.node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or (
+            declarator.named_children[-1] if declarator.named_children else None
+        )
+    parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+    return len([c for c in parameters.named_children if c.type != "comment"]) if parameters is not None else 0

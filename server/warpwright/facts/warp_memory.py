@@ -1,0 +1,285 @@
+"""Variables and memory of one warp: the places that expressions name, and what loading and storing them records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from warpwright.facts import ir
+from warpwright.facts.lower import Lowerer
+from warpwright.facts.model import AccessKind, Space
+from warpwright.facts.places import (
+    Closure,
+    ElementPlace,
+    FieldPlace,
+    Frame,
+    Location,
+    MemoryPlace,
+    Reference,
+    SlotPlace,
+    array_element,
+    field_of,
+    piece_width,
+    shifted,
+)
+from warpwright.facts.recorder import Guard, Place, Recorder
+from warpwright.facts.types import INT, UNKNOWN_TYPE, CType, pointer_to
+from warpwright.facts.unit import Unit
+from warpwright.facts.values import (
+    ASSUMED,
+    DATA,
+    FULL,
+    UNKNOWN,
+    AnyValue,
+    ArrayValue,
+    Region,
+    StructValue,
+    Value,
+    convert,
+    merge,
+    offset_pointer,
+    soft,
+    unknown,
+)
+from warpwright.syntax.source import Span
+
+MAX_STEPS = 60_000
+
+
+class OutOfStepsError(Exception):
+    """The budget for one warp is used up; what was recorded so far holds."""
+
+
+@dataclass(slots=True)
+class LoopState:
+    broken: int = 0
+    continued: int = 0
+
+
+@dataclass(slots=True)
+class WarpContext:
+    """The built-ins of one warp. `specials` maps threadIdx, blockIdx, blockDim and gridDim to three values."""
+
+    specials: dict[str, tuple[Value, Value, Value]]
+    place: Place
+    mask: int
+
+
+@dataclass(slots=True)
+class WarpMemory(ABC):
+    unit: Unit
+    recorder: Recorder
+    warp: WarpContext
+    regions: dict[str, Region] = field(default_factory=lambda: {})
+    functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
+    weight: float = 1.0
+    steps: int = 0
+    loop_depth: int = 0
+    call_depth: int = 0
+    guards: list[Guard] = field(default_factory=lambda: [])
+    loops: list[LoopState] = field(default_factory=lambda: [])
+    frame: Frame = field(default_factory=lambda: Frame([]))
+    closures: dict[int, Closure] = field(default_factory=lambda: {})
+
+    @abstractmethod
+    def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
+        """What an expression is worth in the lanes of the mask."""
+
+    def value(self, node: ir.Expr, mask: int) -> Value:
+        return self.scalar(self.any_value(node, mask))
+
+    @staticmethod
+    def scalar(value: AnyValue) -> Value:
+        if isinstance(value, Value):
+            return value
+        if isinstance(value, ArrayValue):  # an array that decays to a pointer
+            element = value.type.to or UNKNOWN_TYPE
+            return Value(0, pointer_to(element), 0, 0, False, Region("local", Space.LOCAL, element))
+        return unknown(value.type if isinstance(value, StructValue) else UNKNOWN_TYPE)
+
+    def load(self, place: Location, mask: int) -> AnyValue:
+        match place:
+            case SlotPlace(frame, slot):
+                value = frame.slots[slot] if slot < len(frame.slots) else None
+                if isinstance(value, Reference):
+                    return self.load(value.place, mask)
+                return value if value is not None else unknown()
+            case FieldPlace(base, name, kind):
+                whole = self.load(base, mask)
+                return field_of(whole, name, kind)
+            case ElementPlace(array, index):
+                return array_element(array, index)
+            case MemoryPlace(pointer, kind, span):
+                return self.load_memory(pointer, kind, span, mask)
+        return unknown()
+
+    def load_memory(self, pointer: Value, kind: CType, span: Span, mask: int) -> AnyValue:
+        if kind.kind == "array":
+            return Value(pointer.data, kind, pointer.basis, pointer.soft, pointer.thread, pointer.region)
+        if pointer.region is not None:
+            self.touch(pointer, kind, span, AccessKind.LOAD, mask)
+        if pointer.uniform:
+            if kind.kind == "pointer":
+                name = f"*{span.text}"
+                region = self.regions.setdefault(name, Region(span.text, Space.GLOBAL, kind.to or UNKNOWN_TYPE))
+                return Value(0, kind, ASSUMED, 0, pointer.thread, region)
+            return soft(kind, pointer.thread)
+        return unknown(kind, DATA if pointer.basis <= DATA else pointer.basis, True)
+
+    def touch(self, pointer: Value, kind: CType, span: Span, access: AccessKind, mask: int) -> None:
+        """Record the requests that move one value of that type."""
+        region = pointer.region
+        if region is None or region.space is Space.LOCAL:
+            return
+        weight = self.weight * self.warp.place.warp_weight * self.warp.place.block_weight
+        in_loop = self.loop_depth > 0
+        if kind.size is None:
+            pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
+            self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.place, in_loop)
+            return
+        width = piece_width(kind, region.space)
+        for offset in range(0, kind.size, width):
+            size = min(width, kind.size - offset)
+            at = shifted(pointer, offset)
+            self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop)
+
+    def place(self, node: ir.Expr, mask: int) -> Location:
+        """The place that an expression names; None for what is no place."""
+        match node:
+            case ir.Var(slot=slot):
+                value = self.frame.slots[slot] if slot < len(self.frame.slots) else None
+                if isinstance(value, Reference):
+                    return value.place
+                if isinstance(value, Value) and value.region is not None and value.region.space is Space.SHARED:
+                    declared_scalar = value.type.kind not in ("pointer", "array")
+                    if declared_scalar:
+                        return MemoryPlace(value, value.type, node.span)
+                return SlotPlace(self.frame, slot)
+            case ir.Global(name=name):
+                return self.global_place(name, node.span)
+            case ir.Index(base=base, index=index):
+                return self._element_place(base, self.value(index, mask), node.span, mask)
+            case ir.Deref(pointer=pointer):
+                value = self.any_value(pointer, mask)
+                if isinstance(value, ArrayValue):
+                    return ElementPlace(value, Value(0, INT))
+                scalar = self.scalar(value)
+                return MemoryPlace(scalar, scalar.type.to or UNKNOWN_TYPE, node.span)
+            case ir.Member(base=base, field=name, arrow=arrow):
+                return self._member_place(base, name, arrow, node.span, mask)
+            case ir.Cast(operand=operand) | ir.Comma(right=operand):
+                return self.place(operand, mask)
+            case ir.Conditional() | ir.Call() | ir.Construct() | ir.Opaque():
+                return None
+            case ir.Assign(target=target) | ir.Update(target=target):
+                self.value(node, mask)
+                return self.place(target, mask)
+        return None
+
+    def _element_place(self, base: ir.Expr, index: Value, span: Span, mask: int) -> Location:
+        whole: AnyValue
+        if isinstance(base, (ir.Var, ir.Index, ir.Member, ir.Deref, ir.Global)):
+            inner = self.place(base, mask)
+            if isinstance(inner, MemoryPlace) and inner.type.kind == "array":
+                array_type = inner.type
+                pointer = Value(
+                    inner.pointer.data, array_type, inner.pointer.basis, inner.pointer.soft, inner.pointer.thread,
+                    inner.pointer.region,
+                )  # fmt: skip
+                return MemoryPlace(offset_pointer(pointer, index), array_type.to or UNKNOWN_TYPE, span)
+            whole = self.load(inner, mask)
+        else:
+            whole = self.any_value(base, mask)
+        if isinstance(whole, ArrayValue):
+            return ElementPlace(whole, index)
+        pointer = self.scalar(whole)
+        if pointer.type.kind not in ("pointer", "array") and index.type.kind == "pointer":
+            pointer, index = index, pointer
+        return MemoryPlace(offset_pointer(pointer, index), pointer.type.to or UNKNOWN_TYPE, span)
+
+    def _member_place(self, base: ir.Expr, name: str, arrow: bool, span: Span, mask: int) -> Location:
+        if arrow:
+            pointer = self.value(base, mask)
+            kind = pointer.type.to or UNKNOWN_TYPE
+            inner: Location = MemoryPlace(pointer, kind, span)
+        else:
+            inner = self.place(base, mask)
+            if inner is None:
+                return None
+        if isinstance(inner, MemoryPlace):
+            member = inner.type.member(name)
+            if member is None:
+                gone = Value(None, inner.pointer.type, UNKNOWN, 0, True, inner.pointer.region)
+                return MemoryPlace(gone, UNKNOWN_TYPE, span)
+            offset, kind = member
+            moved = shifted(inner.pointer, offset)
+            moved.type = pointer_to(kind)
+            return MemoryPlace(moved, kind, span)
+        whole = self.load(inner, 0)
+        kind = whole.type if isinstance(whole, (Value, StructValue)) else UNKNOWN_TYPE
+        member = kind.member(name)
+        return FieldPlace(inner, name, member[1] if member is not None else UNKNOWN_TYPE)
+
+    def global_place(self, name: str, span: Span) -> Location:
+        variable = self.unit.variables.get(name)
+        if variable is None or variable.space == "host":
+            return None
+        space = {"constant": Space.CONSTANT, "shared": Space.SHARED}.get(variable.space, Space.GLOBAL)
+        lowerer = Lowerer(self.unit, variable.source)
+        base = lowerer.type_of(variable.declaration.child_by_field_name("type"))
+        inner = variable.declarator
+        if inner.type == "init_declarator":
+            inner = inner.child_by_field_name("declarator") or inner
+        kind = lowerer.declared(base, inner)[0]
+        region = self.regions.setdefault(f"::{name}", Region(name, space, kind))
+        return MemoryPlace(Value(0, kind, 0, 0, False, region), kind, span)
+
+    def store(self, place: Location, value: AnyValue, mask: int) -> None:
+        match place:
+            case SlotPlace(frame, slot):
+                old = frame.slots[slot] if slot < len(frame.slots) else None
+                if isinstance(old, Reference):
+                    self.store(old.place, value, mask)
+                    return
+                if isinstance(old, (Value, StructValue)):
+                    value = self.converted(value, old.type)
+                frame.slots[slot] = merge(old, value, mask)
+            case FieldPlace(base, name, kind):
+                whole = self.load(base, 0)
+                if not isinstance(whole, StructValue):
+                    whole_type = whole.type if isinstance(whole, Value) else UNKNOWN_TYPE
+                    whole = StructValue(whole_type, {})
+                fields = dict(whole.fields)
+                fields[name] = merge(fields.get(name), self.converted(value, kind), mask)
+                if isinstance(base, (SlotPlace, FieldPlace, ElementPlace)):
+                    self._put(base, StructValue(whole.type, fields))
+            case ElementPlace(array, index):
+                if index.decided and isinstance(index.data, int):
+                    array.elements[index.data] = merge(array.elements.get(index.data), value, mask)
+                else:
+                    array.elements.clear()
+            case MemoryPlace(pointer, kind, span):
+                if pointer.region is not None:
+                    self.touch(pointer, kind, span, AccessKind.STORE, mask)
+
+    def _put(self, place: Location, value: AnyValue) -> None:
+        """Replace a whole struct, all lanes of it."""
+        match place:
+            case SlotPlace(frame, slot):
+                old = frame.slots[slot]
+                if isinstance(old, Reference):
+                    self._put(old.place, value)
+                else:
+                    frame.slots[slot] = value
+            case FieldPlace():
+                self.store(place, value, FULL)
+            case ElementPlace(array, index) if index.decided and isinstance(index.data, int):
+                array.elements[index.data] = value
+
+    @staticmethod
+    def converted(value: AnyValue, kind: CType) -> AnyValue:
+        if isinstance(value, Value):
+            return convert(value, kind)
+        if isinstance(value, StructValue) and kind.kind == "struct" and kind.fields and not value.type.fields:
+            return StructValue(kind, value.fields)
+        return value
