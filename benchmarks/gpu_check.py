@@ -101,7 +101,7 @@ CHECKS = (
     Check("transpose: not written at all", TRANSPOSE, ((STORE, ";"),), ("wrong",), words="not written"),
     Check("transpose: no guard", TRANSPOSE, (("if (x < height && y + j < width) {", "{"),), ("unsafe", "wrong")),
     Check("transpose: one element too far", TRANSPOSE,
-          ((STORE, STORE + " if (x == 0 && y == 0) out[width * height] = 0.0f;"),), ("unsafe",), words="outside"),
+          ((STORE, STORE + " if (x == 0 && y == 0) out[width * height] = 0.0f;"),), ("unsafe",), words="outside out"),
     Check("transpose: writes its input", TRANSPOSE,
           ((STORE, STORE + " if (x == 0 && y == 0) const_cast<float*>(in)[0] = 0;"),), ("unsafe",), words="input in"),
     Check("transpose: no barrier", TRANSPOSE, ((SYNC, ""),), ("wrong",)),

@@ -143,7 +143,7 @@ class Session:
         for spec in case.arrays:
             buffer = buffers[spec.name]
             if not buffer.guards_intact(poison):
-                raise MisbehaviourError(side, f"it writes outside the {spec.count:,} elements of {spec.name}")
+                raise MisbehaviourError(side, f"it writes outside {spec.name}, whose extent is {spec.count:,}")
             if not spec.is_output and not bool((bits(buffer.data) == bits(values[spec.name])).all()):
                 raise MisbehaviourError(side, f"it changes its input {spec.name}")
         return Outputs(

@@ -139,7 +139,7 @@ class _Set:
         for spec in self.case.outputs:
             buffer = self.buffers[spec.name]
             if not buffer.guards_intact(self.poison):
-                return f"it writes outside the {spec.count:,} elements of {spec.name}"
+                return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
             wrote = ~buffer.poisoned(self.poison)
             expected = self.written[spec.name]
             difference = compare(

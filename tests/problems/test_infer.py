@@ -63,6 +63,14 @@ def test_a_guard_bounds_an_array_where_nothing_is_allocated_in_sight() -> None:
     assert extents(problem) == {"in": ("n", "in", "inferred"), "out": ("n", "out", "inferred")}
     assert problem.own_shape is None
     assert problem.time[0]["n"] >= 1 << 20
+    assert problem.notes == ()
+
+
+def test_a_value_that_nothing_says_is_filled_in_and_said() -> None:
+    text = COPY.replace("int n)", "float by, int n)").replace("= in[i]", "= by * in[i]")
+    problem = found(text + "void run(float* a, float* b, float by, int n) { copy<<<n / 256, 256>>>(a, b, by, n); }")
+    assert problem.scalars[0].value == "1.5"
+    assert problem.notes == ("nothing says what by is; 1.5 was passed",)
 
 
 @pytest.mark.parametrize(

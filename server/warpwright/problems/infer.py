@@ -223,6 +223,8 @@ class _Finder:
             tree, origin = trees[name], scalar.origin
             if "float" in scalar.type and names(tree := substitute(tree, others)) - found.keys():
                 tree, origin = Number(float(_FILL)), "inferred"
+            if "float" in scalar.type and origin == "inferred":
+                self.notes.append(f"nothing says what {name} is; {show(tree)} was passed")
             scalars[name] = Scalar(scalar.name, scalar.type, show(tree), origin)
         return tuple(found)
 

@@ -66,6 +66,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "candidate": _side(candidate),
         "arguments": [_argument(a) for a in problem.arguments],
         "cases": cases,
+        "notes": list(problem.notes),
         "seed": seed,
         "judge": judge,
         "reference": str(problem.reference) if problem.reference else None,

@@ -216,7 +216,7 @@ class _Climb:
             backend=f"cuda:{gpu.name}",
             cases=tuple(observed.cases),
             speed=tuple(observed.speed),
-            notes=(*base.notes, *observed.notes),
+            notes=(*base.notes, *request["notes"], *observed.notes),
             environment={**gpu.details, "seed": request["seed"], "judge": request["judge"]},
             not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
         )
