@@ -105,7 +105,7 @@ def test_the_users_stop_ends_it(editor: Editor) -> None:
 @pytest.mark.nvcc
 def test_a_cancelled_request_ends_it_and_the_next_one_works(editor: Editor) -> None:
     page = editor.open("a.cu", f"#include <regex>\n// {time.time_ns()}\n" + CONFLICT)
-    request = start(page, "warpwright.fix", "t5", kernel="transpose")
+    request = start(page, "warpwright.optimize", "t5", kernel="transpose")
     editor.wait(lambda: reports(editor, "t5"), "progress")
     editor.notify("$/cancelRequest", types.CancelParams(id="request-t5"))
     with pytest.raises(Exception, match="cancel"):

@@ -43,7 +43,7 @@ def drive(folder: Path, *actions: str) -> dict[str, Any]:
     )
     assert result.exists(), done.stderr
     seen: dict[str, Any] = json.loads(result.read_text())
-    assert not [message for message in seen["messages"] if message.startswith("failed")], seen
+    assert not [message for message in seen["messages"] if message.startswith("failed")], (seen, done.stderr)
     return seen
 
 
