@@ -45,3 +45,15 @@ def test_fix_turns_the_example_into_use_instead(rule: Rule) -> None:
         rewrite = fixed(example, found[0])
         assert isinstance(rewrite, Rewrite), rewrite
         assert_same(better, rewrite.apply().text(), "Use instead")
+
+
+@rules
+def test_a_fix_is_called_safe_exactly_where_its_rewrite_is(rule: Rule) -> None:
+    """In the examples as they stand, and with floats for integers, whose sums depend on their order."""
+    for example in code(sections(rule.doc)["Example"]):
+        for text in (example, example.replace("int *", "float *").replace("shared__ int", "shared__ float")):
+            for finding in findings(text, rule.name):
+                if finding.fixes:
+                    rewrite = fixed(text, finding)
+                    assert isinstance(rewrite, Rewrite), rewrite
+                    assert rewrite.safe == finding.fixes[0].safe

@@ -68,6 +68,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Basis, Kernel
+from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     body,
     called_name,
@@ -91,9 +92,6 @@ goals = ("speed",)
 _COMPOUND = frozenset({"+=", "*=", "&=", "|=", "^="})
 _BINARY = frozenset({"+", "*", "&", "|", "^"})
 _SELECT = frozenset({"min", "max", "fminf", "fmaxf", "fmin", "fmax", "__hmin", "__hmax"})
-_INTEGERS = re.compile(
-    r"(?:const |volatile |unsigned |signed )*(?:bool|char|short|int|long|long long|u?int\d+_t|size_t|unsigned|uint)"
-)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -284,7 +282,8 @@ def _is_harmless(source: Source, use: Node) -> bool:
 
 def _is_integer(kernel: Kernel, array: str) -> bool:
     shared = next((a for a in kernel.shared_arrays if a.name == array), None)
-    return shared is not None and _INTEGERS.fullmatch(shared.element_type.strip()) is not None
+    kind = builtin_type(shared.element_type) if shared is not None else None
+    return kind is not None and kind.is_integer
 
 
 def _factor(text: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch
-from warpwright.rules.base import Related, Severity
+from warpwright.facts.types import builtin_type
+from warpwright.rules.base import Fix, Related, Severity
 
 MOSTLY_USED = 0.5
 """Share of what a request touches that the kernel uses, from which caches or wider accesses make up for much of it."""
@@ -82,6 +83,14 @@ def launch_evidence(launch: Launch | None) -> dict[str, object]:
     if launch is None:
         return {}
     return {"block": list(launch.block), "grid": list(launch.grid), "block_source": launch.source}
+
+
+def reduction_fix(kernel: Kernel, arrays: Iterable[str | None]) -> Fix:
+    """Sequential addressing for a reduction of these arrays; safe where all hold integers, whose order is free."""
+    named = set(arrays)
+    kinds = [builtin_type(shared.element_type) for shared in kernel.shared_arrays if shared.name in named]
+    exact = bool(kinds) and all(kind is not None and kind.is_integer for kind in kinds)
+    return Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=exact)
 
 
 def worst_by_place(accesses: Iterable[Access], cost: Callable[[Access], float]) -> list[Access]:

@@ -70,7 +70,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel, Launch, Space
-from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.base import Finding, Severity
 from warpwright.rules.words import (
     holds_for,
     is_shaped,
@@ -78,6 +78,7 @@ from warpwright.rules.words import (
     launch_of,
     launch_related,
     number,
+    reduction_fix,
 )
 from warpwright.syntax.nodes import ancestors, descendants, node_at
 
@@ -100,7 +101,6 @@ _PARITY = re.compile(r"%|(?<!&)&(?!&)")
 _BARRIERS = ("__syncthreads", "__syncwarp", "sync")
 _REDUCE = "Address sequentially: halve the stride each step and let the first lanes do the work."
 _PACK = "Give the work to neighbouring lanes, so that whole warps are on or off."
-_FIXES = (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -140,7 +140,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "basis": launch.basis.value,
                 **launch_evidence(launch),
             },
-            fixes=_FIXES if reduction else (),
+            fixes=(reduction_fix(kernel, [access.array for access in guarded]),) if reduction else (),
             related=launch_related(launch),
         )
 

@@ -85,6 +85,7 @@ from warpwright.rules.words import (
     launch_related,
     number,
     plural,
+    reduction_fix,
     shares,
     weighed,
     worst_by_place,
@@ -166,7 +167,7 @@ def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[F
     if array is not None and _has_rows(array):
         return (Fix("pad-shared-array", f"Pad the rows of {array.name}"),)
     if _in_doubling_loop(kernel, access):
-        return (Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=False),)
+        return (reduction_fix(kernel, [access.array]),)
     return ()
 
 
