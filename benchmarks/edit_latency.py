@@ -282,6 +282,7 @@ def main() -> int:
         "measured": measured,
         "limit_ms": {"edit in one kernel to pulled diagnostics": LIMIT_MS},
         "hardware": processor(),
+        "load_average": round(os.getloadavg()[0], 1),
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("warpwright", "pygls", "lsprotocol", "tree-sitter")},
