@@ -13,9 +13,9 @@ import torch
 
 from warpwright_harness.buffers import POISONS, ArraySpec, Buffer, bits
 from warpwright_harness.device import Function, Module, pointer_argument, scalar_argument, synchronize
+from warpwright_harness.events import Emit
 
 DEVICE = "cuda"
-Emit = Callable[[dict[str, Any]], None]
 Values = Mapping[str, torch.Tensor]
 
 

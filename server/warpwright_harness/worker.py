@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from warpwright_harness.session import Emit
+from warpwright_harness.events import Emit
 
 
 def serve(requests: TextIO, events: TextIO) -> int:
