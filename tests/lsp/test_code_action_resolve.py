@@ -149,6 +149,14 @@ def test_a_worker_that_is_killed_costs_one_answer(busy: Page) -> None:
     assert resolve(busy).edit is not None
 
 
+def test_the_compiler_is_given_the_users_macros(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"defines": {"PITCH": 32}}) as editor:
+        page = editor.open("a.cu", CONFLICT.replace("[32][32]", "[32][PITCH]"))
+        resolved = resolve(page)
+        assert resolved.disabled is None
+        assert resolved.edit is not None
+
+
 def test_nothing_outlives_the_server(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path) as editor:
         page = editor.open("a.cu", "#include <regex>\n// " + str(time.time_ns()) + "\n" + CONFLICT)

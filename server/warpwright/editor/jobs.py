@@ -36,7 +36,7 @@ class JobError(Exception):
 def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Make the edit of one fix and verify it. Where it may not be offered `edits` are empty and `reason` says why."""
     progress("Reading the kernel", 0.0)
-    analysis, _ = _analysed(request)
+    analysis, settings = _analysed(request)
     target = FixTarget(**request["target"])
     finding = find_target(analysis, target)
     if finding is None:
@@ -53,6 +53,7 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
+        flags=tuple(f"-D{name}={body}" for name, body in settings.defines.items()),
     )
     accepted = acceptable(report, goal)
     return {
