@@ -99,7 +99,10 @@ def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
         env=environment(),
         start_new_session=True,
     )
-    time.sleep(1.0)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    deadline = time.monotonic() + 60
+    while not children.read_text(encoding="utf-8") and time.monotonic() < deadline:
+        time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130

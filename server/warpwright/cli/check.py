@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import multiprocessing
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -112,28 +114,38 @@ def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[
         yield from map(check, paths)
         return
     tick = _Ticker(total)
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=_start_worker) as pool:
-        futures = {pool.submit(check, path): path for path in paths}
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=log_to_stderr) as pool:
         try:
+            with _ctrl_c_held():
+                futures = {pool.submit(check, path): path for path in paths}
             for done, future in enumerate(as_completed(futures), 1):
                 try:
                     yield future.result()
                 except BrokenProcessPool:
-                    yield Checked(
-                        futures[future], failure=f"{futures[future]}: its analysis ended the process that ran it"
-                    )
+                    path = futures[future]
+                    yield Checked(path, failure=f"{path}: a process that analysed files ended; check this file alone")
                 tick(done)
         except BaseException:
+            # Nobody waits for the rest: end what is running, so that Ctrl-C is felt at once.
+            for worker in multiprocessing.active_children():
+                worker.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         finally:
             tick.clear()
 
 
-def _start_worker() -> None:
-    """Ctrl-C reaches every process of the terminal; the first one ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    log_to_stderr()
+@contextmanager
+def _ctrl_c_held() -> Iterator[None]:
+    """Ctrl-C waits until the processes have started: an interrupt half-way leaves a pool that cannot be ended.
+
+    The processes inherit the block: Ctrl-C reaches every process of a terminal, and this one handles it for all.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Ticker:
