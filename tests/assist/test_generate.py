@@ -10,7 +10,7 @@ from warpwright.assist.screen import refusal
 
 @pytest.mark.llm
 def test_what_is_shown_passes_the_screen_and_what_is_not_says_why(engine: Engine) -> None:
-    seen = list(drafts(engine, "scale a vector of floats by two", budget_seconds=15))
+    seen = list(drafts(engine, "scale a vector of floats by two", budget_seconds=240))
     assert 1 <= len(seen) <= 3
     for draft in seen:
         assert draft.raw

@@ -12,7 +12,7 @@ from support.command import run_command
 @pytest.mark.nvcc
 def test_a_draft_and_its_report(tmp_path: Path) -> None:
     """The untuned model may fail to write a kernel; then it must say so, and offer nothing."""
-    ran = run_command("generate", "add two vectors", "--format", "json", cwd=tmp_path)
+    ran = run_command("generate", "add two vectors", "--seconds", "240", "--format", "json", cwd=tmp_path, seconds=300)
     answer = ran.json
     assert answer["raw"]
     if ran.status == 0:
