@@ -1,6 +1,6 @@
 #!/bin/sh
 # A small LoRA on the real Gemma 3 270M, on a CPU: the settings of the entries in model/LOG.md.
-# About 10 minutes on two free cores. Needs nvcc and `pip install 'warpwright[upskill]'`.
+# About 10 minutes on two cores with nothing beside it. Needs nvcc and `pip install 'warpwright[upskill]'`.
 #
 #   model/runs/cpu_270m.sh [FOLDER]    default: .build/upskill
 #   python -m warpwright_upskill.install FOLDER/adapter.gguf    makes the server use it
@@ -12,6 +12,6 @@ mkdir -p "$OUT"
 run() { stage=$1; shift; echo "== $stage" >&2; "$PYTHON" -m "warpwright_upskill.$stage" "$@"; }
 
 run collect --samples csrc_samples --variants 4 --out "$OUT/examples.jsonl"
-run train "$OUT/examples.jsonl" --out "$OUT/adapter" --rank 16 --alpha 32 --learning-rate 3e-4 --epochs 1
+run train "$OUT/examples.jsonl" --out "$OUT/adapter" --rank 16 --alpha 32 --learning-rate 2e-4 --epochs 3
 run export "$OUT/adapter" --out "$OUT/adapter.gguf" --check "$OUT/examples.jsonl"
-run evaluate "$OUT/examples.jsonl" --adapter "$OUT/adapter.gguf" --out "$OUT/evaluation.json"
+run evaluate "$OUT/examples.jsonl" --adapter "$OUT/adapter.gguf" --limit 24 --out "$OUT/evaluation.json"

@@ -137,6 +137,7 @@ def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task:
         constraints=CONSTRAINTS[goal],
         reasoning_steps=(
             *diagnosis((marked or findings)[:1]),
+            f"So {rewrite.rewrite}.",
             *outcome(kernel, after),
             *sentences(rewrite.explanation),
         ),

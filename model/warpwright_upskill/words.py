@@ -18,20 +18,20 @@ CONSTRAINTS = {
 
 
 def diagnosis(findings: Iterable[Finding]) -> list[str]:
-    """One step per finding: the place and what was counted there, without the launch and the advice that follow.
+    """One step per finding: its name, the place and what was counted there, without the launch and the advice.
 
-    For example "At `tile[threadIdx.x][threadIdx.y]`: 32 wavefronts per request where 1 would do."
+    For example "bank-conflict at `tile[threadIdx.x][threadIdx.y]`: 32 wavefronts per request where 1 would do."
     """
-    return [f"At `{one_line(f.span.text)}`: {sentence(claim(f.message))}" for f in findings]
+    return [f"{f.rule} at `{one_line(f.span.text)}`: {sentence(claim(f.message))}" for f in findings]
 
 
 def claim(message: str) -> str:
-    """A finding's message up to its first colon, bracket or full stop.
+    """A finding's message up to its first colon, semicolon, bracket or full stop.
 
     >>> claim("83% of the warps split, with 4.9 of 32 lanes on inside (block 256 from a.cu:53). Do this.")
     '83% of the warps split, with 4.9 of 32 lanes on inside'
     """
-    return re.split(r":\s| \(|\.\s", one_line(message), maxsplit=1)[0]
+    return re.split(r"[:;]\s| \(|\.\s", one_line(message), maxsplit=1)[0]
 
 
 def sentences(text: str) -> list[str]:
