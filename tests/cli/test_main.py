@@ -42,7 +42,7 @@ def test_an_unknown_command_gets_a_suggestion(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["check", "facts", "fix", "optimize"])
 def test_a_missing_file(command: str, tmp_path: Path) -> None:
     ran = run_command(command, "none.cu", cwd=tmp_path)
-    assert ran.status == 2
+    assert (ran.status, ran.stdout) == (2, "")
     assert "none.cu: no such file" in ran.stderr
 
 

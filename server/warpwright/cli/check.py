@@ -176,4 +176,5 @@ def _print(output: str, rows: list[Row], checked: list[Checked], failures: list[
     else:
         files = len([one for one in checked if one.failure is None])
         kernels = sum(one.kernels for one in checked)
-        click.echo(findings_text(rows, files, kernels, recorded))
+        if files:
+            click.echo(findings_text(rows, files, kernels, recorded))
