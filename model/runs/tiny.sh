@@ -1,5 +1,5 @@
 #!/bin/sh
-# The whole path from kernels to an installed adapter on a tiny random Gemma 3: one to three minutes on two cores.
+# The whole path from kernels to an installed adapter on a tiny random Gemma 3: about a minute on two cores.
 # It proves the path and teaches nothing. Needs nvcc and `pip install 'warpwright[upskill]'`.
 #
 #   model/runs/tiny.sh [FOLDER]        default: .build/upskill-tiny
