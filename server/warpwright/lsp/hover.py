@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # A hover waits this long for the analysis of the newest text; then the last one answers, where its text still stands.
 PATIENCE_SECONDS = 0.25
+_OLDER = "\n\n*Of the text before the last edit; the new one is still being analysed.*"
 
 
 def register(server: Server) -> None:
@@ -39,9 +40,12 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     found = hover_at(analysis, carried) if carried is not None else None
     if found is None:
         return None
+    is_newest = analysis.source.data == document.text.data
     return types.Hover(
-        contents=types.MarkupContent(kind=types.MarkupKind.Markdown, value=found.markdown),
-        range=Ranges(ls.encoding).of(found.span) if analysis.source.data == document.text.data else None,
+        contents=types.MarkupContent(
+            types.MarkupKind.Markdown, found.markdown if is_newest else found.markdown + _OLDER
+        ),
+        range=Ranges(ls.encoding).of(found.span) if is_newest else None,
     )
 
 
