@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import click
 
@@ -52,7 +53,12 @@ def command(output: str) -> int:
 
 
 def _parts() -> Iterator[Part]:
-    yield Part("warpwright", True, f"{__version__}, Python {platform.python_version()} ({sys.executable})", "anything")
+    yield Part(
+        "warpwright",
+        True,
+        f"{__version__}, Python {platform.python_version()} ({short(Path(sys.executable))})",
+        "anything",
+    )
     yield _analysis()
     yield _compiler()
     gpu = _gpu()
@@ -82,7 +88,9 @@ def _compiler() -> Part:
         if path is not None
     ]
     beside = f", with {' and '.join(tools)}" if tools else ""
-    return Part(name, True, f"nvcc {toolchain.version} from {toolchain.origin} ({toolchain.nvcc}){beside}", gives)
+    return Part(
+        name, True, f"nvcc {toolchain.version} from {toolchain.origin} ({short(toolchain.nvcc)}){beside}", gives
+    )
 
 
 def _gpu() -> Part:
@@ -137,12 +145,14 @@ def _weights() -> Part:
     if isinstance(model, Missing):
         return Part(name, False, model.reason, gives, model.advice)
     adapter = find_adapter(model)
-    return Part(name, True, f"{model.name} ({model.path})" + (f", adapter {adapter}" if adapter else ""), gives)
+    return Part(
+        name, True, f"{model.name} ({short(model.path)})" + (f", adapter {short(adapter)}" if adapter else ""), gives
+    )
 
 
 def _editors() -> Part:
     name, gives = "editor", "findings as you type"
-    found = [f"{label} ({path})" for label, binary in EDITORS if (path := shutil.which(binary))]
+    found = [f"{label} ({short(Path(path))})" for label, binary in EDITORS if (path := shutil.which(binary))]
     if found:
         return Part(name, True, ", ".join(found), gives)
     return Part(
@@ -151,6 +161,17 @@ def _editors() -> Part:
 
 
 EDITORS = (("Neovim", "nvim"), ("VS Code", "code"), ("Emacs", "emacs"), ("Helix", "hx"))
+
+
+def short(path: Path) -> str:
+    """A path as a person would write it: from the working directory or from home, where it lies there.
+
+    >>> short(Path.cwd() / "a" / "b"), short(Path("/usr/bin/nvcc"))
+    ('a/b', '/usr/bin/nvcc')
+    """
+    if path.is_relative_to(Path.cwd()):
+        return str(path.relative_to(Path.cwd()))
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def _version(package: str) -> str:

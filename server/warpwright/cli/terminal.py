@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ def say_note(message: str) -> None:
 
 @contextmanager
 def progress_line() -> Iterator[Progress]:
-    """A Progress on stderr: one line that moves on a terminal, else a line now and then while it takes long."""
+    """A Progress on stderr: one line that moves on a terminal, else a line for each step that takes over a second."""
     start = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console
@@ -57,16 +58,27 @@ def progress_line() -> Iterator[Progress]:
             yield moving
         return
 
-    said = start
+    current = ""
+    ended = threading.Event()
 
     def lines(message: str, share: float | None) -> None:
-        nonlocal said
-        now = time.monotonic()
-        if now - said >= QUIET_SECONDS:
-            said = now
-            click.echo(f"  {now - start:5.1f} s  {message}", err=True)
+        nonlocal current
+        current = message
 
-    yield lines
+    def show() -> None:
+        said = ""
+        while not ended.wait(QUIET_SECONDS):
+            if current != said:
+                said = current
+                click.echo(f"  {time.monotonic() - start:5.1f} s  {said}", err=True)
+
+    shown = threading.Thread(target=show, daemon=True)
+    shown.start()
+    try:
+        yield lines
+    finally:
+        ended.set()
+        shown.join()
 
 
 @contextmanager
