@@ -48,7 +48,7 @@ $(VENV)/.python:
 # Compiling the model's runtime is most of a first run; one recipe serves the demo and the tests.
 $(VENV)/.demo: pyproject.toml requirements/constraints.txt $(VENV)/.python
 	@echo "== Installing warpwright[model$(MACHINE_EXTRAS)]. The model's runtime (llama-cpp-python) is compiled from source:"
-	@echo "   about two minutes on two cores, once. The model's weights are 240 MB."
+	@echo "   two to four minutes on two cores, once. The model's weights are 240 MB."
 	@$(INSTALL) 'the model and its runtime' --constraint requirements/constraints.txt --editable '.[model$(MACHINE_EXTRAS)]'
 	@touch $@
 
