@@ -9,6 +9,8 @@ from pathlib import PurePath
 from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Fix, Related, Severity
+from warpwright.syntax.nodes import enclosing, node_at
+from warpwright.syntax.source import Span
 
 MOSTLY_USED = 0.5
 """Share of what a request touches that the kernel uses, from which caches or wider accesses make up for much of it."""
@@ -19,8 +21,12 @@ COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED}
 LARGEST_STRUCTURE = 256
 """Bytes up to which an element is taken for a structure that is copied whole; beyond, it is an array of its own."""
 
+ADDRESS_SEQUENTIALLY = "Address sequentially: halve the stride each step and let the first lanes do the work."
+"""What to do about an interleaved reduction, whichever of its costs was found."""
+
 _ONE_BLOCK = 1024
 _GRAVITY = (Severity.HINT, Severity.INFORMATION, Severity.WARNING, Severity.ERROR)
+_DOUBLING = re.compile(r"(\w+)(?:\*=2[uU]?|<<=1|\+=\1|=\1\*2|=2\*\1|=\1<<1|=\1\+\1)")
 _OTHER_AXES = re.compile(rb"\bthreadIdx\s*\.\s*[yz]\b")
 
 
@@ -91,6 +97,14 @@ def reduction_fix(kernel: Kernel, arrays: Iterable[str | None]) -> Fix:
     kinds = [builtin_type(shared.element_type) for shared in kernel.shared_arrays if shared.name in named]
     exact = bool(kinds) and all(kind is not None and kind.is_integer for kind in kinds)
     return Fix("sequential-reduction-addressing", "Address the reduction sequentially", safe=exact)
+
+
+def in_doubling_loop(span: Span) -> bool:
+    """Whether the nearest `for` around a place doubles its variable, as interleaved reductions do."""
+    node = node_at(span.source.root, span.start, span.end)
+    loop = enclosing(node, "for_statement") if node is not None else None
+    update = loop.child_by_field_name("update") if loop is not None else None
+    return update is not None and _DOUBLING.fullmatch(re.sub(r"\s", "", span.source.node_text(update))) is not None
 
 
 def worst_by_place(accesses: Iterable[Access], cost: Callable[[Access], float]) -> list[Access]:

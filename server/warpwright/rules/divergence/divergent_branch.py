@@ -72,7 +72,9 @@ from tree_sitter import Node
 from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel, Launch, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.words import (
+    ADDRESS_SEQUENTIALLY,
     holds_for,
+    in_doubling_loop,
     is_shaped,
     launch_evidence,
     launch_of,
@@ -80,7 +82,7 @@ from warpwright.rules.words import (
     number,
     reduction_fix,
 )
-from warpwright.syntax.nodes import ancestors, descendants, node_at
+from warpwright.syntax.nodes import descendants, node_at
 
 severity = Severity.WARNING
 
@@ -96,10 +98,8 @@ MANY_LANES = WARP / 2
 """Average lanes on above which a branch without a second side is left alone: packing could not halve its cost."""
 
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
-_DOUBLING = re.compile(r"(\w+)(?:\*=2[uU]?|<<=1|\+=\1|=\1\*2|=2\*\1|=\1<<1|=\1\+\1)")
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
 _BARRIERS = ("__syncthreads", "__syncwarp", "sync")
-_REDUCE = "Address sequentially: halve the stride each step and let the first lanes do the work."
 _PACK = "Give the work to neighbouring lanes, so that whole warps are on or off."
 
 
@@ -125,12 +125,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         grave = two_sided or lanes is None or lanes <= FEW_LANES
         on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
         both = ", one side after the other" if two_sided else ""
-        reduction = _in_doubling_loop(branch)
+        reduction = in_doubling_loop(branch.statement)
         yield Finding(
             span=branch.span,
             message=(
                 f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch"
-                f"{both}{on}{holds_for(launch, Basis.EXACT)}. {_REDUCE if reduction else _PACK}"
+                f"{both}{on}{holds_for(launch, Basis.EXACT)}. {ADDRESS_SEQUENTIALLY if reduction else _PACK}"
             ),
             severity=Severity.WARNING if grave else Severity.INFORMATION,
             evidence={
@@ -207,12 +207,3 @@ def _has_gap(on: list[bool], row: int) -> bool:
     """
     rows = [on[start : start + row] for start in range(0, len(on), row)]
     return any(sum(1 for i, lane in enumerate(lanes) if lane and (i == 0 or not lanes[i - 1])) > 1 for lanes in rows)
-
-
-def _in_doubling_loop(branch: Branch) -> bool:
-    """Whether the nearest loop around the branch doubles its variable, as interleaved reductions do."""
-    span = branch.statement
-    node = node_at(span.source.root, span.start, span.end)
-    loop = next((n for n in ancestors(node) if n.type == "for_statement"), None) if node is not None else None
-    update = loop.child_by_field_name("update") if loop is not None else None
-    return update is not None and _DOUBLING.fullmatch(re.sub(r"\s", "", span.source.node_text(update))) is not None

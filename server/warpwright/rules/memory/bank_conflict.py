@@ -71,15 +71,16 @@ void run(float *out, const float *in, int n) {
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
+    ADDRESS_SEQUENTIALLY,
     COUNTED,
     MOSTLY_USED,
     holds_for,
+    in_doubling_loop,
     launch_evidence,
     launch_of,
     launch_related,
@@ -100,8 +101,6 @@ GRAVE = 3.0
 
 PIECE = 16
 """Bytes of the widest access, which the compiler can make of neighbouring words that one lane uses."""
-
-_DOUBLING_LOOP = re.compile(r"for\s*\([^;]*;[^;]*;[^)]*(?:\*=\s*2|<<=\s*1)")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -158,23 +157,14 @@ def _advice(kernel: Kernel, access: Access, array: SharedArray | None, merged: b
         return "The kernel uses the words between too: see whether the compiler merges them into one wide access."
     if array is not None and _has_rows(array):
         return f"Pad the rows of {array.name}, so that each row starts in another bank."
-    if _in_doubling_loop(kernel, access):
-        return "Address sequentially: halve the stride each step and let the first lanes do the work."
+    if access.span.source is kernel.source and in_doubling_loop(access.span):
+        return ADDRESS_SEQUENTIALLY
     return "Let neighbouring lanes use neighbouring words, or make the stride an odd number of words."
 
 
 def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[Fix, ...]:
     if array is not None and _has_rows(array):
         return (Fix("pad-shared-array", f"Pad the rows of {array.name}"),)
-    if _in_doubling_loop(kernel, access):
+    if access.span.source is kernel.source and in_doubling_loop(access.span):
         return (reduction_fix(kernel, [access.array]),)
     return ()
-
-
-def _in_doubling_loop(kernel: Kernel, access: Access) -> bool:
-    """Whether the access stands in a loop that doubles its variable, as interleaved reductions do."""
-    if not access.in_loop or access.span.source is not kernel.source:
-        return False
-    before = kernel.source.text(kernel.span.start, access.span.start)
-    loop = before.rfind("for")
-    return loop >= 0 and _DOUBLING_LOOP.match(before, loop) is not None
