@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from warpwright.toolchain.names import base_name, demangle
+from warpwright.toolchain.names import demangle
 
 MANGLED = [
     "_Z1kPf",
@@ -35,8 +35,3 @@ def test_names_agree_with_binutils(mangled: str) -> None:
 @pytest.mark.parametrize("mangled", ["_Z", "_Z9short", "_ZN", "_Z1kIXadL_Z1fvEEEvv", "_Zok", "_Z1kILf3f800000EEvv"])
 def test_what_is_not_read_never_becomes_a_wrong_name(mangled: str) -> None:
     assert demangle(mangled) in (mangled, "k<...>")
-
-
-def test_base_name_is_the_identifier() -> None:
-    assert base_name("a::b<c::d<int>, 3>") == "b"
-    assert base_name("plain") == "plain"

@@ -33,7 +33,7 @@ from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, simplify, soft
 from warpwright.facts.warp_memory import OutOfStepsError, WarpContext
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span
 
 log = logging.getLogger(__name__)
@@ -353,13 +353,7 @@ def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
 
 
 def _parameters(text: FunctionText, function: ir.Function, lowerer: Lowerer) -> Iterator[Parameter]:
-    declarator = next(descendants(text.node, "function_declarator"), None)
-    nodes = declarator.child_by_field_name("parameters") if declarator is not None else None
-    spans = [
-        text.source.span(n)
-        for n in (nodes.named_children if nodes is not None else [])
-        if n.type in ("parameter_declaration", "optional_parameter_declaration")
-    ]
+    spans = [text.source.span(node) for node in parameters_of(text.node)]
     for parameter, span in zip(function.parameters, spans, strict=False):
         kind = parameter.type
         pointer = kind.kind == "pointer"

@@ -24,6 +24,7 @@ from warpwright.facts.values import (
     clone,
     unknown,
 )
+from warpwright.syntax.nodes import function_declarator, uncommented
 
 MAX_CALL_DEPTH = 12
 
@@ -154,10 +155,6 @@ class Caller(Evaluator):
 
 
 def parameter_count(text: FunctionText) -> int:
-    declarator = text.node.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        declarator = declarator.child_by_field_name("declarator") or (
-            declarator.named_children[-1] if declarator.named_children else None
-        )
-    parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
-    return len([c for c in parameters.named_children if c.type != "comment"]) if parameters is not None else 0
+    """How many parameters a function takes, a pack counted once."""
+    declarator = function_declarator(text.node)
+    return len(uncommented(declarator.child_by_field_name("parameters"))) if declarator is not None else 0

@@ -23,6 +23,7 @@ from warpwright.facts.types import (
     struct_of,
 )
 from warpwright.facts.unit import TypeText, Unit, live_children
+from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
@@ -117,7 +118,7 @@ class DeclarationReader(ABC):
         known = builtin_type(text)
         if known is not None:
             return known
-        short = text.split("<")[0].rsplit("::", 1)[-1].strip()
+        short = unqualified(text)
         macro = self.unit.macros.get(short)
         if macro is not None and macro.parameters is None and macro.body and self.depth < MAX_EXPANSION:
             self.depth += 1

@@ -22,6 +22,8 @@ from warpwright.facts.types import (
     CType,
 )
 from warpwright.facts.unit import Macro
+from warpwright.syntax.names import unqualified
+from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Span
 
 SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
@@ -128,7 +130,7 @@ class ExpressionReader(DeclarationReader):
         return self.name(text.rsplit("::", 1)[-1].split("<")[0], self.span(node))
 
     def _parenthesized(self, node: Node) -> ir.Expr:
-        inner = [c for c in node.named_children if c.type != "comment"]
+        inner = uncommented(node)
         return self.expression(inner[-1]) if inner else ir.Opaque(self.span(node), [])
 
     def _condition_clause(self, node: Node) -> ir.Expr:
@@ -216,7 +218,7 @@ class ExpressionReader(DeclarationReader):
     def _subscript(self, node: Node) -> ir.Expr:
         base = self.expression(node.child_by_field_name("argument"))
         indices = node.child_by_field_name("indices")
-        items = [c for c in indices.named_children if c.type != "comment"] if indices is not None else []
+        items = uncommented(indices)
         if not items:
             return ir.Opaque(self.span(node), [base])
         for item in items:
@@ -251,12 +253,12 @@ class ExpressionReader(DeclarationReader):
         return ir.Const(self.span(node), None, ULONG)
 
     def _initializer_list(self, node: Node) -> ir.Expr:
-        return ir.Construct(self.span(node), None, [self.expression(c) for c in arguments_of(node)])
+        return ir.Construct(self.span(node), None, [self.expression(c) for c in uncommented(node)])
 
     def _compound_literal(self, node: Node) -> ir.Expr:
         kind = self.type_of(node.child_by_field_name("type"))
         value = node.child_by_field_name("value")
-        return ir.Construct(self.span(node), kind, [self.expression(c) for c in arguments_of(value)])
+        return ir.Construct(self.span(node), kind, [self.expression(c) for c in uncommented(value)])
 
     def _lambda(self, node: Node) -> ir.Expr:
         declarator = node.child_by_field_name("declarator")
@@ -266,7 +268,7 @@ class ExpressionReader(DeclarationReader):
 
     def _call(self, node: Node) -> ir.Expr:
         function = node.child_by_field_name("function")
-        arguments = arguments_of(node.child_by_field_name("arguments"))
+        arguments = uncommented(node.child_by_field_name("arguments"))
         span = self.span(node)
         if function is None or any(c.type == "kernel_call_syntax" for c in node.children):
             return ir.Opaque(span, [self.expression(a) for a in arguments])
@@ -287,7 +289,7 @@ class ExpressionReader(DeclarationReader):
                 target = ir.Deref(target.span, target)
             return ir.Call(span, name, [self.expression(a) for a in arguments], target=target)
         text = self.source.node_text(function)
-        name = text.split("<")[0].rsplit("::", 1)[-1].strip() if function.type != "lambda_expression" else ""
+        name = unqualified(text) if function.type != "lambda_expression" else ""
         given: list[CType | ir.Expr] = []
         template = function
         while template.type == "qualified_identifier":
@@ -296,7 +298,7 @@ class ExpressionReader(DeclarationReader):
                 break
             template = inner
         if template.type == "template_function":
-            for argument in arguments_of(template.child_by_field_name("arguments")):
+            for argument in uncommented(template.child_by_field_name("arguments")):
                 given.append(self._template_argument(argument))
         if name in _CASTS:
             kind = given[0] if given and isinstance(given[0], CType) else UNKNOWN_TYPE
@@ -331,10 +333,6 @@ class ExpressionReader(DeclarationReader):
                     return value
             return kind
         return self.expression(node)
-
-
-def arguments_of(node: Node | None) -> list[Node]:
-    return [c for c in node.named_children if c.type != "comment"] if node is not None else []
 
 
 _Expression = Callable[[ExpressionReader, Node], ir.Expr]

@@ -19,7 +19,8 @@ from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import ASSUMED_EXTENT, Basis, Dim3, Launch
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, function_name
-from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.names import unqualified
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
@@ -92,11 +93,11 @@ class HostReader:
         function = call.child_by_field_name("function")
         if function is None:
             return None
-        name = source.node_text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+        name = unqualified(source.node_text(function))
         name = self._through_macro(name)
         scope = self.scope(source, call)
         lowerer = Lowerer(self.unit, source)
-        config = [c for c in syntax.named_children if c.type != "comment"]
+        config = uncommented(syntax)
         grid = self._dims(lowerer, config[0], scope) if config else None
         block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
         shared = self.value(lowerer.expression(config[2]), scope, call.start_byte) if len(config) > 2 else Known(0)
@@ -122,10 +123,9 @@ class HostReader:
         launch = Launch(grid_dims, block_dims, dynamic, basis, place, span, launch_is_checked(self.unit, source, call))
         arguments = call.child_by_field_name("arguments")
         values: list[Known | None] = []
-        for argument in arguments.named_children if arguments is not None else []:
-            if argument.type != "comment":
-                value = self.value(lowerer.expression(argument), scope, call.start_byte)
-                values.append(value if isinstance(value, Known) else None)
+        for argument in uncommented(arguments):
+            value = self.value(lowerer.expression(argument), scope, call.start_byte)
+            values.append(value if isinstance(value, Known) else None)
         return LaunchSite(name, launch, tuple(self._templates(lowerer, function, scope)), tuple(values))
 
     def _through_macro(self, name: str) -> str:
@@ -231,8 +231,7 @@ class HostReader:
             return self._outside()
         lowerer = Lowerer(self.unit, scope.source)
         if kind == "construct":
-            items = [c for c in value.named_children if c.type != "comment"]
-            parts = [self.value(self._argument(lowerer, c), scope, offset) for c in items]
+            parts = [self.value(self._argument(lowerer, c), scope, offset) for c in uncommented(value)]
             if len(parts) == 1 and isinstance(parts[0], Triple):
                 return parts[0]
             return _triple(parts)
@@ -264,16 +263,8 @@ class HostReader:
     def _parameter_index(name: str, scope: _HostScope) -> int | None:
         if scope.function is None:
             return None
-        declarator = next(descendants(scope.function, "function_declarator"), None)
-        parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
-        index = 0
-        for node in parameters.named_children if parameters is not None else []:
-            if node.type in ("parameter_declaration", "optional_parameter_declaration"):
-                identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
-                if identifier is not None and scope.source.node_text(identifier) == name:
-                    return index
-                index += 1
-        return None
+        names = _parameter_names(scope.source, scope.function)
+        return names.index(name) if name in names else None
 
     def _from_callers(self, scope: _HostScope, parameter: int) -> HostValue:
         """What the callers in this unit pass; where they disagree, the last, marked as assumed."""
@@ -284,12 +275,11 @@ class HostReader:
                 for call in descendants(source.root, "call_expression"):
                     function = call.child_by_field_name("function")
                     if function is not None:
-                        text = source.node_text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+                        text = unqualified(source.node_text(function))
                         self.calls.setdefault(text, []).append((source, call))
         values: list[HostValue] = []
         for source, call in self.calls.get(name or "", [])[:6]:
-            arguments = call.child_by_field_name("arguments")
-            items = [c for c in arguments.named_children if c.type != "comment"] if arguments is not None else []
+            items = uncommented(call.child_by_field_name("arguments"))
             if parameter < len(items):
                 lowerer = Lowerer(self.unit, source)
                 value = self.value(lowerer.expression(items[parameter]), self.scope(source, call), call.start_byte)
@@ -367,14 +357,8 @@ class HostReader:
         returns = list(descendants(function, "return_statement"))
         if len(returns) != 1 or not returns[0].named_children:
             return self._outside()
-        declarator = next(descendants(function, "function_declarator"), None)
-        parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
-        names = []
-        for node in parameters.named_children if parameters is not None else []:
-            identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
-            names.append(source.node_text(identifier) if identifier is not None else "")
         expression = Lowerer(self.unit, source).expression(returns[0].named_children[0])
-        bound = dict(zip(names, values, strict=False))
+        bound = dict(zip(_parameter_names(source, function), values, strict=False))
         return self._substituted(expression, bound)
 
     def _substituted(self, node: ir.Expr, bound: dict[str, HostValue]) -> HostValue:
@@ -390,6 +374,15 @@ class HostReader:
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
         return Known(number) if number is not None else self._outside()
+
+
+def _parameter_names(source: Source, function: Node) -> list[str]:
+    """The names of a function's parameters, empty for one without a name."""
+    names: list[str] = []
+    for node in parameters_of(function):
+        identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
+        names.append(source.node_text(identifier) if identifier is not None else "")
+    return names
 
 
 def _dims_in_use(block: Triple | None) -> int:

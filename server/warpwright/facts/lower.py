@@ -14,7 +14,7 @@ from tree_sitter import Node
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, substitute
 from warpwright.facts.declarations import MAX_EXPANSION, Scope, parse_fragment
-from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader, arguments_of
+from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
 from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
@@ -22,6 +22,7 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.unit import FunctionText, define, live_children
+from warpwright.syntax.nodes import function_declarator, uncommented
 from warpwright.syntax.source import Span
 
 
@@ -38,7 +39,7 @@ class Lowerer(ExpressionReader):
                     self.bindings[name] = bound
             if is_type and name not in self.bindings:
                 self.bindings[name] = CType(name, 4, 4, "float", assumed=True)
-        declarator = _function_declarator(text.node)
+        declarator = function_declarator(text.node)
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         returns = self.type_of(text.node.child_by_field_name("type"))
         if text.owner:
@@ -101,7 +102,7 @@ class Lowerer(ExpressionReader):
         return out
 
     def _expression_statement(self, node: Node) -> ir.Stmt:
-        inner = next((c for c in node.named_children if c.type != "comment"), None)
+        inner = next(iter(uncommented(node)), None)
         if inner is None:
             return ir.Block(self.span(node), [])
         if inner.type == "call_expression":
@@ -117,7 +118,7 @@ class Lowerer(ExpressionReader):
         macro = self.unit.macros.get(name)
         if macro is None or macro.parameters is None or name in self.expanding or len(self.expanding) > MAX_EXPANSION:
             return None
-        arguments = [self.source.node_text(a) for a in arguments_of(call.child_by_field_name("arguments"))]
+        arguments = [self.source.node_text(a) for a in uncommented(call.child_by_field_name("arguments"))]
         text = substitute(macro, arguments)
         fragment = parse_fragment(f"void __warpwright() {{ {text} ; }}", "compound_statement")
         if fragment is None:
@@ -162,7 +163,7 @@ class Lowerer(ExpressionReader):
                 continue
             init = self.expression(value) if value is not None and value.type != "argument_list" else None
             if value is not None and value.type == "argument_list":
-                init = ir.Construct(self.span(value), kind, [self.expression(a) for a in arguments_of(value)])
+                init = ir.Construct(self.span(value), kind, [self.expression(a) for a in uncommented(value)])
                 if kind.kind != "struct" and len(init.arguments) == 1:
                     init = init.arguments[0]
             if kind.kind == "array" and kind.extent is None and isinstance(init, ir.Construct):
@@ -201,7 +202,7 @@ class Lowerer(ExpressionReader):
         return out
 
     def _else(self, node: Node) -> ir.Stmt:
-        inner = next((c for c in node.named_children if c.type != "comment"), None)
+        inner = next(iter(uncommented(node)), None)
         return self.statement(inner)
 
     def _for(self, node: Node) -> ir.Stmt:
@@ -251,7 +252,7 @@ class Lowerer(ExpressionReader):
         return ir.Switch(self.span(node), value, cases)
 
     def _return(self, node: Node) -> ir.Stmt:
-        value = next((c for c in node.named_children if c.type != "comment"), None)
+        value = next(iter(uncommented(node)), None)
         return ir.Return(self.span(node), self.expression(value) if value is not None else None)
 
     def _break(self, node: Node) -> ir.Stmt:
@@ -283,15 +284,6 @@ class Lowerer(ExpressionReader):
 
 def _constant_name(value: int, kind: CType) -> Callable[[Span], ir.Expr]:
     return lambda span: ir.Const(span, value, kind)
-
-
-def _function_declarator(node: Node) -> Node | None:
-    declarator = node.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        declarator = declarator.child_by_field_name("declarator") or next(
-            (c for c in declarator.named_children if c.type.endswith("declarator")), None
-        )
-    return declarator
 
 
 _Statement = Callable[[Lowerer, Node], ir.Stmt]

@@ -12,7 +12,7 @@ from tree_sitter import Node, Query, QueryCursor
 
 from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
 from warpwright.facts.types import CType
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import CUDA, Source
 
 IncludeReader = Callable[[str, str], Source | None]
@@ -47,7 +47,7 @@ class FunctionText:
 
     @property
     def is_kernel(self) -> bool:
-        return any(child.type == "__global__" for child in _specifiers(self.node)) or (
+        return any(child.type == "__global__" for child in self.node.children) or (
             b"__global__" in self.source.data[self.node.start_byte : _declarator_start(self.node)]
         )
 
@@ -99,10 +99,6 @@ class Unit:
     def kernels(self) -> Iterator[FunctionText]:
         for overloads in self.functions.values():
             yield from (f for f in overloads if f.is_kernel)
-
-
-def _specifiers(function: Node) -> list[Node]:
-    return function.children
 
 
 def _declarator_start(function: Node) -> int:
@@ -209,14 +205,8 @@ def _collect_template(unit: Unit, source: Source, node: Node) -> None:
 
 def function_name(source: Source, node: Node) -> str | None:
     """The unqualified name of a function definition."""
-    declarator = node.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
-        declarator = declarator.child_by_field_name("declarator") or next(
-            (c for c in declarator.named_children if c.type.endswith("declarator")), None
-        )
-    if declarator is None:
-        return None
-    name = declarator.child_by_field_name("declarator")
+    declarator = function_declarator(node)
+    name = declarator.child_by_field_name("declarator") if declarator is not None else None
     return source.node_text(name).rsplit("::", 1)[-1].split("<")[0].strip() if name is not None else None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from tree_sitter import Node
 
 from warpwright.problems.expressions import Binary, Call, Expression, ExpressionError, Name, Number, number, substitute
+from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source
 
@@ -143,7 +144,7 @@ class _Bounds:
     def _call(self, node: Node, at: Node) -> Expression:
         function = node.child_by_field_name("function")
         arguments = node.child_by_field_name("arguments")
-        name = self.text(function).split("<")[0].rsplit("::", 1)[-1] if function is not None else ""
+        name = unqualified(self.text(function)) if function is not None else ""
         values = arguments.named_children if arguments is not None else []
         if name in ("min", "max") and len(values) == 2:
             return Call(name, tuple(self.most(v, at) for v in values))

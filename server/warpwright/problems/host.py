@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from warpwright.facts.unit import function_name
 from warpwright.problems.expressions import (
     FUNCTIONS,
     OPERATORS,
@@ -32,7 +33,8 @@ from warpwright.problems.expressions import (
     substitute,
 )
 from warpwright.problems.types import element_type
-from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.names import unqualified
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of
 from warpwright.syntax.source import Source
 
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "int", "unsigned", "size_t", "float", "double", "long"}
@@ -141,7 +143,7 @@ class HostReader:
                 return expression
             self.defaults.setdefault(name, evaluate(expression, {}))
             return Name(name)
-        for place, parameter in enumerate(_parameters(self.function)):
+        for place, parameter in enumerate(parameters_of(self.function)):
             if any(self.text(d) == name for d in descendants(parameter, "identifier")):
                 self._take_from_caller(name, place)
                 return Name(name)
@@ -149,9 +151,7 @@ class HostReader:
 
     def _take_from_caller(self, name: str, place: int) -> None:
         """A parameter's value where the first call of the host function that can be followed passes it."""
-        declarator = next(descendants(self.function, "function_declarator"), None) if self.function else None
-        named = declarator.child_by_field_name("declarator") if declarator else None
-        own = self.text(named).rsplit("::", 1)[-1] if named is not None else ""
+        own = function_name(self.source, self.function) if self.function is not None else None
         if not own or name in self.defaults or len(self._active) > MOST_CALLS:
             return
         for source in self.sources:
@@ -159,7 +159,7 @@ class HostReader:
                 function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
                 if function is None or arguments is None or len(arguments.named_children) <= place:
                     continue
-                if source.node_text(function).split("<")[0].rsplit("::", 1)[-1] != own:
+                if unqualified(source.node_text(function)) != own:
                     continue
                 caller = HostReader(self.sources, source, enclosing(call, "function_definition"))
                 caller._active = [*self._active, f"{own}()"]
@@ -197,7 +197,7 @@ class HostReader:
         arguments = _field(node, "arguments").named_children
         if function.type == "field_expression":
             return self._count(node, function)
-        called = self.text(function).split("<")[0].rsplit("::", 1)[-1].strip()
+        called = unqualified(self.text(function))
         if called in _CASTS and len(arguments) == 1:
             return self.resolve(arguments[0])
         called = {"ceilf": "ceil", "floorf": "floor"}.get(called, called)
@@ -367,14 +367,6 @@ def _field(node: Node, name: str) -> Node:
     return child
 
 
-def _parameters(function: Node) -> list[Node]:
-    return [
-        p
-        for declarator in [*descendants(function, "function_declarator")][:1]
-        for p in descendants(declarator, "parameter_declaration", "optional_parameter_declaration")
-    ]
-
-
 def _body(source: Source, definition: Node, name: str) -> tuple[list[str], str] | None:
     """Parameter names and the expression of a function-like macro, or of a function that only returns one."""
     if definition.type == "preproc_function_def":
@@ -383,15 +375,13 @@ def _body(source: Source, definition: Node, name: str) -> tuple[list[str], str] 
         if named is None or value is None or parameters is None or source.node_text(named) != name:
             return None
         return [source.node_text(p) for p in parameters.named_children], source.node_text(value)
-    declarator = next(descendants(definition, "function_declarator"), None)
-    named = declarator.child_by_field_name("declarator") if declarator else None
     body = definition.child_by_field_name("body")
-    if named is None or body is None or source.node_text(named) != name or len(body.named_children) != 1:
+    if body is None or function_name(source, definition) != name or len(body.named_children) != 1:
         return None
     statement = body.named_children[0]
     if statement.type != "return_statement" or not statement.named_children:
         return None
-    parameters_text = [source.node_text([*descendants(p, "identifier")][-1]) for p in _parameters(definition)]
+    parameters_text = [source.node_text([*descendants(p, "identifier")][-1]) for p in parameters_of(definition)]
     return parameters_text, source.node_text(statement.named_children[0])
 
 

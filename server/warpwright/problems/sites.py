@@ -9,9 +9,11 @@ from math import prod
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Program
+from warpwright.facts.unit import function_name
 from warpwright.problems import bounds
 from warpwright.problems.expressions import Binary, Expression, Number, substitute
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.names import unqualified
+from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -30,17 +32,15 @@ def launch_site(program: Program, kernel: Kernel) -> LaunchSite | None:
     """The first `kernel<<<...>>>(...)` in the program, from host code."""
     for source in program.sources.values():
         for call in descendants(source.root, "call_expression"):
-            configuration = next((c for c in call.children if c.type == "kernel_call_syntax"), None)
+            configuration = launch_configuration(call)
             function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
             if configuration is None or function is None or arguments is None:
                 continue
-            name = source.node_text(function).split("<")[0].rsplit("::", 1)[-1].strip()
-            if name != kernel.name:
+            if unqualified(source.node_text(function)) != kernel.name:
                 continue
             template = next(descendants(function, "template_argument_list"), None)
             instance = tuple(source.node_text(a) for a in template.named_children) if template else ()
-            plain = [c for c in arguments.named_children if c.type != "comment"]
-            return LaunchSite(source, call, tuple(configuration.named_children), tuple(plain), instance)
+            return LaunchSite(source, call, tuple(uncommented(configuration)), tuple(uncommented(arguments)), instance)
     return None
 
 
@@ -136,15 +136,14 @@ def template_parameters(source: Source, function: Node) -> list[str]:
 def host_template_value(program: Program, source: Source, function: Node, parameter: str) -> str | None:
     """What a template parameter of a host function is at its first call with explicit arguments, `run<float>(...)`."""
     listed = template_parameters(source, function)
-    declarator = next(descendants(function, "function_declarator"), None)
-    named = declarator.child_by_field_name("declarator") if declarator else None
-    if parameter not in listed or named is None:
+    own = function_name(source, function)
+    if parameter not in listed or own is None:
         return None
     place = listed.index(parameter)
     for other in program.sources.values():
         for call in descendants(other.root, "template_function"):
             called, arguments = call.child_by_field_name("name"), call.child_by_field_name("arguments")
-            if called is None or arguments is None or other.node_text(called) != source.node_text(named):
+            if called is None or arguments is None or other.node_text(called) != own:
                 continue
             if len(arguments.named_children) > place:
                 return other.node_text(arguments.named_children[place])

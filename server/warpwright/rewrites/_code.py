@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.facts.model import Access, Kernel, Launch
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, launch_configuration
 from warpwright.syntax.source import Source, Span
 
 STATEMENTS = frozenset(
@@ -111,8 +111,7 @@ def unseen_launch(kernel: Kernel) -> str:
         parent = node.parent
         if parent is None or parent.type == "function_declarator":
             continue
-        is_launch = parent.type == "call_expression" and any(c.type == "kernel_call_syntax" for c in parent.children)
-        if not is_launch:
+        if launch_configuration(parent) is None:
             line = source.position(use.start_byte)[0]
             return (
                 f"{kernel.name} is used at line {line} other than by a launch, so not all of its launches are in sight."

@@ -70,7 +70,7 @@ from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import STATEMENTS, called_name, host_launches, in_macro, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, node_at
+from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "check-launch"
@@ -252,7 +252,7 @@ def _statements(source: Source) -> _Statements:
             continue
         name = source.node_text(function)
         used.add(name)
-        given = [a for a in arguments.named_children if a.type != "comment"]
+        given = uncommented(arguments)
         is_statement = call.parent is not None and call.parent.type == "expression_statement"
         if (
             is_statement

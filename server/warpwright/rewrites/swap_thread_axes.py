@@ -60,10 +60,11 @@ from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Basis, Kernel, Launch, Space
+from warpwright.facts.unit import function_name
 from warpwright.rewrites._code import body, called_name, host_launches, in_macro, macros_naming, overlaps, unseen_launch
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, node_at
+from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "swap-thread-axes"
@@ -156,13 +157,9 @@ def _functions(source: Source) -> dict[str, str]:
     """Text of every function that the file defines, by name; overloads are joined."""
     found: dict[str, str] = {}
     for function in descendants(source.root, "function_definition"):
-        declarator = function.child_by_field_name("declarator")
-        while declarator is not None and declarator.type != "function_declarator":
-            declarator = declarator.child_by_field_name("declarator")
-        name = declarator.child_by_field_name("declarator") if declarator is not None else None
+        name = function_name(source, function)
         if name is not None:
-            key = source.node_text(name).rsplit("::", 1)[-1]
-            found[key] = found.get(key, "") + source.node_text(function)
+            found[name] = found.get(name, "") + source.node_text(function)
     return found
 
 
@@ -203,9 +200,10 @@ def _launch_edits(source: Source, launch: Launch) -> list[TextEdit] | str:
     """The launch's grid and block with x and y swapped, written where the launch stands."""
     node = node_at(source.root, launch.span.start, launch.span.end) if launch.span is not None else None
     configuration = next(iter(descendants(node, "kernel_call_syntax")), None) if node is not None else None
-    values = [n for n in configuration.named_children if n.type != "comment"] if configuration is not None else []
     edits: list[TextEdit] = []
-    for what, value, extents in zip(("grid", "block"), values, (launch.grid, launch.block), strict=False):
+    for what, value, extents in zip(
+        ("grid", "block"), uncommented(configuration), (launch.grid, launch.block), strict=False
+    ):
         if extents[0] is not None and extents[0] == extents[1]:
             continue
         swapped = _swapped(source, value, extents)

@@ -32,6 +32,34 @@ def enclosing(node: Node, *types: str) -> Node | None:
     return next((n for n in ancestors(node) if n.type in types), None)
 
 
+def uncommented(node: Node | None) -> list[Node]:
+    """The named children other than comments: what an argument list or a `<<<...>>>` holds. None holds nothing."""
+    return [child for child in node.named_children if child.type != "comment"] if node is not None else []
+
+
+def function_declarator(function: Node) -> Node | None:
+    """The part of a function definition that has its name and parameters, below the `*` and `&` of what it returns."""
+    declarator = function.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (child for child in declarator.named_children if child.type.endswith("declarator")), None
+        )
+    return declarator
+
+
+def parameters_of(function: Node) -> list[Node]:
+    """The parameter declarations of a function definition, in order."""
+    declarator = function_declarator(function)
+    parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
+    kinds = ("parameter_declaration", "optional_parameter_declaration")
+    return [child for child in uncommented(parameters) if child.type in kinds]
+
+
+def launch_configuration(call: Node) -> Node | None:
+    """The `<<<...>>>` of a call; None for a call without one."""
+    return next((child for child in call.children if child.type == "kernel_call_syntax"), None)
+
+
 def node_at(root: Node, start: int, end: int) -> Node | None:
     """The smallest named node that covers bytes [start, end)."""
     return root.named_descendant_for_byte_range(start, end)

@@ -13,11 +13,11 @@ from pathlib import Path
 from warpwright.missing import Missing
 from warpwright.places import cache_dir
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
 from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.messages import CompilerMessage, KernelResources, parse_messages, parse_resources
-from warpwright.toolchain.names import base_name
 from warpwright.toolchain.process import Finished, run_limited
 
 OUTPUT_BYTES = 4 << 20
@@ -60,7 +60,7 @@ class Compiled:
 
     def instances(self, kernel: str) -> tuple[KernelResources, ...]:
         """The compiled kernels that the text calls `kernel`: one for each instance of a template or overload."""
-        return tuple(r for name, r in self.kernels.items() if base_name(name) == base_name(kernel))
+        return tuple(r for name, r in self.kernels.items() if unqualified(name) == unqualified(kernel))
 
 
 def compile_cubin(

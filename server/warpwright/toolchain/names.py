@@ -42,15 +42,6 @@ def demangle(mangled: str) -> str:
         return f"{reader.partial}<...>" if reader.partial else mangled
 
 
-def base_name(name: str) -> str:
-    """The identifier in a qualified name with template arguments: what the `__global__` function is called in the text.
-
-    >>> base_name("ns::tk<float, -3, ns::A>")
-    'tk'
-    """
-    return name.split("<", 1)[0].rsplit("::", 1)[-1]
-
-
 class _Reader:
     """A cursor over one mangled name. `partial` is the name read so far, for when the rest is not understood."""
 

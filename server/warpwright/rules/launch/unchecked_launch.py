@@ -77,7 +77,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, node_at
 from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
@@ -103,18 +103,14 @@ def check(kernel: Kernel) -> Iterator[Finding]:
 
 def _launch_call(span: Span) -> Node | None:
     node = node_at(span.source.root, span.start, span.end)
-    while node is not None and not (node.type == "call_expression" and _configuration(node) is not None):
+    while node is not None and not (node.type == "call_expression" and launch_configuration(node) is not None):
         node = node.parent
     return node
 
 
-def _configuration(call: Node) -> Node | None:
-    return next((child for child in call.children if child.type == "kernel_call_syntax"), None)
-
-
 def _head(span: Span, call: Node | None) -> Span:
     """`kernel<<<...>>>` without the arguments: what a reader has to look at."""
-    configuration = _configuration(call) if call is not None else None
+    configuration = launch_configuration(call) if call is not None else None
     return Span(span.source, span.start, configuration.end_byte) if configuration is not None else span
 
 
@@ -128,7 +124,7 @@ def _is_covered_later(call: Node) -> bool:
         return False
     around = list(ancestors(call))
     return any(
-        other.start_byte > call.start_byte and _configuration(other) is not None and _block(other) in around
+        other.start_byte > call.start_byte and launch_configuration(other) is not None and _block(other) in around
         for other in descendants(function, "call_expression")
     )
 
