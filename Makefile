@@ -21,10 +21,10 @@ export CMAKE_ARGS ?= -DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/requirements/ll
 export SKBUILD_WHEEL_EXCLUDE ?= lib/**;include/**;bin/**
 
 # NVIDIA's compiler comes as wheels only where none is installed; torch for running kernels only where a GPU is.
+comma := ,
 HAVE_NVCC := $(shell command -v nvcc || ls "$$CUDA_HOME/bin/nvcc" /usr/local/cuda/bin/nvcc 2>/dev/null)
 HAVE_GPU := $(shell nvidia-smi -L 2>/dev/null | grep -m 1 GPU)
 MACHINE_EXTRAS := $(if $(HAVE_NVCC),,$(comma)cuda)$(if $(HAVE_GPU),$(comma)gpu)
-comma := ,
 
 .PHONY: demo test check clean
 

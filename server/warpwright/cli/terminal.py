@@ -47,13 +47,16 @@ def progress_line() -> Iterator[Progress]:
     start = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console
+        from rich.progress import Progress as Line
+        from rich.progress import SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-        console = Console(stderr=True)
-        with console.status("starting") as status:
+        text = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), text, TaskProgressColumn(), TimeElapsedColumn())
+        with Line(*columns, console=Console(stderr=True), transient=True) as line:
+            task = line.add_task("starting", total=None)
 
             def moving(message: str, share: float | None) -> None:
-                percent = f" {share:4.0%}" if share is not None else ""
-                status.update(f"{message}[dim]{percent} {time.monotonic() - start:.0f} s[/dim]")
+                line.update(task, description=message, total=None if share is None else 1.0, completed=share or 0.0)
 
             yield moving
         return
