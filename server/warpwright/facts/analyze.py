@@ -109,18 +109,16 @@ def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite]) -> Kernel:
 
 
 def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: Span, name_span: Span) -> Kernel:
-    launches = [s.launch for s in sites] or [assumed_launch(unit, text)]
+    launches = [s.launch for s in sites] or [_assumed_launch(unit, text)]
     shapes = _distinct_shapes(text, sites) or [(0, None)]
     accesses: list[Access] = []
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}
     function: ir.Function | None = None
     incomplete: list[str] = []
-    lowerer = Lowerer(unit, text.source)
     for index, site in shapes:
         macros = dict(unit.macros)
-        lowerer = Lowerer(unit, text.source, _template_bindings(text, site))
-        function = lowerer.function(text)
+        function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
         unit.macros = macros
         incomplete += function.incomplete
         recorder = Recorder()
@@ -147,7 +145,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         span=span,
         name_span=name_span,
         node=text.node,
-        parameters=tuple(_parameters(text, function, lowerer)) if function is not None else (),
+        parameters=tuple(_parameters(text, function)) if function is not None else (),
         shared_arrays=tuple(_shared_arrays(function.body)) if function is not None else (),
         launches=tuple(launches),
         accesses=tuple(accesses),
@@ -167,7 +165,7 @@ def _uneven_barriers(unit: Unit, text: FunctionText, function: ir.Function, inde
     sites = [site for site in HostReader(unit).sites() if site.kernel == text.name]
     site = sites[index] if index < len(sites) else None
     recorder = Recorder()
-    _run_warps(unit, function, site.launch if site is not None else assumed_launch(unit, text), site, recorder)
+    _run_warps(unit, function, site.launch if site is not None else _assumed_launch(unit, text), site, recorder)
     reason = f"a size that is no multiple of the block, such as {UNEVEN_EXTENT}, splits it"
     return [
         replace(barrier, basis=Basis.ASSUMED, reason=reason)
@@ -197,7 +195,7 @@ def _template_bindings(text: FunctionText, site: LaunchSite | None) -> dict[str,
     return out
 
 
-def assumed_launch(unit: Unit, text: FunctionText) -> Launch:
+def _assumed_launch(unit: Unit, text: FunctionText) -> Launch:
     """The shape taken where no launch is in sight: the user's, that of __launch_bounds__, or one of its dimensions."""
     grid: tuple[None, None, None] = (None, None, None)
     if unit.assume.block is not None:
@@ -352,7 +350,7 @@ def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
 # -- declarations -----------------------------------------------------------------------------------------------
 
 
-def _parameters(text: FunctionText, function: ir.Function, lowerer: Lowerer) -> Iterator[Parameter]:
+def _parameters(text: FunctionText, function: ir.Function) -> Iterator[Parameter]:
     spans = [text.source.span(node) for node in parameters_of(text.node)]
     for parameter, span in zip(function.parameters, spans, strict=False):
         kind = parameter.type
@@ -386,6 +384,3 @@ def _shared_arrays(statement: ir.Stmt) -> Iterator[SharedArray]:
             yield from _shared_arrays(inner)
         case _:
             return
-
-
-__all__ = ["analyze", "assumed_launch", "no_includes"]

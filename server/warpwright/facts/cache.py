@@ -30,7 +30,6 @@ class KernelCache:
     """Least recently used entries go first. One per document set; not for several threads at once."""
 
     entries: OrderedDict[Hashable, _Entry] = field(default_factory=OrderedDict)
-    hits: int = 0
 
     def find(self, unit: Unit, text: FunctionText, key: Hashable) -> Kernel | None:
         """The facts under that key, moved to the present text; launches are the caller's to fill in."""
@@ -38,7 +37,6 @@ class KernelCache:
         if entry is None:
             return None
         self.entries.move_to_end(key)
-        self.hits += 1
         now = [(f.source, f.outer.start_byte) for f in reached(unit, text)]
         return _moved(entry, now, text)
 

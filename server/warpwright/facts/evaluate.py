@@ -240,8 +240,6 @@ class Evaluator(WarpMemory):
     def _lambda(self, node: ir.Lambda, _mask: int) -> AnyValue:
         return unknown(CType("lambda", None))
 
-    # -- calls --------------------------------------------------------------------------------------------------
-
 
 _Expression = Callable[..., AnyValue]
 

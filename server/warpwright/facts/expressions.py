@@ -23,7 +23,7 @@ from warpwright.facts.types import (
 )
 from warpwright.facts.unit import Macro
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import uncommented
+from warpwright.syntax.nodes import launch_configuration, uncommented
 from warpwright.syntax.source import Span
 
 SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
@@ -124,8 +124,7 @@ class ExpressionReader(DeclarationReader):
 
     def _qualified(self, node: Node) -> ir.Expr:
         text = self.source.node_text(node)
-        match = re.fullmatch(r"(?:std::)?numeric_limits<\s*([\w ]+)\s*>::(max|min|lowest|infinity)", text)
-        if match:
+        if re.fullmatch(r"(?:std::)?numeric_limits<[\w\s]+>::(?:max|min|lowest|infinity)", text):
             return ir.Opaque(self.span(node), [])
         return self.name(text.rsplit("::", 1)[-1].split("<")[0], self.span(node))
 
@@ -217,8 +216,7 @@ class ExpressionReader(DeclarationReader):
 
     def _subscript(self, node: Node) -> ir.Expr:
         base = self.expression(node.child_by_field_name("argument"))
-        indices = node.child_by_field_name("indices")
-        items = uncommented(indices)
+        items = uncommented(node.child_by_field_name("indices"))
         if not items:
             return ir.Opaque(self.span(node), [base])
         for item in items:
@@ -270,7 +268,7 @@ class ExpressionReader(DeclarationReader):
         function = node.child_by_field_name("function")
         arguments = uncommented(node.child_by_field_name("arguments"))
         span = self.span(node)
-        if function is None or any(c.type == "kernel_call_syntax" for c in node.children):
+        if function is None or launch_configuration(node) is not None:
             return ir.Opaque(span, [self.expression(a) for a in arguments])
         if function.type == "parenthesized_expression" and len(arguments) == 1:  # (T)(x) reads as a call of (T)
             kind = self._type_in_parentheses(function)

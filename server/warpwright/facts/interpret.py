@@ -222,20 +222,20 @@ class Interpreter(Caller):
             if iteration == PROBES:
                 jumped = self._jump(node, state, history, active, limit - PROBES)
                 if jumped is not None:
-                    active, extra_left = jumped
-                    left |= extra_left
+                    active = jumped
                     last_jump = True
         return left if not active else left | active
 
     def _jump(
         self, node: ir.Loop, state: LoopState, history: list[list[AnyValue | Reference | None]], active: int, few: int
-    ) -> tuple[int, int] | None:
-        """Go to a middle and to the last iteration; None where the loop is short or does not move evenly."""
+    ) -> int | None:
+        """Run a middle iteration and go to the last one; the lanes that are still in the loop.
+
+        None where the loop is short or its length is not known.
+        """
         if len(history) < PROBES or node.condition is None:
             return None
         deltas = deltas_of(history)
-        if deltas is None:
-            return None
         remaining = self._remaining(node.condition, deltas, active)
         if remaining is None or remaining <= few:
             return None
@@ -249,7 +249,7 @@ class Interpreter(Caller):
         broken = active & ~out
         self.weight = outer
         self.frame.slots = advance(base, deltas, remaining - 1)
-        return active & ~broken if broken != active else active, 0
+        return active & ~broken if broken != active else active
 
     def _decided(self, node: ir.Loop, active: int) -> int:
         if node.condition is None:

@@ -25,6 +25,7 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.values import (
+    DATA,
     AnyValue,
     Group,
     Number,
@@ -43,7 +44,7 @@ from warpwright.facts.values import (
 if TYPE_CHECKING:
     from warpwright.facts.evaluate import Evaluator
 
-BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__barrier_sync"}
+_BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", "__syncthreads_or", "__barrier_sync"}
 _LOADS = {"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"}
 _STORES = {"__stwb", "__stcg", "__stcs", "__stwt"}
 _SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
@@ -66,9 +67,6 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     if _SHUFFLE.match(name):
         return _shuffle(run, node, mask)
     arguments = [run.any_value(a, mask) for a in node.arguments]
-    if name in BLOCK_BARRIERS:
-        _barrier(run, node, mask)
-        return soft(INT, False)
     if _UNIFORM_VOTES.match(name):
         return soft(UINT, True)
     if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
@@ -81,7 +79,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _both(arguments, lambda a, b: binary("*", a, b))
     if name in ("div_up", "ceil_div", "cdiv", "divUp") and len(arguments) == 2:
         return _both(arguments, lambda a, b: Value(pairwise(_ceil_divide, a.data, b.data), INT, max(a.basis, b.basis)))
-    plain = name.removeprefix("__").rstrip("f") if name not in ("__frcp_rn",) else name
+    plain = name.removeprefix("__").rstrip("f")
     if plain in _UNARY and len(arguments) == 1 and isinstance(arguments[0], Value):
         return _math(_UNARY[plain], arguments[0], name)
     return opaque(_result_type(name, arguments), *arguments)
@@ -191,7 +189,7 @@ def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     pointer = values[0]
     kind = pointer.type.to or UNKNOWN_TYPE
     run.touch(pointer, kind, node.span, AccessKind.ATOMIC, mask)
-    return unknown(kind, 2, True)
+    return unknown(kind, DATA, True)
 
 
 def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -206,7 +204,7 @@ def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return value
     width = arguments[2].data if len(arguments) > 2 and isinstance(arguments[2], Value) else WARP
     if value.data is None or not other.decided or not isinstance(width, int) or width not in (2, 4, 8, 16, 32):
-        return unknown(value.type, max(value.basis, other.basis, 2), True)
+        return unknown(value.type, max(value.basis, other.basis, DATA), True)
     have, moves = lanes(value.data), lanes(other.data)
     out: list[Number | None] = []
     for lane in range(WARP):
@@ -256,12 +254,12 @@ def _partition(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 
 def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     group = run.any_value(node.arguments[0], mask) if node.arguments else None
-    if isinstance(group, Group) and group.size is None:
+    if isinstance(group, Group) and group.size is None and not group.grid:
         _barrier(run, node, mask)
     return unknown()
 
 
-def thread_rank(run: Evaluator) -> Value:
+def _thread_rank(run: Evaluator) -> Value:
     """The linear number of a thread in its block (CUDA C++ Programming Guide, "Thread Hierarchy")."""
     (x, y, z), (width, height, _) = run.warp.specials["threadIdx"], run.warp.specials["blockDim"]
     return binary("+", x, binary("*", width, binary("+", y, binary("*", height, z))))
@@ -269,7 +267,7 @@ def thread_rank(run: Evaluator) -> Value:
 
 def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyValue:
     """A method of a cooperative group: ranks and sizes are counted, sync of a block is a barrier."""
-    rank = thread_rank(run)
+    rank = _thread_rank(run)
     size = Value(group.size or WARP, INT)
     match node.name:
         case "sync" | "barrier_wait" if group.size is None and not group.grid:
@@ -318,7 +316,7 @@ _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {
     **dict.fromkeys(_STORES, _store),
     **dict.fromkeys(("min", "max", "fminf", "fmaxf", "fmin", "fmax", "umin", "umax", "imin", "imax"), _extreme),
     **dict.fromkeys(("abs", "labs", "llabs", "fabsf", "fabs"), _absolute),
-    "__syncthreads": _block_barrier,
+    **dict.fromkeys(_BLOCK_BARRIERS, _block_barrier),
     "cg::this_thread_block": _this_block,
     "this_thread_block": _this_block,
     "cg::this_grid": _this_grid,
@@ -334,4 +332,3 @@ _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {
     "__builtin_assume": _forward,
     "__syncwarp": lambda run, node, mask: unknown(),
 }
-__all__ = ["BLOCK_BARRIERS", "call_intrinsic", "group_method", "thread_rank"]

@@ -229,7 +229,6 @@ class FunctionParameter:
     name: str
     type: CType
     reference: bool
-    restrict: bool = False
 
 
 @dataclass(slots=True, eq=False)

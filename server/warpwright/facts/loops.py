@@ -32,7 +32,7 @@ def join_slots(left: Slots, right: Slots, condition: Value) -> Slots:
     return out
 
 
-def deltas_of(history: list[Slots]) -> dict[int, int | float] | None:
+def deltas_of(history: list[Slots]) -> dict[int, int | float]:
     """How much each slot moves per iteration; -inf marks a slot that moves unevenly and is forgotten."""
     first, second, third = history[-3:]
     out: dict[int, int | float] = {}

@@ -60,8 +60,7 @@ class Lowerer(ExpressionReader):
                 if kind.kind == "array":
                     kind = pointer_to(kind.to or UNKNOWN_TYPE)
                 slot = self.declare(label or "", kind)
-                restrict = "restrict" in self.source.node_text(node)
-                lowered.append(ir.FunctionParameter(slot, label or "", kind, reference, restrict))
+                lowered.append(ir.FunctionParameter(slot, label or "", kind, reference))
         statement: ir.Stmt = ir.Block(self.span(body) if body is not None else Span(self.source, 0, 0), [])
         if body is not None:
             statement = self.statement(body)

@@ -7,6 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tree_sitter import Node, Query, QueryCursor
 
@@ -34,22 +35,33 @@ class Macro:
     body: str
 
 
+class TemplateParameter(NamedTuple):
+    """One parameter of a template; `default` is its text."""
+
+    name: str
+    is_type: bool
+    default: str | None
+
+
+Template = tuple[TemplateParameter, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """A function definition in the text; `template` are the names of its template parameters with their defaults."""
+    """A function definition in the text."""
 
     name: str
     node: Node
     source: Source
-    template: tuple[tuple[str, bool, str | None], ...] = ()  # (name, is a type, default's text)
+    template: Template = ()
     whole: Node | None = None  # the template_declaration around it
     owner: str = ""  # the struct that a member function belongs to
 
     @property
     def is_kernel(self) -> bool:
-        return any(child.type == "__global__" for child in self.node.children) or (
-            b"__global__" in self.source.data[self.node.start_byte : _declarator_start(self.node)]
-        )
+        declarator = self.node.child_by_field_name("declarator")
+        end = declarator.end_byte if declarator is not None else self.node.end_byte
+        return b"__global__" in self.source.data[self.node.start_byte : end]
 
     @property
     def outer(self) -> Node:
@@ -76,7 +88,7 @@ class TypeText:
     name: str
     node: Node
     source: Source
-    template: tuple[tuple[str, bool, str | None], ...] = ()
+    template: Template = ()
 
 
 @dataclass(slots=True)
@@ -101,11 +113,6 @@ class Unit:
             yield from (f for f in overloads if f.is_kernel)
 
 
-def _declarator_start(function: Node) -> int:
-    declarator = function.child_by_field_name("declarator")
-    return declarator.end_byte if declarator is not None else function.end_byte
-
-
 def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
     """Read the unit's names, following quoted includes in text order; each file once."""
     unit = Unit(main, assume)
@@ -121,15 +128,13 @@ def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
 
 def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
     unit.sources[source.path] = source
-    _collect_children(unit, source, source.root, include, depth, ())
+    _collect_children(unit, source, source.root, include, depth)
     found = QueryCursor(_LAUNCHES).captures(source.root).get("launch", [])
     for node in sorted(found, key=lambda n: n.start_byte):  # captures come in no fixed order
         unit.launches.append((source, node))
 
 
-def _collect_children(
-    unit: Unit, source: Source, node: Node, include: IncludeReader, depth: int, template: tuple[Node, ...]
-) -> None:
+def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeReader, depth: int) -> None:
     for child in live_children(unit, source, node):
         kind = child.type
         if kind == "preproc_include":
@@ -147,7 +152,7 @@ def _collect_children(
                 unit.macros.pop(match.group(1), None)
         elif kind in _CONTAINERS:
             body = child.child_by_field_name("body")
-            _collect_children(unit, source, body if body is not None else child, include, depth, template)
+            _collect_children(unit, source, body if body is not None else child, include, depth)
         elif kind == "template_declaration":
             _collect_template(unit, source, child)
         elif kind == "function_definition":
@@ -179,7 +184,7 @@ def define(unit: Unit, source: Source, node: Node) -> None:
 
 
 def _collect_template(unit: Unit, source: Source, node: Node) -> None:
-    parameters: list[tuple[str, bool, str | None]] = []
+    parameters: list[TemplateParameter] = []
     names = node.child_by_field_name("parameters")
     for parameter in names.named_children if names is not None else []:
         is_type = "type_parameter" in parameter.type or "template_template" in parameter.type
@@ -193,7 +198,7 @@ def _collect_template(unit: Unit, source: Source, node: Node) -> None:
         )
         if identifier is not None:
             text = source.node_text(default) if default is not None else None
-            parameters.append((source.node_text(identifier), is_type, text))
+            parameters.append(TemplateParameter(source.node_text(identifier), is_type, text))
     for child in node.named_children:
         if child.type == "function_definition":
             _add_function(unit, source, child, tuple(parameters), node)
@@ -210,9 +215,7 @@ def function_name(source: Source, node: Node) -> str | None:
     return source.node_text(name).rsplit("::", 1)[-1].split("<")[0].strip() if name is not None else None
 
 
-def _add_function(
-    unit: Unit, source: Source, node: Node, template: tuple[tuple[str, bool, str | None], ...], whole: Node | None
-) -> None:
+def _add_function(unit: Unit, source: Source, node: Node, template: Template, whole: Node | None) -> None:
     name = function_name(source, node)
     if name:
         unit.functions.setdefault(name, []).append(FunctionText(name, node, source, template, whole))
@@ -243,7 +246,7 @@ def _add_declaration(unit: Unit, source: Source, node: Node) -> None:
             unit.variables[name] = VariableText(name, node, declarator, value, source, space, is_const)
 
 
-def _add_type(unit: Unit, source: Source, node: Node, template: tuple[tuple[str, bool, str | None], ...]) -> None:
+def _add_type(unit: Unit, source: Source, node: Node, template: Template) -> None:
     name = node.child_by_field_name("name")
     body = node.child_by_field_name("body")
     if node.type == "enum_specifier" and body is not None:

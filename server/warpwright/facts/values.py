@@ -75,7 +75,7 @@ class ArrayValue:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """A cooperative group of `size` threads (None: the whole block)."""
+    """A cooperative group of `size` threads; None is the whole block or, where `grid` is set, the whole grid."""
 
     size: int | None
     grid: bool = False
