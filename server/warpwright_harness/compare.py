@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
@@ -26,9 +25,6 @@ class Difference:
     max_rel: float
     tolerance: float
     why: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def compare(

@@ -16,9 +16,6 @@ from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 
 ROLES = ("in", "out", "in-out")
-ORIGINS = ("sample.toml", "directive", "launch", "inferred")
-"""Where a part of a problem was read, most trusted first."""
-
 MOST_THREADS = 1024
 
 
@@ -26,7 +23,8 @@ MOST_THREADS = 1024
 class Array:
     """A pointer argument. `extent` is in elements of `type`; it may use gridDim and blockDim too.
 
-    `values` says what an input may hold: "any", or "index(E)" for whole numbers from 0 to E - 1.
+    `values` says what an input may hold: "any", or "index(E)" for whole numbers from 0 to E - 1. `origin` is where it
+    was read: "sample.toml", "directive", "launch" or "inferred", most trusted first.
     """
 
     name: str

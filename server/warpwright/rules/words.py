@@ -137,7 +137,8 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
         return at_most(Severity.INFORMATION, severity)
     if access.active_lanes < WARP / 8 and not access.in_loop:
         return Severity.HINT
-    if not access.in_loop and _threads(launch) is not None and (_threads(launch) or 0) <= _ONE_BLOCK:
+    threads = _threads(launch)
+    if not access.in_loop and threads is not None and threads <= _ONE_BLOCK:
         return Severity.HINT
     if launch.basis is not Basis.EXACT and is_shaped(kernel, launch):
         return at_most(Severity.INFORMATION, severity)

@@ -28,7 +28,6 @@ class Finished:
     output: str
     stopped: str
     timed_out: bool
-    seconds: float
 
 
 def run_limited(
@@ -77,7 +76,7 @@ def run_limited(
             _kill_group(process)
     with log.open("rb") as source:
         output = source.read(output_bytes).decode("utf-8", errors="replace")
-    return Finished(process.returncode, output, stopped, timed_out, time.monotonic() - started)
+    return Finished(process.returncode, output, stopped, timed_out)
 
 
 def _limited(command: Sequence[str], timeout: float, memory_bytes: int) -> list[str]:

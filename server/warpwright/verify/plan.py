@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.problems.expressions import ExpressionError
-from warpwright.problems.model import Array, Case, Problem
+from warpwright.problems.model import Array, Case, Problem, Scalar
 from warpwright.problems.types import element_type
 from warpwright.toolchain.messages import KernelResources
 
@@ -79,7 +79,7 @@ def _side(side: Side) -> dict[str, str]:
     return {"cubin": str(side.cubin), "function": side.resources.mangled_name}
 
 
-def _argument(argument: object) -> dict[str, Any]:
+def _argument(argument: Array | Scalar) -> dict[str, Any]:
     if isinstance(argument, Array):
         element = element_type(argument.type)
         if element is None:
@@ -91,7 +91,7 @@ def _argument(argument: object) -> dict[str, Any]:
             "components": element.components,
             "role": argument.role,
         }
-    return {"kind": "scalar", "name": getattr(argument, "name", ""), "scalar": getattr(argument, "type", "")}
+    return {"kind": "scalar", "name": argument.name, "scalar": argument.type}
 
 
 def _case(own: Case, other: Case, *, first: bool, timed: bool) -> dict[str, Any]:

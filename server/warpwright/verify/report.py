@@ -52,7 +52,7 @@ class CompiledKernel:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How both sides compiled; `kernels` holds (the original's, the candidate's) where both have the kernel."""
+    """How both sides compiled: what the kernel takes on each side, None where a side does not have it."""
 
     compiler: str
     arch: str

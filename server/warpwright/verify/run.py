@@ -64,7 +64,7 @@ def _attempt(
 ) -> int | None:
     """One run of the harness. The index of a case that has to be left out for another try, or None at the end."""
     current: Event = {"phase": "start", "case": 0, "side": ""}
-    tells_apart = _Samples(bool(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"])))
+    tells_apart = _Samples(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"]))
     try:
         for event in run_request(request, is_cancelled):
             match event["event"]:
