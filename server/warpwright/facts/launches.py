@@ -15,8 +15,9 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, integer_operation
+from warpwright.facts.launch_checks import launch_is_checked
 from warpwright.facts.lower import Lowerer
-from warpwright.facts.model import ASSUMED_EXTENT, Basis, Dim3, Launch
+from warpwright.facts.model import Basis, Dim3, Launch
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, function_name
 from warpwright.syntax.names import unqualified
@@ -79,6 +80,19 @@ class HostReader:
     def _outside(self) -> Known:
         """A number that is not in the text."""
         return Known(self.unit.extent, assumed=True)
+
+    def _combined(self, op: str, left: HostValue, right: HostValue) -> HostValue:
+        if isinstance(left, Known) and isinstance(right, Known):
+            result = integer_operation(op, left.value, right.value)
+            if result is not None:
+                return Known(result, left.assumed or right.assumed)
+        return self._outside()
+
+    def _triple(self, parts: list[HostValue]) -> Triple:
+        known = [p if isinstance(p, Known) else self._outside() for p in parts[:3]]
+        dims = max(1, len(known))
+        known += [Known(1)] * (3 - len(known))
+        return Triple(known[0], known[1], known[2], dims)
 
     def sites(self) -> Iterator[LaunchSite]:
         for source, syntax in self.unit.launches:
@@ -234,7 +248,7 @@ class HostReader:
             parts = [self.value(self._argument(lowerer, c), scope, offset) for c in uncommented(value)]
             if len(parts) == 1 and isinstance(parts[0], Triple):
                 return parts[0]
-            return _triple(parts)
+            return self._triple(parts)
         if kind == "=":
             return self.value(lowerer.expression(value), scope, offset)
         return self._outside()
@@ -304,7 +318,7 @@ class HostReader:
             case ir.Cast(operand=operand):
                 return self.value(operand, scope, before)
             case ir.Binary(op=op, left=left, right=right):
-                return _combine(op, self.value(left, scope, before), self.value(right, scope, before))
+                return self._combined(op, self.value(left, scope, before), self.value(right, scope, before))
             case ir.Unary(op=op, operand=operand):
                 value = self.value(operand, scope, before)
                 if isinstance(value, Known) and op in "-+~!":
@@ -313,7 +327,7 @@ class HostReader:
             case ir.Conditional(condition=condition, then=then, otherwise=otherwise):
                 return self._choice(condition, then, otherwise, scope, before)
             case ir.Construct(arguments=arguments):
-                return _triple([self.value(a, scope, before) for a in arguments])
+                return self._triple([self.value(a, scope, before) for a in arguments])
             case ir.Member(base=base, field=name):
                 spelled = scope.definitions.get(node.span.text)
                 if spelled and spelled[0][0] < before and name not in ("x", "y", "z"):
@@ -340,7 +354,7 @@ class HostReader:
     def _call(self, node: ir.Call, scope: _HostScope, before: int) -> HostValue:
         values = [self.value(a, scope, before) for a in node.arguments]
         if node.name in ("dim3", "make_uint3", "make_int3"):
-            return _triple(values)
+            return self._triple(values)
         known = [v for v in values if isinstance(v, Known)]
         if node.name in ("min", "max") and len(known) == 2:
             pick = min if node.name == "min" else max
@@ -365,7 +379,7 @@ class HostReader:
         if isinstance(node, ir.Global) and node.name in bound:
             return bound[node.name]
         if isinstance(node, ir.Binary):
-            return _combine(node.op, self._substituted(node.left, bound), self._substituted(node.right, bound))
+            return self._combined(node.op, self._substituted(node.left, bound), self._substituted(node.right, bound))
         if isinstance(node, ir.Cast):
             return self._substituted(node.operand, bound)
         if isinstance(node, ir.Conditional):
@@ -391,58 +405,3 @@ def _dims_in_use(block: Triple | None) -> int:
         return 1
     axes = (block.x, block.y, block.z)[: block.dims]
     return max((i + 1 for i, part in enumerate(axes) if part.assumed or part.value != 1), default=1)
-
-
-def _combine(op: str, left: HostValue, right: HostValue) -> HostValue:
-    if isinstance(left, Known) and isinstance(right, Known):
-        result = integer_operation(op, left.value, right.value)
-        if result is not None:
-            return Known(result, left.assumed or right.assumed)
-    return Known(ASSUMED_EXTENT, assumed=True)
-
-
-def _triple(parts: list[HostValue]) -> HostValue:
-    known = [p if isinstance(p, Known) else Known(ASSUMED_EXTENT, assumed=True) for p in parts[:3]]
-    dims = max(1, len(known))
-    known += [Known(1)] * (3 - len(known))
-    return Triple(known[0], known[1], known[2], dims)
-
-
-# -- is the error read ------------------------------------------------------------------------------------------
-
-READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError", "cuCtxSynchronize"}
-_CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
-
-
-def launch_is_checked(unit: Unit, source: Source, call: Node) -> bool:
-    """True where the launch's own error is read behind it in the same function, directly or by a helper.
-
-    A checked cudaDeviceSynchronize does not count: a launch with a bad configuration never reaches the device, and only
-    cudaGetLastError and cudaPeekAtLastError tell of it (CUDA C++ Programming Guide, "Error Checking").
-    """
-    function = enclosing(call, "function_definition")
-    scope = function if function is not None else source.root
-    for other in descendants(scope, "call_expression"):
-        if other.start_byte >= call.end_byte and _reads_launch_error(unit, source, other):
-            return True
-    # A launch written as the argument of a macro: CUDA_CHECK(k<<<...>>>(...))
-    outer = enclosing(call, "call_expression", "lambda_expression", "compound_statement")
-    return outer is not None and outer.type == "call_expression"
-
-
-def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
-    function = call.child_by_field_name("function")
-    name = source.node_text(function).rsplit("::", 1)[-1] if function is not None else ""
-    if name in READS_ERROR or name == "C10_CUDA_KERNEL_LAUNCH_CHECK":
-        return True
-    macro = unit.macros.get(name)
-    if macro is not None and any(word in macro.body for word in READS_ERROR):
-        return True
-    for text in unit.functions.get(name, []):
-        if any(word in text.source.node_text(text.node) for word in READS_ERROR):
-            return True
-    if name in unit.functions or not _CHECKER.search(name):
-        return False
-    arguments = call.child_by_field_name("arguments")
-    inside = source.node_text(arguments) if arguments is not None else ""
-    return not re.search(r"\b(cuda|cu)[A-Z]\w*\s*\(", inside)

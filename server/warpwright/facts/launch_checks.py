@@ -1,0 +1,48 @@
+"""Is a launch's error read behind it?"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.unit import Unit
+from warpwright.syntax.nodes import descendants, enclosing
+from warpwright.syntax.source import Source
+
+_READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError"}
+_CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
+
+
+def launch_is_checked(unit: Unit, source: Source, call: Node) -> bool:
+    """True where the launch's own error is read behind it in the same function, directly or by a helper.
+
+    A checked cudaDeviceSynchronize does not count: a launch with a bad configuration never reaches the device, and only
+    cudaGetLastError and cudaPeekAtLastError tell of it (CUDA C++ Programming Guide, "Error Checking").
+    """
+    function = enclosing(call, "function_definition")
+    scope = function if function is not None else source.root
+    for other in descendants(scope, "call_expression"):
+        if other.start_byte >= call.end_byte and _reads_launch_error(unit, source, other):
+            return True
+    # A launch written as the argument of a macro: CUDA_CHECK(k<<<...>>>(...))
+    outer = enclosing(call, "call_expression", "lambda_expression", "compound_statement")
+    return outer is not None and outer.type == "call_expression"
+
+
+def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
+    function = call.child_by_field_name("function")
+    name = source.node_text(function).rsplit("::", 1)[-1] if function is not None else ""
+    if name in _READS_ERROR or name == "C10_CUDA_KERNEL_LAUNCH_CHECK":
+        return True
+    macro = unit.macros.get(name)
+    if macro is not None and any(word in macro.body for word in _READS_ERROR):
+        return True
+    for text in unit.functions.get(name, []):
+        if any(word in text.source.node_text(text.node) for word in _READS_ERROR):
+            return True
+    if name in unit.functions or not _CHECKER.search(name):
+        return False
+    arguments = call.child_by_field_name("arguments")
+    inside = source.node_text(arguments) if arguments is not None else ""
+    return not re.search(r"\b(cuda|cu)[A-Z]\w*\s*\(", inside)
