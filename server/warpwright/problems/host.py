@@ -44,7 +44,7 @@ _ONE = Number(1)
 Dims = tuple[Expression, Expression, Expression]
 
 
-class HostReader:
+class HostExpressions:
     """Expressions of one host function of one file. `defaults` collects the values of the symbols met."""
 
     def __init__(
@@ -161,7 +161,7 @@ class HostReader:
                     continue
                 if unqualified(source.node_text(function)) != own:
                     continue
-                caller = HostReader(self.sources, source, enclosing(call, "function_definition"))
+                caller = HostExpressions(self.sources, source, enclosing(call, "function_definition"))
                 caller._active = [*self._active, f"{own}()"]
                 try:
                     passed = caller.resolve(arguments.named_children[place])
@@ -185,7 +185,7 @@ class HostReader:
                     continue
                 if node.type == "init_declarator" and any(a.type == "function_definition" for a in ancestors(node)):
                     continue
-                whole = HostReader(self.sources, source, None, self.symbolic)
+                whole = HostExpressions(self.sources, source, None, self.symbolic)
                 whole._active = self._active
                 if node.type == "preproc_def":
                     return whole.resolve_text(re.sub(r"//.*|/\*.*?\*/", "", source.node_text(value)))

@@ -24,7 +24,7 @@ from warpwright.problems.expressions import (
     show,
     substitute,
 )
-from warpwright.problems.host import Dims, HostReader
+from warpwright.problems.host import Dims, HostExpressions
 from warpwright.problems.model import Array, Problem, Scalar
 from warpwright.problems.overrides import ArrayOverride, Overrides, merged
 from warpwright.problems.shapes import Shape, check_shapes, timed_shapes
@@ -121,14 +121,14 @@ class _Finder:
 
     # Host side ------------------------------------------------------------------------------------------------------
 
-    def _reader(self) -> HostReader:
+    def _reader(self) -> HostExpressions:
         sources = self.program.sources.values()
         if self.site is None:
-            return HostReader(sources, self.kernel.source, None)
+            return HostExpressions(sources, self.kernel.source, None)
         device = device_identifiers(self.program)
         passed = {self.site.source.node_text(a) for a in self.site.arguments if a.type == "identifier"}
         function = enclosing(self.site.call, "function_definition", "lambda_expression")
-        return HostReader(sources, self.site.source, function, frozenset(passed - device))
+        return HostExpressions(sources, self.site.source, function, frozenset(passed - device))
 
     def _passed(self) -> dict[str, Node]:
         if self.site is None:
@@ -362,7 +362,7 @@ class _Finder:
                     continue
                 if len(arguments.named_children) < 2 or base_variable(source, arguments.named_children[0]) != variable:
                     continue
-                reader = HostReader(
+                reader = HostExpressions(
                     self.program.sources.values(), source, enclosing(call, "function_definition"), self.reader.symbolic
                 )
                 size = reader.resolve(arguments.named_children[1])

@@ -18,7 +18,7 @@ from warpwright.syntax.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchSite:
+class LaunchText:
     """A launch in the host code: the call, what stands between <<< and >>>, and the arguments."""
 
     source: Source
@@ -28,7 +28,7 @@ class LaunchSite:
     instance: tuple[str, ...]
 
 
-def launch_site(program: Program, kernel: Kernel) -> LaunchSite | None:
+def launch_site(program: Program, kernel: Kernel) -> LaunchText | None:
     """The first `kernel<<<...>>>(...)` in the program, from host code."""
     for source in program.sources.values():
         for call in descendants(source.root, "call_expression"):
@@ -40,7 +40,7 @@ def launch_site(program: Program, kernel: Kernel) -> LaunchSite | None:
                 continue
             template = next(descendants(function, "template_argument_list"), None)
             instance = tuple(source.node_text(a) for a in template.named_children) if template else ()
-            return LaunchSite(source, call, tuple(uncommented(configuration)), tuple(uncommented(arguments)), instance)
+            return LaunchText(source, call, tuple(uncommented(configuration)), tuple(uncommented(arguments)), instance)
     return None
 
 
