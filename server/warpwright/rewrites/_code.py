@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from warpwright.facts.model import Access, Kernel, Launch
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration
+from warpwright.facts.unit import function_name
+from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source, Span
 
 STATEMENTS = frozenset(
@@ -23,6 +24,16 @@ STATEMENTS = frozenset(
     }
 )
 """Statements whose body may stand without braces."""
+
+
+KNOWN_FUNCTIONS = re.compile(
+    r"__\w+|atomic\w+|(?:f|d)?(?:min|max)f?|abs|fabsf?|labs|make_\w+|printf|assert|rsqrtf?|sqrtf?|cbrtf?|powf?|expf?|exp2f?|expm1f?"
+    r"|exp10f?|logf?|log2f?|log10f?|log1pf?|sinf?|cosf?|tanf?|sinpif?|cospif?|sincosf?|asinf?|acosf?|atanf?|atan2f?|sinhf?|coshf?"
+    r"|tanhf?|erff?|erfcf?|fmaf?|fmodf?|floorf?|ceilf?|roundf?|rintf?|truncf?|hypotf?|copysignf?|signbit|isnan|isinf|isfinite"
+    r"|fdividef|saturate|dim3|(?:u?int|float|double)[234]?"
+)
+"""Functions of CUDA that take values and do not depend on which thread calls them. The warp's own, which begin with two
+underscores as well, are not told apart here."""
 
 
 def body(kernel: Kernel) -> Node | None:
@@ -72,11 +83,14 @@ def called_name(call: Node, source: Source) -> str:
 
 
 def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
-    """Names of the macros of a file whose replacement contains a word."""
+    """Names of the macros of a file whose replacement contains a word that is not one of the macro's parameters."""
     found: list[str] = []
     for macro in descendants(source.root, "preproc_def", "preproc_function_def"):
         name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
-        if name is not None and value is not None and word.search(source.node_text(value)):
+        if name is None or value is None:
+            continue
+        parameters = {source.node_text(n) for n in uncommented(macro.child_by_field_name("parameters"))}
+        if any(match.group() not in parameters for match in word.finditer(source.node_text(value))):
             found.append(source.node_text(name))
     return found
 
@@ -90,7 +104,18 @@ def is_power_of_two(value: int) -> bool:
 
 
 def in_macro(node: Node) -> bool:
-    return any(n.type.startswith("preproc_") and n.type.endswith("def") for n in ancestors(node))
+    """Whether the node is a part of a macro's replacement; what an `#ifdef` surrounds is not."""
+    return any(n.type in ("preproc_def", "preproc_function_def") for n in ancestors(node))
+
+
+def functions_of(source: Source) -> dict[str, list[Node]]:
+    """Every function that the file defines, by the last part of its name: overloads, members, sides of an `#if`."""
+    found: dict[str, list[Node]] = {}
+    for function in descendants(source.root, "function_definition"):
+        name = function_name(source, function)
+        if name is not None:
+            found.setdefault(name.partition("<")[0].strip(), []).append(function)
+    return found
 
 
 def host_launches(kernel: Kernel) -> list[Launch]:
@@ -104,6 +129,10 @@ def unseen_launch(kernel: Kernel) -> str:
     Example: `cudaLaunchKernel((void *)transpose, ...)`, or a pointer to the kernel that is handed on.
     """
     source = kernel.source
+    if len(functions_of(source).get(kernel.name, [])) > 1:
+        return f"{kernel.name} is defined more than once in this file, so which of them a launch means is not certain."
+    if macros := macros_naming(source, re.compile(rf"\b{re.escape(kernel.name)}\b")):
+        return f"The macro {macros[0]} names {kernel.name}, so not all of its launches are in sight."
     for use in names(source.root, source, kernel.name):
         node = use
         while node.parent is not None and node.parent.type in ("template_function", "qualified_identifier"):

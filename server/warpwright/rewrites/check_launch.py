@@ -83,6 +83,12 @@ _RUNTIME_CALL = re.compile(r"cuda[A-Z]\w*")
 _NOT_WRAPPERS = re.compile(
     r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?"
 )
+_ACTS = re.compile(r"\b(?:throw|goto|cerr|cout|(?!cuda|sizeof|if|while|for|switch|return)\w+\s*\()")
+"""What makes a helper more than a question about the error: it says, ends or calls something."""
+_WORKS = re.compile(
+    r"<<<|\bcuda(?!GetLastError|PeekAtLastError|GetErrorString|GetErrorName|DeviceSynchronize|StreamSynchronize)[A-Z]\w*\s*\("
+)
+"""What no check of a launch does: a function with it is a part of the program that checks its own launches."""
 _STD = re.compile(r"\bstd::(?:f?printf|exit|abort|malloc|free)\b")
 _TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
 _TORCH_CHECK_HEADER = re.compile(
@@ -172,7 +178,8 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
 def _launch_checker(source: Source, before: int) -> str:
     """A call that takes no error and reads the last one, such as `CHECK_LAUNCH()`; "" for none."""
     for helper in _helpers(source):
-        if helper.end <= before and not helper.parameters and helper.reads_error and helper.handles_error:
+        fits = helper.reads_error and helper.handles_error and helper.acts and not helper.works
+        if helper.end <= before and not helper.parameters and fits:
             return f"{helper.name}()"
     return 'getLastCudaError("kernel launch failed")' if "getLastCudaError" in _statements(source).used else ""
 
@@ -184,24 +191,32 @@ def _wrapper(source: Source, before: int) -> str:
     """
     helpers = _helpers(source)
     late = {helper.name for helper in helpers} - {helper.name for helper in helpers if helper.end <= before}
+    late |= {helper.name for helper in helpers if not helper.acts}
     for name, _ in _statements(source).wrappers.most_common():
         if name not in late:
             return name
     for helper in helpers:
-        if helper.end <= before and helper.parameters == 1 and helper.handles_error and not helper.reads_error:
+        fits = helper.handles_error and helper.acts and not helper.reads_error
+        if helper.end <= before and helper.parameters == 1 and fits:
             return helper.name
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Helper:
-    """A macro, or a function that takes an error or nothing; `parameters` counts those without a default."""
+    """A macro, or a function that takes an error or nothing; `parameters` counts those without a default.
+
+    `acts` is false for one that only answers, such as `#define FAILED(e) ((e) != cudaSuccess)`, and `works` true for
+    one that does more than check.
+    """
 
     name: str
     end: int
     parameters: int
     reads_error: bool
     handles_error: bool
+    acts: bool
+    works: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +253,11 @@ def _helpers(source: Source) -> tuple[_Helper, ...]:
         )
         body = source.node_text(value)
         reads, handles = bool(_READS_ERROR.search(body)), bool(_HANDLES_ERROR.search(body))
-        found.append(_Helper(source.node_text(name), node.end_byte, len(needed), reads, handles))
+        acts = _ACTS.search(body) is not None
+        if node.type == "preproc_function_def":
+            acts = acts or re.search(r"\breturn\b", body) is not None
+        works = _WORKS.search(body) is not None
+        found.append(_Helper(source.node_text(name), node.end_byte, len(needed), reads, handles, acts, works))
     return tuple(found)
 
 
@@ -283,7 +302,8 @@ def _insert(source: Source, statement: Node, lines: list[str]) -> list[TextEdit]
         return [TextEdit(end, end, _block(lines, newline + indent, unit))]
     outer = source.line_indent(parent.start_byte)
     edits = [TextEdit(before.end_byte, before.end_byte, " {")]
-    if source.position(before.start_byte)[0] == source.position(statement.start_byte)[0]:
+    between = source.text(before.end_byte, statement.start_byte)
+    if not between.strip() and "\n" not in between:
         indent = outer + unit
         edits = [TextEdit(before.end_byte, statement.start_byte, " {" + newline + indent)]
     return [*edits, TextEdit(end, end, _block(lines, newline + indent, unit) + newline + outer + "}")]
@@ -297,7 +317,11 @@ def _end_with_comment(source: Source, statement: Node) -> int:
     """Where the launch ends, with a comment that follows it on its line."""
     end = statement.end_byte
     rest = source.text(end, _line_end(source, end))
-    return end + len(rest.rstrip().encode()) if re.fullmatch(r"\s*(//.*|/\*.*\*/\s*)", rest) else end
+    return (
+        end + len(rest.rstrip().encode())
+        if re.fullmatch(r"\s*(//(?:.*[^\\\s])?\s*|/\*(?:(?!\*/).)*\*/\s*)", rest)
+        else end
+    )
 
 
 def _line_end(source: Source, offset: int) -> int:
@@ -323,6 +347,9 @@ def _include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
     """Each header after the last one that sorts before it, where the file has any; else before the first code."""
     newline = "\r\n" if b"\r\n" in source.data else "\n"
     present = [n for n in source.root.children if n.type == "preproc_include"]
+    guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), None)
+    if not present and guard is not None:
+        present = [n for n in guard.children if n.type == "preproc_include"]
     if not present:
         first = next((n for n in source.root.children if n.type != "comment"), None)
         at = first.start_byte if first is not None else 0

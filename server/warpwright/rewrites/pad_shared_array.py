@@ -61,10 +61,19 @@ from tree_sitter import Node
 
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
-from warpwright.rewrites._code import body, by_cost, called_name, macros_naming, names, overlaps
+from warpwright.rewrites._code import (
+    KNOWN_FUNCTIONS,
+    body,
+    by_cost,
+    called_name,
+    functions_of,
+    macros_naming,
+    names,
+    overlaps,
+)
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span
 
 NAME = "pad-shared-array"
@@ -188,10 +197,18 @@ def _misuse(block: Node, source: Source, array: SharedArray, declarator: Node) -
                 callee = called_name(parent.parent, source) or "a function"
                 return f"`{name}` or a row of it is passed to {callee} at line {line}, which may rely on its layout."
             return f"`{name}` is used as flat memory or through a pointer at line {line}."
+        while parent is not None and parent.type in ("field_expression", "subscript_expression"):
+            if parent.child_by_field_name("argument") not in (element, None):
+                break
+            element, parent = parent, parent.parent
         if parent is not None and _takes_address(parent, source):
             return f"The address of an element of `{name}` is taken at line {line}."
-        if parent is not None and parent.type == "init_declarator" and _is_reference(parent):
+        if parent is not None and parent.type in ("init_declarator", "initializer_list") and _is_reference(parent):
             return f"A reference to an element of `{name}` is bound at line {line}."
+        call = parent.parent if parent is not None and parent.type == "argument_list" else None
+        if call is not None and not _takes_values(call, source):
+            callee = called_name(call, source) or "a function"
+            return f"An element of `{name}` is passed to {callee} at line {line}, which may take its address."
     return ""
 
 
@@ -204,7 +221,32 @@ def _takes_address(parent: Node, source: Source) -> bool:
     return call is None or not called_name(call, source).startswith("atomic")
 
 
+def _takes_values(call: Node, source: Source) -> bool:
+    """Whether what is called only reads its arguments: no reference, and no macro that could write `&` before one.
+
+    Example: `#define FLOAT4(x) (reinterpret_cast<float4 *>(&(x))[0])` reads the elements behind the one it is given.
+    """
+    function, name = call.child_by_field_name("function"), called_name(call, source)
+    if function is None or function.type == "primitive_type":
+        return function is not None
+    if name.endswith("_cast"):
+        return name == "static_cast" and not re.search(r"[&*]", source.node_text(function))
+    macros = [
+        source.node_text(macro)
+        for macro in descendants(source.root, "preproc_function_def")
+        if (named := macro.child_by_field_name("name")) is not None and source.node_text(named) == name
+    ]
+    if macros:
+        return not any(re.search(r"(?<!&)&(?!&)|\b\w+_cast\b|\bsizeof\b", macro) for macro in macros)
+    if defined := functions_of(source).get(name):
+        return not any("&" in source.node_text(p) for function in defined for p in parameters_of(function))
+    return KNOWN_FUNCTIONS.fullmatch(name) is not None
+
+
 def _is_reference(declarator: Node) -> bool:
+    if declarator.type == "initializer_list":
+        outer = declarator.parent
+        return outer is not None and outer.type == "init_declarator" and _is_reference(outer)
     inner = declarator.child_by_field_name("declarator")
     return inner is not None and inner.type == "reference_declarator"
 

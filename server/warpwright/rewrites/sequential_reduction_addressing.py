@@ -52,6 +52,7 @@ The form with `int index = 2 * s * tid; if (index < blockDim.x)` becomes the sam
   exactly that many elements.
 - The guarded statements combine `a[tid]` with `a[tid + s]` by an operation that is associative and commutative: `+`,
   `*`, `&`, `|`, `^`, `min`, `max`; a barrier follows in the same iteration, and the loop does nothing else.
+- Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
 - After the loop only element 0 is read: the others hold different partial results than before.
 
 ## Cost
@@ -74,6 +75,7 @@ from warpwright.rewrites._code import (
     called_name,
     host_launches,
     is_power_of_two,
+    macros_naming,
     names,
     overlaps,
     squeezed,
@@ -91,6 +93,10 @@ goals = ("speed",)
 
 _COMPOUND = frozenset({"+=", "*=", "&=", "|=", "^="})
 _BINARY = frozenset({"+", "*", "&", "|", "^"})
+_NUMBER_TYPE = re.compile(
+    r"(?:__)?(?:nv_)?(?:half|bfloat16)2?|nv_bfloat16|(?:(?:cuda::)?std::|thrust::)?complex.*|cu\w*[cC]omplex"
+)
+"""Types of the toolkit's headers whose `+` and `*` are commutative."""
 _SELECT = frozenset({"min", "max", "fminf", "fmaxf", "fmin", "fmax", "__hmin", "__hmax"})
 
 
@@ -113,7 +119,9 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
     source = kernel.source
     arrays = _arrays(kernel, loop)
     _require_block(kernel, loop)
+    _require_whole_block(kernel, block, loop)
     for array in arrays:
+        _require_reorderable(kernel, loop, array)
         _require_unread(kernel, loop, array)
     step, thread = loop.step, loop.thread
     if loop.is_step_outer and any(use.start_byte >= loop.node.end_byte for use in names(block, source, step)):
@@ -249,6 +257,44 @@ def _constant(source: Source, text: str, depth: int = 0) -> int | None:
             )
             found.add(squeezed(source.node_text(value)) if qualified else "")
     return _constant(source, found.pop(), depth + 1) if len(found) == 1 else None
+
+
+def _require_whole_block(kernel: Kernel, block: Node, loop: InterleavedLoop) -> None:
+    """Every thread of the block comes to the loop: which of them work changes, and one that is away leaves other
+    elements out.
+    """
+    source = kernel.source
+    inner = list(ancestors(loop.node))
+    for around in inner[: inner.index(block)]:
+        if around.type in ("if_statement", "switch_statement", "conditional_expression"):
+            line = source.position(around.start_byte)[0]
+            raise NoMatchError(f"The loop stands under the condition at line {line}, which may keep threads away.")
+    for leave in descendants(block, "return_statement", "goto_statement", "break_statement", "continue_statement"):
+        leaves = leave.type in ("return_statement", "goto_statement") or any(_is_loop(n) for n in inner)
+        if leaves and leave.start_byte < loop.node.start_byte:
+            line = source.position(leave.start_byte)[0]
+            raise NoMatchError(f"Threads may leave at line {line}, before the reduction.")
+
+
+def _is_loop(node: Node) -> bool:
+    return node.type in ("for_statement", "while_statement", "do_statement")
+
+
+def _require_reorderable(kernel: Kernel, loop: InterleavedLoop, array: str) -> None:
+    """The elements are numbers, whose operations are commutative, and every use of the array is in sight."""
+    shared = next(a for a in kernel.shared_arrays if a.name == array)
+    number = builtin_type(shared.element_type) is not None or _NUMBER_TYPE.fullmatch(shared.element_type)
+    if not number:
+        raise NoMatchError(f"`{array}` holds {shared.element_type}, whose operators may depend on the order.")
+    if macros := macros_naming(kernel.source, re.compile(rf"\b{re.escape(array)}\b")):
+        raise NoMatchError(f"The macro {macros[0]} uses `{array}`, so not every use of it can be seen.")
+    block = body(kernel)
+    for use in names(block, kernel.source, array) if block is not None else ():
+        parent = use.parent
+        whole = parent is None or parent.type != "subscript_expression" or parent.child_by_field_name("argument") != use
+        if whole and parent is not None and not parent.type.endswith("array_declarator"):
+            line = kernel.source.position(use.start_byte)[0]
+            raise NoMatchError(f"`{array}` is used as a whole at line {line}, so not every use of it can be seen.")
 
 
 def _require_unread(kernel: Kernel, loop: InterleavedLoop, array: str) -> None:

@@ -60,8 +60,17 @@ from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Basis, Kernel, Launch, Space
-from warpwright.facts.unit import function_name
-from warpwright.rewrites._code import body, called_name, host_launches, in_macro, macros_naming, overlaps, unseen_launch
+from warpwright.rewrites._code import (
+    KNOWN_FUNCTIONS,
+    body,
+    called_name,
+    functions_of,
+    host_launches,
+    in_macro,
+    macros_naming,
+    overlaps,
+    unseen_launch,
+)
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
@@ -79,12 +88,6 @@ _NUMBER = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\b")
 _WARP_LEVEL = re.compile(
     r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|warpSize|asm"
     r"|cooperative_groups|cg|wmma|mma_sync|__nanosleep)\b"
-)
-_KNOWN_FUNCTIONS = re.compile(
-    r"__\w+|atomic\w+|(?:f|d)?(?:min|max)f?|abs|fabsf?|labs|make_\w+|printf|assert|rsqrtf?|sqrtf?|cbrtf?|powf?|expf?|exp2f?|expm1f?"
-    r"|exp10f?|logf?|log2f?|log10f?|log1pf?|sinf?|cosf?|tanf?|sinpif?|cospif?|sincosf?|asinf?|acosf?|atanf?|atan2f?|sinhf?|coshf?"
-    r"|tanhf?|erff?|erfcf?|fmaf?|fmodf?|floorf?|ceilf?|roundf?|rintf?|truncf?|hypotf?|copysignf?|signbit|isnan|isinf|isfinite"
-    r"|fdividef|saturate|dim3|(?:u?int|float|double)[234]?"
 )
 
 
@@ -140,27 +143,38 @@ def _dependence(kernel: Kernel, block: Node) -> str:
     for macro in macros_naming(source, _NUMBER):
         if re.search(rf"\b{re.escape(macro)}\b", text):
             return f"{kernel.name} uses the macro {macro}, which reads the thread's number."
-    functions = _functions(source)
-    for call in descendants(block, "call_expression"):
-        name = called_name(call, source)
-        if name in functions:
-            callee = functions[name]
-            if _NUMBER.search(callee) or _WARP_LEVEL.search(callee) or "__shared__" in callee:
-                return f"{kernel.name} calls {name}, which depends on the thread's number."
-        elif not _KNOWN_FUNCTIONS.fullmatch(name):
-            callee = name or "something"
-            return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
+    for kind in descendants(source.root, "struct_specifier", "class_specifier", "union_specifier"):
+        name = kind.child_by_field_name("name")
+        named = source.node_text(name).partition("<")[0] if name is not None else ""
+        if named and _NUMBER.search(source.node_text(kind)) and re.search(rf"\b{re.escape(named)}\b", text):
+            return f"{kernel.name} uses {named}, which reads the thread's number."
+    return _calls(kernel, block)
+
+
+def _calls(kernel: Kernel, block: Node) -> str:
+    """What the kernel calls, itself or through other functions, that can depend on the thread's number; else empty."""
+    source, functions = kernel.source, functions_of(kernel.source)
+    macros = macros_naming(source, _NUMBER)
+    followed: set[str] = set()
+    waiting = [block]
+    while waiting:
+        for call in descendants(waiting.pop(), "call_expression"):
+            name = called_name(call, source)
+            if name in followed:
+                continue
+            followed.add(name)
+            if name not in functions:
+                if not KNOWN_FUNCTIONS.fullmatch(name):
+                    callee = name or "something"
+                    return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
+                continue
+            for function in functions[name]:
+                callee = source.node_text(function)
+                number = _NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
+                if number or _WARP_LEVEL.search(callee) or "__shared__" in callee:
+                    return f"{kernel.name} calls {name}, which depends on the thread's number."
+                waiting.append(function)
     return ""
-
-
-def _functions(source: Source) -> dict[str, str]:
-    """Text of every function that the file defines, by name; overloads are joined."""
-    found: dict[str, str] = {}
-    for function in descendants(source.root, "function_definition"):
-        name = function_name(source, function)
-        if name is not None:
-            found[name] = found.get(name, "") + source.node_text(function)
-    return found
 
 
 def _launches_unfit(kernel: Kernel, launches: list[Launch]) -> str:
