@@ -180,3 +180,11 @@ def test_an_edit_elsewhere_is_a_hit() -> None:
     before = analyze(source, cache=cache).kernels[0].accesses
     after = analyze(source.edited([TextEdit(0, 0, "// start\n")]), cache=cache).kernels[0].accesses
     assert before and [id(access.lanes) for access in after] == [id(access.lanes) for access in before]
+
+
+def test_a_built_in_vector_is_a_struct_of_run_time_numbers() -> None:
+    text = "__global__ void k(float* out, int2 size) { if (threadIdx.x < size.x) out[threadIdx.x * size.y] = 0; }"
+    (kernel,) = program(text).kernels
+    assert (kernel.branches[0].divergence, kernel.branches[0].warps_diverging) == (Divergence.UNIFORM, 0.0)
+    (store,) = kernel.accesses
+    assert (store.basis, store.sectors_per_request) == (Basis.ASSUMED, 32.0)

@@ -322,7 +322,7 @@ def _argument(parameter: ir.FunctionParameter, extent: int, index: int, site: La
     if kind.kind == "pointer":
         target = kind.to or UNKNOWN_TYPE
         return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target))
-    if kind.kind == "struct" and not kind.vector:
+    if kind.kind == "struct":
         return _struct_argument(parameter.name, kind, extent)
     if kind.is_integer:
         given = site.arguments[index] if site is not None and index < len(site.arguments) else None

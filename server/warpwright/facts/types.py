@@ -20,7 +20,6 @@ class CType:
     to: CType | None = None  # what a pointer or a reference points to, an array's element
     extent: int | None = None  # an array's number of elements
     fields: tuple[tuple[str, int, CType], ...] = field(default=())  # (name, byte offset, type)
-    vector: bool = False  # a built-in vector type: moved as one access of up to 16 bytes
     assumed: bool = False  # a template parameter that nothing binds, taken as a 4-byte number
 
     @property
@@ -103,11 +102,9 @@ def _vectors() -> dict[str, CType]:
         for count in (1, 2, 3, 4):
             align = min(16, size * count) if count != 3 else size
             fields = tuple((n, i * size, base) for i, n in enumerate("xyzw"[:count]))
-            out[f"{prefix}{count}"] = CType(
-                f"{prefix}{count}", size * count, align, "struct", fields=fields, vector=count != 3
-            )
+            out[f"{prefix}{count}"] = CType(f"{prefix}{count}", size * count, align, "struct", fields=fields)
     for name in ("half2", "__half2", "__nv_bfloat162", "nv_bfloat162"):
-        out[name] = CType(name, 4, 4, "struct", fields=(("x", 0, HALF), ("y", 2, HALF)), vector=True)
+        out[name] = CType(name, 4, 4, "struct", fields=(("x", 0, HALF), ("y", 2, HALF)))
     for name, vector in (("cuFloatComplex", "float2"), ("cuComplex", "float2"), ("cuDoubleComplex", "double2")):
         out[name] = out[vector]
     out["dim3"] = CType("dim3", 12, 4, "struct", fields=out["uint3"].fields)
