@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -72,6 +73,9 @@ LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what runs in the background deaf to Ctrl-C; the processes of the tests must not inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[LEFT_OUT] = Counter()
 
 
