@@ -157,7 +157,7 @@ def _advice(kernel: Kernel, access: Access, array: SharedArray | None, merged: b
         return "The kernel uses the words between too: see whether the compiler merges them into one wide access."
     if array is not None and _has_rows(array):
         return f"Pad the rows of {array.name}, so that each row starts in another bank."
-    if access.span.source is kernel.source and in_doubling_loop(access.span):
+    if _in_doubling_loop(kernel, access):
         return ADDRESS_SEQUENTIALLY
     return "Let neighbouring lanes use neighbouring words, or make the stride an odd number of words."
 
@@ -165,6 +165,12 @@ def _advice(kernel: Kernel, access: Access, array: SharedArray | None, merged: b
 def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[Fix, ...]:
     if array is not None and _has_rows(array):
         return (Fix("pad-shared-array", f"Pad the rows of {array.name}"),)
-    if access.span.source is kernel.source and in_doubling_loop(access.span):
+    if _in_doubling_loop(kernel, access):
         return (reduction_fix(kernel, [access.array]),)
     return ()
+
+
+def _in_doubling_loop(kernel: Kernel, access: Access) -> bool:
+    """Whether the access stands in such a loop of the kernel's own text, which is where a rewrite could change it."""
+    inside = access.span.source is kernel.source and kernel.span.start <= access.span.start < kernel.span.end
+    return inside and in_doubling_loop(access.span)
