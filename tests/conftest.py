@@ -50,7 +50,7 @@ def _gpu() -> Reason:
     count = ctypes.c_int()
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
         return "the NVIDIA driver shows no GPU"
-    return _packages("torch", "numpy", "cuda.bindings")
+    return _packages("torch")
 
 
 def _editor() -> Reason:

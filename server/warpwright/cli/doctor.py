@@ -17,6 +17,7 @@ import click
 
 from warpwright import __version__
 from warpwright.missing import Missing
+from warpwright.progress import never_cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +115,14 @@ def _gpu() -> Part:
 
 
 def _harness() -> Part:
+    from warpwright.verify.harness import find_gpu, harness_python
+
     name, gives = "harness", "kernels run, compared and timed on a GPU"
-    lacking = [package for package in ("torch", "numpy", "cuda") if importlib.util.find_spec(package) is None]
-    if lacking:
-        return Part(
-            name,
-            False,
-            f"Not installed: {', '.join(lacking)}.",
-            gives,
-            "Install it with `pip install 'warpwright[gpu]'`.",
-        )
-    return Part(name, True, f"torch {_version('torch')}, cuda-bindings {_version('cuda-bindings')}", gives)
+    gpu = find_gpu(never_cancelled)
+    if isinstance(gpu, Missing):
+        return Part(name, False, gpu.reason, gives, gpu.advice)
+    software = f"torch {gpu.details['torch']} with CUDA {gpu.details['cuda']}"
+    return Part(name, True, f"{software} ({short(Path(harness_python()))})", gives)
 
 
 def _runtime() -> Part:
