@@ -40,6 +40,12 @@ def test_what_cannot_be_read_says_so_in_a_sentence(tmp_path: Path) -> None:
             read_source(path)
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
+def test_a_file_without_an_end_is_not_read_for_ever() -> None:
+    with pytest.raises(SourceError, match="larger than 64 MB"):
+        read_source("/dev/zero")
+
+
 def test_bytes_that_are_not_utf8_survive_an_edit(tmp_path: Path) -> None:
     path = tmp_path / "latin.cu"
     path.write_bytes(b"// caf\xe9\nint x;\n")

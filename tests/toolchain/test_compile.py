@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -105,6 +107,13 @@ def test_an_unsaved_buffer_is_compiled_with_the_includes_beside_its_path(tmp_pat
 
 
 @pytest.mark.nvcc
+@pytest.mark.parametrize("name", ['quo"te.cu', "back\\slash.cu", "new\nline.cu", "sp ace's.cu", "-dash.cu"])
+def test_any_file_name_compiles(name: str, tmp_path: Path) -> None:
+    compiled = compile_cubin(Source(str(tmp_path / name), b"__global__ void k(float* a) { a[threadIdx.x] = 0; }"))
+    assert compiled.ok, compiled.reason
+
+
+@pytest.mark.nvcc
 def test_a_kernel_in_a_header_compiles(tmp_path: Path) -> None:
     assert compile_cubin(Source(str(tmp_path / "k.cuh"), b"#pragma once\n__global__ void k(int* a) { a[0] = 1; }")).ok
 
@@ -164,6 +173,23 @@ def test_a_hanging_compiler_is_stopped_with_all_that_it_started(fake_nvcc: FakeN
     assert compiled.ending is Ending.TIMEOUT
     assert compiled.reason == f"{script} did not finish in 0.5 seconds and was stopped."
     assert process_gone(int(child.read_text()))
+
+
+def test_a_hanging_compiler_ends_with_the_process_that_started_it(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    fake_nvcc(f"sleep 300 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; sleep 300")
+    source = tmp_path / "a.cu"
+    source.write_bytes(KERNELS)
+    text = (
+        "import sys; from warpwright.syntax.source import read_source; "
+        "from warpwright.toolchain.compile import compile_cubin; compile_cubin(read_source(sys.argv[1]))"
+    )
+    with subprocess.Popen([sys.executable, "-c", text, str(source)]) as starter:
+        until = time.monotonic() + 60
+        while not pids.exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        starter.kill()
+    assert all(process_gone(int(pid)) for pid in pids.read_text().split())
 
 
 def test_a_cancel_stops_the_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from tree_sitter import Language, Node, Parser, Point, Tree
 from warpwright.syntax.edits import TextEdit, apply_edits
 
 CUDA = Language(tree_sitter_cuda.language())
+MOST_BYTES = 64 << 20
+"""Of a file that is read: what is larger is data, or a device without an end."""
 _ALIGN = re.compile(rb"\b__(?:builtin_)?align__\s*\(\s*\w+\s*\)")
 
 
@@ -173,13 +175,16 @@ def read_source(path: str | Path) -> Source:
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise SourceError(f"{path}: is a directory") from None
     except OSError as error:
         raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(data) > MOST_BYTES:
+        raise SourceError(f"{path}: is larger than {MOST_BYTES >> 20} MB, which is no source that a person edits")
     if b"\0" in data:
         raise SourceError(f"{path}: is a binary file, not CUDA source")
     return Source(str(path), data)

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pathlib import Path
 from warpwright.places import cache_dir
 
 MOST_RESULTS = 1000
+ABANDONED_SECONDS = 6 * 3600  # no compilation runs that long
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,16 @@ def lookup(key: str) -> Entry | None:
 def building_directory() -> Iterator[Path]:
     """A new folder to compile in, on the cache's own file system; gone afterwards unless `store` took it.
 
+    Folders that a killed process left behind go when the next one is made.
+
     Raises OSError where the cache cannot be written.
     """
     parent = _folder("building")
     parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.iterdir():
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
     directory = Path(tempfile.mkdtemp(dir=parent))
     try:
         yield directory

@@ -172,10 +172,12 @@ def _build(
 def _with_line_marker(data: bytes, path: str) -> bytes:
     """The text such that the compiler's messages and line table name the user's file.
 
+    A quote, a backslash or a control character in its name does not survive the compiler, and becomes `_`.
+
     >>> _with_line_marker(b"int x;", "a b.cu")
     b'#line 1 "a b.cu"\\nint x;'
     """
-    quoted = path.replace("\\", "\\\\").replace('"', '\\"')
+    quoted = re.sub(r'[\x00-\x1f\x7f"\\]', "_", path)
     return b'#line 1 "%s"\n' % quoted.encode("utf-8", errors="surrogateescape") + data.removeprefix(b"\xef\xbb\xbf")
 
 

@@ -1,7 +1,8 @@
 """Run a compiler under limits.
 
 A compiler is fed text that a model or a half-awake human wrote, so it gets a process group of its own, a deadline, and
-limits on memory, processor time and output; the whole group dies with the deadline or a cancel.
+limits on memory, processor time and output; the whole group dies with the deadline, a cancel, or the process that
+started it, however that ended.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,12 +49,12 @@ def run_limited(
     """
     log = directory / "compiler-output.txt"
     started = time.monotonic()
-    with log.open("wb") as sink:
+    with log.open("wb") as sink, _lifeline() as alive:
         process = subprocess.Popen(
             _limited(command, timeout, memory_bytes),
             cwd=directory,
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=alive,
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -79,12 +81,27 @@ def run_limited(
     return Finished(process.returncode, output, stopped, timed_out)
 
 
+@contextmanager
+def _lifeline() -> Iterator[int]:
+    """The end to read of a pipe on which nothing is written, and which ends with this process at the latest."""
+    mine, ours = os.pipe()
+    try:
+        yield mine
+    finally:
+        os.close(mine)
+        os.close(ours)
+
+
 def _limited(command: Sequence[str], timeout: float, memory_bytes: int) -> list[str]:
-    """The command behind `ulimit` (address space in KiB, processor seconds, no core file) where there is a shell."""
+    """The command behind `ulimit` (address space in KiB, processor seconds, no core file) where there is a shell.
+
+    The shell's input is a lifeline: a companion in the command's group waits for its end, and then kills the group.
+    """
     if sys.platform == "win32":
         return list(command)
+    companion = "exec 3<&0 </dev/null; (cat <&3 >/dev/null 2>&1; kill -s KILL 0) & exec 3<&-; "
     limits = f"ulimit -c 0; ulimit -v {memory_bytes // 1024}; ulimit -t {int(timeout) + 5}; "
-    return ["/bin/sh", "-c", limits + 'exec "$0" "$@"', *command]
+    return ["/bin/sh", "-c", companion + limits + 'exec "$0" "$@"', *command]
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
