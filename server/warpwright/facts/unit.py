@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node
 
 from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
 from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants, function_declarator
-from warpwright.syntax.source import CUDA, Source
+from warpwright.syntax.source import Source
 
 IncludeReader = Callable[[str, str], Source | None]
 """(path of the including file, quoted name) -> the included file, or None where it is not to be had."""
 
 MAX_INCLUDE_DEPTH = 16
-_LAUNCHES = Query(CUDA, "(kernel_call_syntax) @launch")
 _CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"}
 _TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
@@ -129,9 +128,19 @@ def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
 def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
     unit.sources[source.path] = source
     _collect_children(unit, source, source.root, include, depth)
-    found = QueryCursor(_LAUNCHES).captures(source.root).get("launch", [])
-    for node in sorted(found, key=lambda n: n.start_byte):  # captures come in no fixed order
-        unit.launches.append((source, node))
+    unit.launches += [(source, node) for node in _launch_syntax(source)]
+
+
+def _launch_syntax(source: Source) -> Iterator[Node]:
+    """The `<<<...>>>` of each launch, in text order. (Compiling a tree-sitter query for them would take longer than
+    analysing a small file.)"""
+    at = source.data.find(b"<<<")
+    while at >= 0:
+        node = source.root.descendant_for_byte_range(at, at + 3)
+        syntax = node.parent if node is not None else None
+        if syntax is not None and syntax.type == "kernel_call_syntax":
+            yield syntax
+        at = source.data.find(b"<<<", at + 3)
 
 
 def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeReader, depth: int) -> None:
