@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from warpwright.assist.prompts import one_line
+from warpwright.facts.document import dims_text
 from warpwright.facts.model import Access, Divergence, Kernel, Space
 from warpwright.rules.base import Finding
-from warpwright.rules.words import number, plural, shape
+from warpwright.rules.words import number, plural
 
 GOALS = {"speed": "Make the kernel {} run faster.", "memory": "Make the kernel {} use less memory.", "fix": "Fix {}."}
 CONSTRAINTS = {
@@ -87,7 +89,7 @@ def design(kernel: Kernel) -> list[str]:
     """How a clean kernel works, for one who is to write it: launch, edges, shared memory, access."""
     steps: list[str] = []
     if kernel.launches and None not in kernel.launches[0].block:
-        steps.append(f"A block of {shape(kernel.launches[0].block)} threads.")
+        steps.append(f"A block of {dims_text(kernel.launches[0].block)} threads.")
     guard = next((b for b in kernel.branches if b.divergence is Divergence.BOUNDARY), None)
     if guard is not None:
         steps.append(f"The edge of the data is guarded by `{one_line(guard.condition)}`.")
@@ -107,7 +109,3 @@ def design(kernel: Kernel) -> list[str]:
 def sentence(text: str) -> str:
     text = one_line(text)
     return text if text.endswith(".") else text + "."
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())

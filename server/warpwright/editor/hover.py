@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from warpwright.editor.analysis import Analysis
-from warpwright.editor.markdown import code, number, place, prose, shape
+from warpwright.editor.markdown import code, number, place, prose
 from warpwright.editor.picture import lanes_picture
+from warpwright.facts.document import dims_text
 from warpwright.facts.model import (
     BANK_BYTES,
     BANKS,
@@ -129,8 +130,8 @@ def _shape_text(launch: Launch) -> str:
     origin = "assumed" if launch.basis is Basis.ASSUMED else "from"
     where = "" if launch.source in ("", "default") else f" {place(launch.source)}"
     if launch.basis is Basis.ASSUMED:
-        return f"block {shape(launch.block)} ({origin}{',' + where if where else ': no launch is in sight'})"
-    return f"block {shape(launch.block)} ({origin}{where})" if where else f"block {shape(launch.block)}"
+        return f"block {dims_text(launch.block)} ({origin}{',' + where if where else ': no launch is in sight'})"
+    return f"block {dims_text(launch.block)} ({origin}{where})" if where else f"block {dims_text(launch.block)}"
 
 
 def _branches_text(kernel: Kernel, branches: Sequence[Branch]) -> str:
@@ -171,7 +172,7 @@ def _array_text(array: SharedArray) -> str:
 
 def _launch_text(kernel: Kernel, launch: Launch) -> str:
     lines = [f"**Launch** of {code(kernel.name)}", ""]
-    lines.append(f"- grid {shape(launch.grid)}, block {shape(launch.block)}")
+    lines.append(f"- grid {dims_text(launch.grid)}, block {dims_text(launch.block)}")
     threads = launch.threads
     if threads is not None:
         warps = -(-threads // WARP)

@@ -42,18 +42,6 @@ def number(value: float) -> str:
     return f"{round(value, 2):g}" if abs(value) < 1e6 else f"{value:.0f}"
 
 
-def shape(dims: tuple[int | None, ...]) -> str:
-    """A grid or block without its trailing ones.
-
-    >>> shape((32, 8, 1)), shape((None, 1, 1)), shape((1, 1, 1))
-    ('32 x 8', '?', '1')
-    """
-    shown = list(dims)
-    while len(shown) > 1 and shown[-1] == 1:
-        shown.pop()
-    return " x ".join("?" if dim is None else str(dim) for dim in shown)
-
-
 def place(source: str) -> str:
     """A place such as `/home/me/src/a.cu:41` by its file's name, which is what a hover has room for.
 

@@ -144,10 +144,10 @@ def launch_text(launch: Launch) -> str:
 
 
 def dims_text(dims: tuple[int | None, int | None, int | None]) -> str:
-    """Extents without trailing ones.
+    """A grid or block for people, without trailing ones; an unknown extent is a question mark.
 
-    >>> dims_text((32, 8, 1)), dims_text((256, 1, 1)), dims_text((16, 1, 4))
-    ('32 x 8', '256', '16 x 1 x 4')
+    >>> dims_text((32, 8, 1)), dims_text((None, 1, 1)), dims_text((16, 1, 4))
+    ('32 x 8', '?', '16 x 1 x 4')
     """
     shown = list(dims)
     while len(shown) > 1 and shown[-1] == 1:

@@ -1,4 +1,4 @@
-"""What the rules' messages share: numbers, launch shapes, and how much an access matters."""
+"""What the rules' messages share: numbers, launches, and how much an access matters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
+from warpwright.facts.document import dims_text
 from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Fix, Related, Severity
@@ -47,16 +48,6 @@ def plural(count: float, noun: str) -> str:
     return f"{number(count)} {noun}" + ("" if number(count) == "1" else "s")
 
 
-def shape(dims: tuple[int | None, ...]) -> str:
-    """A block or grid for people; an unknown extent is a question mark.
-
-    >>> shape((32, 8, 1)), shape((256, 1, 1)), shape((None, 4, 1))
-    ('32 x 8', '256', '? x 4')
-    """
-    last = max((i for i, extent in enumerate(dims) if extent != 1), default=0)
-    return " x ".join("?" if extent is None else str(extent) for extent in dims[: last + 1])
-
-
 def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
     """What a count holds for: the block, and that run-time values were assumed where `why` does not say so."""
     if launch is None:
@@ -67,7 +58,7 @@ def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
 
 def block_of(launch: Launch) -> str:
     """Which block shape a number holds for, and where that shape comes from."""
-    text = f"block {shape(launch.block)}"
+    text = f"block {dims_text(launch.block)}"
     if launch.span is not None:
         place = f"{PurePath(launch.span.path).name}:{launch.span.line}"
         return f"{text} from {place}" if launch.basis is Basis.EXACT else f"{text} assumed, {place} does not say"
@@ -82,7 +73,7 @@ def launch_related(launch: Launch | None) -> tuple[Related, ...]:
     """The launch that fixes the block's shape, as a place to jump to."""
     if launch is None or launch.span is None:
         return ()
-    return (Related(launch.span, f"launched here with block {shape(launch.block)}"),)
+    return (Related(launch.span, f"launched here with block {dims_text(launch.block)}"),)
 
 
 def launch_evidence(launch: Launch | None) -> dict[str, object]:
