@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from warpwright.facts.model import Assumptions, Dim3
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Assumptions, Dim3
 
 _ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
-_MAX_THREADS = 1024
 _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
 
 
@@ -100,7 +99,7 @@ def _block(value: object) -> Dim3:
         raise ValueError
     dims = [_positive_int(item) for item in value]
     x, y, z = (*dims, 1, 1)[:3]
-    if x * y * z > _MAX_THREADS:
+    if x * y * z > MAX_THREADS_PER_BLOCK:
         raise ValueError
     return x, y, z
 

@@ -13,6 +13,7 @@ from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchS
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
+    MAX_THREADS_PER_BLOCK,
     UNEVEN_EXTENT,
     WARP,
     Access,
@@ -40,7 +41,6 @@ log = logging.getLogger(__name__)
 
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
-MAX_THREADS_PER_BLOCK = 1024
 FIRST_WARPS = 8
 """Warps of the first block that are run before their cost is known."""
 STEP_BUDGET = 40_000

@@ -18,6 +18,7 @@ WARP = 32
 SECTOR_BYTES = 32
 BANKS = 32
 BANK_BYTES = 4
+MAX_THREADS_PER_BLOCK = 1024
 ASSUMED_EXTENT = 4096
 """What a run-time number that the text does not give is taken to be."""
 UNEVEN_EXTENT = 4093

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpwright.facts.model import Dim3
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Dim3
 from warpwright.problems.expressions import ExpressionError, Value, evaluate, names, parse
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 
 ROLES = ("in", "out", "in-out")
-MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Problem:
         values: dict[str, Value] = dict(shape)
         grid = self._dim3(self.grid, values, "grid")
         block = self._dim3(self.block, values, "block")
-        if block[0] * block[1] * block[2] > MOST_THREADS:
+        if block[0] * block[1] * block[2] > MAX_THREADS_PER_BLOCK:
             raise ExpressionError(f"a block of {block[0]} x {block[1]} x {block[2]} threads is larger than 1,024")
         for axis, blocks, threads in zip("xyz", grid, block, strict=True):
             values[f"gridDim.{axis}"], values[f"blockDim.{axis}"] = blocks, threads
