@@ -120,8 +120,7 @@ def facts_text(program: Program) -> str:
         for access in kernel.accesses:
             note(access.span, access_text(access))
         for branch in kernel.branches:
-            share = "" if branch.warps_diverging is None else f", {branch.warps_diverging:.0%} of warps"
-            note(branch.span, f"branch: {branch.divergence.value}{share}: {branch.why}")
+            note(branch.span, f"branch: {branch.divergence.value}: {branch.why}")
         for barrier in kernel.barriers:
             note(barrier.span, f"barrier: {'divergent' if barrier.divergent else 'uniform'}: {barrier.reason}")
     lines: list[str] = []
@@ -159,9 +158,19 @@ def access_text(access: Access) -> str:
     """An access in words: what it costs, against the fewest possible, the basis and the reason."""
     head = f"{access.space.value} {access.kind.value} of {access.bytes} bytes"
     if access.space is Space.SHARED and access.wavefronts_per_request is not None:
-        count = f"{access.wavefronts_per_request:g} wavefronts (fewest {access.ideal_wavefronts_per_request:g})"
+        count = (
+            f"{counted(access.wavefronts_per_request, 'wavefront')} (fewest {access.ideal_wavefronts_per_request:g})"
+        )
     elif access.sectors_per_request is not None:
-        count = f"{access.sectors_per_request:g} sectors (fewest {access.ideal_sectors_per_request:g})"
+        count = f"{counted(access.sectors_per_request, 'sector')} (fewest {access.ideal_sectors_per_request:g})"
     else:
         return f"{head}: {access.basis.value}: {access.why}"
     return f"{head}: {count}, {access.basis.value}: {access.why}"
+
+
+def counted(number: float, noun: str) -> str:
+    """
+    >>> counted(1.0, "sector"), counted(4.875, "sector")
+    ('1 sector', '4.875 sectors')
+    """
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"

@@ -323,7 +323,7 @@ def _branch_fact(tally: _BranchTally, launch: int) -> Branch:
     if not tally.diverging:
         divergence, why = Divergence.UNIFORM, "all lanes of a warp agree"
     elif tally.edge_only and share < EDGE_SHARE:
-        divergence, why = Divergence.BOUNDARY, "only warps at the edge of the data split"
+        divergence, why = Divergence.BOUNDARY, f"only warps at the edge of the data split ({share:.1%})"
     elif share > 0.999:
         divergence, why = Divergence.EVERY_WARP, "every warp splits"
     else:

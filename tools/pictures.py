@@ -1,0 +1,54 @@
+"""Draws what the commands print, as they print it, for the documentation: docs/pictures/*.svg.
+
+python tools/pictures.py
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = {
+    "check": ["check", "csrc_samples/memory/transpose_tiled/kernel.cu"],
+    "facts": ["facts", "csrc_samples/reductions/reduce_interleaved/kernel.cu"],
+}
+WIDTH = {"check": 132, "facts": 164}
+LINES = {"facts": slice(22, 49)}  # the kernel alone
+_WEB_FONTS = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
+
+
+def main() -> int:
+    target = ROOT / "docs" / "pictures"
+    target.mkdir(parents=True, exist_ok=True)
+    for name, arguments in PICTURES.items():
+        run = subprocess.run(
+            [sys.executable, "-m", "warpwright.cli", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            check=False,
+            env={**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH[name])},
+        )
+        if run.returncode == 2:
+            print(run.stderr, file=sys.stderr)
+            return 2
+        text = "\n".join(run.stdout.rstrip("\n").split("\n")[LINES.get(name, slice(None))])
+        console = Console(record=True, width=WIDTH[name], file=io.StringIO())
+        console.print(Text.from_ansi(text))
+        picture = console.export_svg(title=f"warpwright {' '.join(arguments)}", unique_id=f"warpwright-{name}")
+        picture = _WEB_FONTS.sub("", picture).replace("<svg ", '<svg xml:space="preserve" ', 1)
+        (target / f"{name}.svg").write_text(picture, encoding="utf-8")
+        print(f"docs/pictures/{name}.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
