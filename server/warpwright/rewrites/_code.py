@@ -82,16 +82,35 @@ def called_name(call: Node, source: Source) -> str:
     return source.node_text(function) if function is not None and function.is_named else ""
 
 
-def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
-    """Names of the macros of a file whose replacement contains a word that is not one of the macro's parameters."""
-    found: list[str] = []
+def macro_texts(source: Source) -> dict[str, list[str]]:
+    """The replacement of every macro that the file defines, without its parameters; several where `#if` has sides."""
+    found: dict[str, list[str]] = {}
     for macro in descendants(source.root, "preproc_def", "preproc_function_def"):
         name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
         if name is None or value is None:
             continue
-        parameters = {source.node_text(n) for n in uncommented(macro.child_by_field_name("parameters"))}
-        if any(match.group() not in parameters for match in word.finditer(source.node_text(value))):
-            found.append(source.node_text(name))
+        parameters = [source.node_text(n) for n in macro.children_by_field_name("parameters") for n in uncommented(n)]
+        text = source.node_text(value)
+        for parameter in parameters:
+            text = re.sub(rf"\b{re.escape(parameter)}\b", " ", text)
+        found.setdefault(source.node_text(name), []).append(text)
+    return found
+
+
+def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
+    """Names of the macros of a file that contain a word in their replacement, or through another such macro."""
+    texts = macro_texts(source)
+    found: list[str] = []
+    grown = True
+    while grown:
+        known = re.compile(rf"\b(?:{'|'.join(map(re.escape, found))})\b") if found else None
+        more = [
+            name
+            for name, values in texts.items()
+            if name not in found and any(word.search(v) or (known and known.search(v)) for v in values)
+        ]
+        found += more
+        grown = bool(more)
     return found
 
 

@@ -55,6 +55,7 @@ of 8 neighbouring elements, which fills whole sectors, though 32 in x is the usu
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from tree_sitter import Node
 
@@ -67,6 +68,7 @@ from warpwright.rewrites._code import (
     functions_of,
     host_launches,
     in_macro,
+    macro_texts,
     macros_naming,
     overlaps,
     unseen_launch,
@@ -89,6 +91,9 @@ _WARP_LEVEL = re.compile(
     r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|warpSize|asm"
     r"|cooperative_groups|cg|wmma|mma_sync|__nanosleep)\b"
 )
+
+
+_CALL = re.compile(r"\b(?!(?:if|for|while|switch|return|sizeof)\b)([A-Za-z_]\w*)\s*\(")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -154,27 +159,32 @@ def _dependence(kernel: Kernel, block: Node) -> str:
 def _calls(kernel: Kernel, block: Node) -> str:
     """What the kernel calls, itself or through other functions, that can depend on the thread's number; else empty."""
     source, functions = kernel.source, functions_of(kernel.source)
-    macros = macros_naming(source, _NUMBER)
+    texts, macros = macro_texts(source), macros_naming(source, _NUMBER)
     followed: set[str] = set()
-    waiting = [block]
+    waiting = _called(block, source, texts)
     while waiting:
-        for call in descendants(waiting.pop(), "call_expression"):
-            name = called_name(call, source)
-            if name in followed:
-                continue
-            followed.add(name)
-            if name not in functions:
-                if not KNOWN_FUNCTIONS.fullmatch(name):
-                    callee = name or "something"
-                    return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
-                continue
-            for function in functions[name]:
-                callee = source.node_text(function)
-                number = _NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
-                if number or _WARP_LEVEL.search(callee) or "__shared__" in callee:
-                    return f"{kernel.name} calls {name}, which depends on the thread's number."
-                waiting.append(function)
+        name = waiting.pop()
+        if name in followed:
+            continue
+        followed.add(name)
+        if name in texts and name not in macros:
+            waiting += [called for text in texts[name] for called in _CALL.findall(text)]
+        elif name not in functions and not KNOWN_FUNCTIONS.fullmatch(name) and not name.endswith("_cast"):
+            callee = name or "something"
+            return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
+        for function in functions.get(name, ()):
+            callee = source.node_text(function)
+            number = _NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
+            if number or _WARP_LEVEL.search(callee) or "__shared__" in callee:
+                return f"{kernel.name} calls {name}, which depends on the thread's number."
+            waiting += _called(function, source, texts)
     return ""
+
+
+def _called(node: Node, source: Source, macros: Container[str]) -> list[str]:
+    """Names that are called below a node, and macros that are used there without arguments."""
+    calls = [called_name(call, source) for call in descendants(node, "call_expression")]
+    return calls + [word for name in descendants(node, "identifier") if (word := source.node_text(name)) in macros]
 
 
 def _launches_unfit(kernel: Kernel, launches: list[Launch]) -> str:
