@@ -116,6 +116,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
     barriers: dict[tuple[str, int], Barrier] = {}
     function: ir.Function | None = None
     incomplete: list[str] = []
+    overrun: set[str] = set()
     for index, site in shapes:
         macros = dict(unit.macros)
         function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
@@ -126,6 +127,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         if stopped:
             incomplete.append(stopped)
         accesses += recorder.access_facts(index)
+        overrun |= recorder.overrun
         for branch in recorder.branch_facts(index):
             key = (branch.span.path, branch.span.start, branch.span.end)
             known = branches.get(key)
@@ -138,6 +140,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
             seen = barriers.get((barrier.span.path, barrier.span.start))
             if seen is None or (barrier.divergent and not seen.divergent):
                 barriers[barrier.span.path, barrier.span.start] = barrier
+    arrays = _shared_arrays(function.body) if function is not None else iter(())
     accesses.sort(key=lambda a: (a.span.path != span.path, a.span.path, a.span.start, a.launch, a.kind))
     return Kernel(
         name=text.name,
@@ -146,7 +149,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         name_span=name_span,
         node=text.node,
         parameters=tuple(_parameters(text, function)) if function is not None else (),
-        shared_arrays=tuple(_shared_arrays(function.body)) if function is not None else (),
+        shared_arrays=tuple(replace(array, leaves_rows=array.name in overrun) for array in arrays),
         launches=tuple(launches),
         accesses=tuple(accesses),
         branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),

@@ -80,7 +80,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class SharedArray:
-    """A __shared__ variable. `dims` is empty for a scalar and (None,) for `extern __shared__ T a[]`."""
+    """A __shared__ variable. `dims` is empty for a scalar and (None,) for `extern __shared__ T a[]`.
+
+    `leaves_rows` is true where an index was seen past the end of its row, as in `tile[0][i]` with i up to the size of
+    the whole array.
+    """
 
     name: str
     element_type: str
@@ -88,6 +92,7 @@ class SharedArray:
     dims: tuple[int | None, ...]
     dynamic: bool
     span: Span
+    leaves_rows: bool = False
 
     @property
     def bytes(self) -> int | None:

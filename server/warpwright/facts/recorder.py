@@ -20,7 +20,7 @@ from warpwright.facts.model import (
     LaneAddresses,
     Space,
 )
-from warpwright.facts.values import ASSUMED, BASES, DATA, LANE_BITS, UNKNOWN, Value, lanes
+from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKNOWN, Value, lanes
 from warpwright.syntax.source import Span
 
 Key = tuple[str, int, int, str]
@@ -101,7 +101,15 @@ class Recorder:
     branches: dict[Key, _BranchTally] = field(default_factory=lambda: {})
     barriers: dict[Key, tuple[Span, list[_BarrierVisit]]] = field(default_factory=lambda: {})
     warps_seen: dict[Dim3, dict[int, int]] = field(default_factory=lambda: {})  # block -> warp -> lanes at the end
+    overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
     enabled: bool = True
+
+    def row(self, name: str, index: Value, extent: int, mask: int) -> None:
+        """An index into a row of `extent` elements of a shared array, by the lanes of `mask`."""
+        if index.basis == EXACT and index.data is not None and name not in self.overrun:
+            used = zip(lanes(index.data), LANE_BITS, strict=True)
+            if any(n is not None and mask & bit and not 0 <= n < extent for n, bit in used):
+                self.overrun.add(name)
 
     def access(
         self, span: Span, pointer: Value, space: Space, kind: AccessKind, size: int, mask: int, weight: float,

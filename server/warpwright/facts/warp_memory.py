@@ -182,6 +182,10 @@ class WarpMemory(ABC):
             inner = self.place(base, mask)
             if isinstance(inner, MemoryPlace) and inner.type.kind == "array":
                 array_type = inner.type
+                region = inner.pointer.region
+                in_row = isinstance(base, ir.Index) and region is not None and region.space is Space.SHARED
+                if in_row and region is not None and array_type.extent is not None:
+                    self.recorder.row(region.name, index, array_type.extent, mask)
                 pointer = Value(
                     inner.pointer.data, array_type, inner.pointer.basis, inner.pointer.soft, inner.pointer.thread,
                     inner.pointer.region,

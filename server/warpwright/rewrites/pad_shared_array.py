@@ -125,6 +125,8 @@ def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
     reason = _misuse(block, kernel.source, array, declarator) or _walks_over_rows(block, kernel.source, array)
     if reason:
         return Declined(NAME, reason)
+    if array.leaves_rows:
+        return Declined(NAME, f"An index into `{array.name}` passes the end of its row, as in flat memory.")
     pad = _best_pad(kernel, array)
     if isinstance(pad, str):
         return Declined(NAME, pad)
