@@ -10,7 +10,7 @@ from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Program
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
-from warpwright.rewrites.registry import find_rewrite, propose
+from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_include
@@ -113,8 +113,7 @@ def _try(
     if proposal.source.path != source.path:
         return refused(f"it edits {proposal.source.path}; fix that file")
     candidate = proposal.apply()
-    kind = find_rewrite(fix.rewrite)
-    goal = kind.goals[0] if kind is not None else "fix"
+    goal = goal_of(fix.rewrite)
     report = verify(
         source,
         candidate,

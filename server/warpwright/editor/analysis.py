@@ -44,9 +44,14 @@ def analyse(source: Source, include: IncludeReader, settings: Settings, cache: K
     """
     reason = unreadable(source.data)
     if reason:
-        return Analysis(source, Program(source, {source.path: source}, ()), skipped=reason)
+        return skipped(source, reason)
     program = analyze(source, include, settings.assumptions, cache)
     return Analysis(source, program, tuple(run_rules(program, settings.select, settings.ignore)))
+
+
+def skipped(source: Source, reason: str) -> Analysis:
+    """The analysis of a document of which nothing is said."""
+    return Analysis(source, Program(source, {source.path: source}, ()), skipped=reason)
 
 
 def unreadable(data: bytes) -> str:

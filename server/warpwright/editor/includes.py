@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warpwright.facts.unit import IncludeReader
-from warpwright.syntax.source import Source, read_include
+from warpwright.syntax.source import Source, include_reader
 
 _KEPT = 256
 _on_disk: dict[str, Source] = {}
@@ -19,17 +19,13 @@ def open_first(opened: Mapping[str, Source]) -> IncludeReader:
     A file from disk stays parsed until it changes. A document that is in no file includes nothing.
     """
 
+    read_first = include_reader(opened)
+
     def read(from_path: str, name: str) -> Source | None:
-        if not Path(from_path).is_absolute():
-            return None
-        beside = os.path.normpath(Path(from_path).parent / name)
-        if beside in opened:
-            return opened[beside]
-        found = read_include(from_path, name)
-        if found is None:
-            return None
-        path = os.path.normpath(found.path)
-        return opened[path] if path in opened else _parsed_once(path, found)
+        found = read_first(from_path, name) if Path(from_path).is_absolute() else None
+        if found is None or opened.get(found.path) is found:
+            return found
+        return _parsed_once(os.path.normpath(found.path), found)
 
     return read
 

@@ -21,7 +21,7 @@ from warpwright.editor.text import edit_between
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Declined
-from warpwright.rewrites.registry import find_rewrite
+from warpwright.rewrites.registry import goal_of
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, SourceError, read_source
 from warpwright.verify.verify import acceptable, verify
@@ -44,7 +44,7 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     rewrite = propose_fix(analysis, finding, target.rewrite)
     if isinstance(rewrite, Declined):
         raise JobError(rewrite.reason)
-    goal = _goal(target.rewrite)
+    goal = goal_of(target.rewrite)
     report = verify(
         rewrite.source,
         rewrite.apply(),
@@ -128,8 +128,3 @@ def _is_saved(source: Source) -> bool:
 def _edits(source: Source, edits: Iterable[TextEdit]) -> Json:
     listed = [[edit.start, edit.end, edit.new_text] for edit in edits]
     return {source.path: {"crc32": crc32(source.data), "edits": listed}} if listed else {}
-
-
-def _goal(rewrite: str) -> str:
-    kind = find_rewrite(rewrite)
-    return kind.goals[0] if kind is not None and kind.goals else "fix"

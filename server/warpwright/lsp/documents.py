@@ -16,12 +16,11 @@ from typing import TypeVar
 
 from pygls.uris import from_fs_path, to_fs_path
 
-from warpwright.editor.analysis import Analysis, analyse, unreadable
+from warpwright.editor.analysis import Analysis, analyse, skipped, unreadable
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings
 from warpwright.editor.text import Text, edit_between
 from warpwright.facts.cache import KernelCache
-from warpwright.facts.model import Program
 from warpwright.syntax.source import Source
 
 log = logging.getLogger(__name__)
@@ -121,7 +120,7 @@ class Documents:
         """The analysis of the newest text of a document, made where it is missing; of a closed one the last."""
         while not document.is_current:
             if not document.is_open:
-                return document.analysis or _nothing(document)
+                return document.analysis or skipped(Source(document.path, document.text.data), "it was closed")
             if document.task is None:
                 document.task = asyncio.ensure_future(self._analyse(document))
             await asyncio.shield(document.task)
@@ -146,8 +145,7 @@ class Documents:
             )
         except Exception:
             log.exception("%s could not be analysed", document.path)
-            source = Source(document.path, data)
-            analysis = Analysis(source, Program(source, {source.path: source}, ()), skipped="its analysis failed")
+            analysis = skipped(Source(document.path, data), "its analysis failed")
         finally:
             document.task = None
         document.analysis = analysis
@@ -174,11 +172,6 @@ def _known_source(document: Document) -> Source:
     if document.is_current and document.analysis is not None:
         return document.analysis.source
     return Source(document.path, document.text.data)
-
-
-def _nothing(document: Document) -> Analysis:
-    source = Source(document.path, document.text.data)
-    return Analysis(source, Program(source, {source.path: source}, ()), skipped="it was closed")
 
 
 def _analysed(

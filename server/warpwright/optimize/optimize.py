@@ -7,7 +7,6 @@ when a round brings nothing better, or when its time is up.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import Plan, make_plan
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Program
-from warpwright.facts.unit import IncludeReader
 from warpwright.missing import Missing
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.optimize.rank import Rank, rank_of
@@ -27,7 +25,7 @@ from warpwright.rewrites.registry import all_rewrites, applicable, propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.edits import unified_diff
-from warpwright.syntax.source import Source, read_include
+from warpwright.syntax.source import Source, include_reader
 from warpwright.verify.report import Report
 from warpwright.verify.verify import acceptable, verify
 
@@ -191,7 +189,7 @@ def _stepped(version: _Version, step: Rewrite, after: Source) -> _Version:
     """The version after one more rewrite, analysed anew."""
     program = version.program
     main = after if after.path == program.source.path else program.source
-    analysed = analyze(main, _includes({**program.sources, after.path: after}))
+    analysed = analyze(main, include_reader({**program.sources, after.path: after}))
     return _Version(
         analysed,
         analysed.kernel(version.kernel.name) or version.kernel,
@@ -199,19 +197,6 @@ def _stepped(version: _Version, step: Rewrite, after: Source) -> _Version:
         (*version.rewrites, step.rewrite),
         (*version.explanations, step.explanation),
     )
-
-
-def _includes(sources: dict[str, Source]) -> IncludeReader:
-    """A reader that prefers `sources`, by path, to the disk: they hold the changed text, or what an editor has open."""
-
-    def read(from_path: str, name: str) -> Source | None:
-        beside = os.path.normpath(Path(from_path).parent / name)
-        if beside in sources:
-            return sources[beside]
-        found = read_include(from_path, name)
-        return sources.get(found.path, found) if found else None
-
-    return read
 
 
 def _candidate(result: _Version, before: Source, after: Source, report: Report) -> Candidate:

@@ -36,6 +36,16 @@ def find_rewrite(name: str) -> RewriteKind | None:
     return next((kind for kind in all_rewrites() if kind.name == name), None)
 
 
+def goal_of(name: str) -> str:
+    """What a rewrite is for first of all: "speed", "memory" or "fix".
+
+    >>> goal_of("pad-shared-array")
+    'speed'
+    """
+    kind = find_rewrite(name)
+    return kind.goals[0] if kind is not None else "fix"
+
+
 def applicable(kernel: Kernel, goal: str) -> list[Rewrite]:
     """What can be done to a kernel for a goal ("speed", "memory" or "fix"): each rewrite at its best place.
 

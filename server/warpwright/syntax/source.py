@@ -6,8 +6,10 @@ Lines and columns are for people and are 1-based; a column counts characters, no
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -214,3 +216,18 @@ def read_include(from_path: str, name: str) -> Source | None:
             except SourceError:
                 return None
     return None
+
+
+def include_reader(sources: Mapping[str, Source]) -> Callable[[str, str], Source | None]:
+    """A `read_include` that prefers `sources`, by path, to the disk: a changed text, or what an editor has open."""
+
+    def read(from_path: str, name: str) -> Source | None:
+        beside = os.path.normpath(Path(from_path).parent / name)
+        if beside in sources:
+            return sources[beside]
+        found = read_include(from_path, name)
+        if found is None:
+            return None
+        return sources.get(found.path) or sources.get(os.path.normpath(found.path)) or found
+
+    return read
