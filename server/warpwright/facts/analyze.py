@@ -29,6 +29,7 @@ from warpwright.facts.model import (
     SharedArray,
     Space,
 )
+from warpwright.facts.overloads import by_name, sites_of
 from warpwright.facts.recorder import Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
@@ -67,20 +68,24 @@ def analyze(
     unit = collect(source, include, assume or Assumptions())
     sites: dict[str, list[LaunchSite]] = {}
     try:
-        for site in HostReader(unit).sites():
-            sites.setdefault(site.kernel, []).append(site)
+        sites = by_name(HostReader(unit).sites())
     except RecursionError:
         log.warning("%s: host code nests too deeply to be followed", source.path)
     kernels: list[Kernel] = []
     for text in unit.kernels():
-        kernels.append(_cached_kernel(unit, text, sites.pop(text.name, []), cache))
+        kernels.append(_cached_kernel(unit, text, sites_of(text, _namesakes(unit, text), sites), cache))
+    defined = {text.name for text in unit.kernels()}
     for name, launched in sites.items():
         first = launched[0].launch.span
-        if first is not None:
+        if first is not None and name not in defined:
             launches = tuple(s.launch for s in launched)
             kernels.append(Kernel(name, first.source, first, first, None, launches=launches))
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
     return Program(source, unit.sources, tuple(kernels))
+
+
+def _namesakes(unit: Unit, text: FunctionText) -> list[FunctionText]:
+    return [other for other in unit.functions.get(text.name, ()) if other.is_kernel]
 
 
 def _cached_kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], cache: KernelCache | None) -> Kernel:
@@ -165,7 +170,7 @@ def _uneven_barriers(unit: Unit, text: FunctionText, function: ir.Function, inde
     rounds up to whole blocks is uniform for both.
     """
     unit = replace(unit, extent=UNEVEN_EXTENT)
-    sites = [site for site in HostReader(unit).sites() if site.kernel == text.name]
+    sites = sites_of(text, _namesakes(unit, text), by_name(HostReader(unit).sites()))
     site = sites[index] if index < len(sites) else None
     recorder = Recorder()
     _run_warps(unit, function, site.launch if site is not None else _assumed_launch(unit, text), site, recorder)
