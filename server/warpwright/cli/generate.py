@@ -40,7 +40,7 @@ STATUS = {
 def command(*, description: str, spec: str | None, seconds: float, output: str, arch: str) -> int:
     """Draft a kernel from DESCRIPTION with the local model. A draft is not verified: read it before you use it.
 
-    Exit status: 0 a draft that compiles, 1 the model wrote none, 2 could not run.
+    Exit status: 0 a draft that compiles, 1 there is none, 2 could not run.
     """
     if not description.strip():
         raise CannotRun('say in words what the kernel shall do, such as "add two vectors"')
