@@ -107,8 +107,7 @@ class HostReader:
         function = call.child_by_field_name("function")
         if function is None:
             return None
-        name = unqualified(source.node_text(function))
-        name = self._through_macro(name)
+        name = self._through_macro(unqualified(source.node_text(function)))
         scope = self.scope(source, call)
         lowerer = Lowerer(self.unit, source)
         config = uncommented(syntax)
@@ -124,8 +123,6 @@ class HostReader:
         else:
             block_dims = (block.x.value, block.y.value, block.z.value)
             basis = Basis.EXACT
-        if block_dims == (1, 1, 1) and block is None:
-            basis = Basis.UNKNOWN
         grid_dims: tuple[int | None, int | None, int | None] = (None, None, None)
         if grid is not None:
             grid_dims = (
@@ -286,7 +283,7 @@ class HostReader:
         if self.calls is None:
             self.calls = {}
             for source in self.unit.sources.values():
-                for call in descendants(source.root, "call_expression"):
+                for call in descendants(source.closed_root, "call_expression"):
                     function = call.child_by_field_name("function")
                     if function is not None:
                         text = unqualified(source.node_text(function))

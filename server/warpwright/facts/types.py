@@ -75,7 +75,7 @@ def struct_of(name: str, members: list[tuple[str, CType]], union: bool = False, 
         at += kind.size
         size = max(size, at)
     total = -(-size // align) * align if at is not None else None
-    return CType(name, total or (1 if at == 0 else total), align, "struct", fields=tuple(fields))
+    return CType(name, 1 if total == 0 else total, align, "struct", fields=tuple(fields))
 
 
 SCALARS: dict[str, CType] = {
