@@ -124,6 +124,12 @@ def test_a_path_that_is_no_model(content: bytes | None, said: str, tmp_path: Pat
     assert said in missing.reason
 
 
+def test_what_is_spelled_as_a_path_is_no_hugging_face_name() -> None:
+    found = find_model("./none.gguf")
+    assert isinstance(found, Missing)
+    assert "none.gguf cannot be read" in found.reason
+
+
 def test_a_folder_is_no_model(tmp_path: Path) -> None:
     missing = find_model(str(tmp_path))
     assert isinstance(missing, Missing)

@@ -188,3 +188,11 @@ def test_a_built_in_vector_is_a_struct_of_run_time_numbers() -> None:
     assert (kernel.branches[0].divergence, kernel.branches[0].warps_diverging) == (Divergence.UNIFORM, 0.0)
     (store,) = kernel.accesses
     assert (store.basis, store.sectors_per_request) == (Basis.ASSUMED, 32.0)
+
+
+def test_a_kernel_that_is_being_written_has_facts() -> None:
+    text = "__global__ void k(float* a) { __shared__ float t[32][32]; a[0] = t[threadIdx.x][0"
+    (kernel,) = program(text).defined_kernels
+    assert [(a.expression, a.wavefronts_per_request) for a in kernel.accesses if a.array == "t"] == [
+        ("t[threadIdx.x][0", 32.0)
+    ]

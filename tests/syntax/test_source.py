@@ -62,3 +62,15 @@ def test_a_quoted_include_is_found_beside_the_file_and_under_an_include_folder(t
     assert read_include(main, "near.h") is not None
     assert read_include(main, "far.h") is not None
     assert read_include(main, "none.h") is None
+
+
+def test_half_written_text_is_read_as_if_its_brackets_were_closed() -> None:
+    text = b'__global__ void a() {}\n// {{{ "\n__global__ void k(float* o) { if (o["(\'{\'"[0]'
+    source = Source("a.cu", text)
+    assert source.root.has_error
+    assert [n.type for n in source.closed_root.named_children if n.type == "function_definition"] == [
+        "function_definition",
+        "function_definition",
+    ]
+    whole = Source("a.cu", b"__global__ void a() {}\n")
+    assert whole.closed_root == whole.root

@@ -70,7 +70,8 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     if spec is None:
         return assemble_default(progress)
     path = Path(spec).expanduser()
-    if path.exists() or not _HUGGING_FACE.fullmatch(spec):
+    spelled_as_path = spec.startswith(("./", "../", "/", "~"))
+    if spelled_as_path or path.exists() or not _HUGGING_FACE.fullmatch(spec):
         return _checked_gguf(path)
     return _pulled(spec)
 

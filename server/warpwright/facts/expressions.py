@@ -278,16 +278,25 @@ class ExpressionReader(DeclarationReader):
             kind = self.named_type(self.source.node_text(function))
             return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
         if function.type == "field_expression":
-            field = function.child_by_field_name("field")
-            name = self.source.node_text(field).split("<")[0] if field is not None else ""
-            argument = function.child_by_field_name("argument")
-            operator = function.child_by_field_name("operator")
-            target = self.expression(argument)
-            if operator is not None and operator.type == "->" and argument is not None and argument.type != "this":
-                target = ir.Deref(target.span, target)
-            return ir.Call(span, name, [self.expression(a) for a in arguments], target=target)
+            return self._method_call(function, arguments, span)
+        if function.type == "lambda_expression":
+            return ir.Call(span, "", [self.expression(a) for a in arguments], target=self.expression(function))
+        return self._named_call(function, arguments, span)
+
+    def _method_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
+        field = function.child_by_field_name("field")
+        name = self.source.node_text(field).split("<")[0] if field is not None else ""
+        argument = function.child_by_field_name("argument")
+        operator = function.child_by_field_name("operator")
+        target = self.expression(argument)
+        if operator is not None and operator.type == "->" and argument is not None and argument.type != "this":
+            target = ir.Deref(target.span, target)
+        return ir.Call(span, name, [self.expression(a) for a in arguments], target=target)
+
+    def _named_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
+        """A cast, a macro, a local lambda, a constructor or a function, by what its name means here."""
         text = self.source.node_text(function)
-        name = unqualified(text) if function.type != "lambda_expression" else ""
+        name = unqualified(text)
         given: list[CType | ir.Expr] = []
         template = function
         while template.type == "qualified_identifier":
@@ -317,8 +326,6 @@ class ExpressionReader(DeclarationReader):
                 if kind.kind == "struct":
                     return ir.Construct(span, kind, lowered)
                 return ir.Cast(span, kind, lowered[0] if lowered else ir.Const(span, 0, INT))
-        if function.type == "lambda_expression":
-            return ir.Call(span, "", lowered, target=self.expression(function))
         return ir.Call(span, name, lowered, given)
 
     def _template_argument(self, node: Node) -> CType | ir.Expr:

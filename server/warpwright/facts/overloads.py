@@ -41,7 +41,7 @@ def _meant(namesakes: Sequence[FunctionText], site: LaunchSite) -> Sequence[Func
     qualifier = [part.strip() for part in qualifier if part.strip()]
     if qualifier:
         return [text for text in left if _namespaces(text.source, text.node)[-len(qualifier) :] == qualifier] or left
-    here = _namespaces(span.source, node_at(span.source.root, span.start, span.end))
+    here = _namespaces(span.source, node_at(span.source.closed_root, span.start, span.end))
     visible = [(path, text) for text in left if (path := _namespaces(text.source, text.node)) == here[: len(path)]]
     nearest = max((len(path) for path, _ in visible), default=0)
     return [text for path, text in visible if len(path) == nearest] or left

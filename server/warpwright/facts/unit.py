@@ -127,7 +127,7 @@ def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
 
 def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
     unit.sources[source.path] = source
-    _collect_children(unit, source, source.root, include, depth)
+    _collect_children(unit, source, source.closed_root, include, depth)
     unit.launches += [(source, node) for node in _launch_syntax(source)]
 
 
@@ -136,7 +136,7 @@ def _launch_syntax(source: Source) -> Iterator[Node]:
     analysing a small file.)"""
     at = source.data.find(b"<<<")
     while at >= 0:
-        node = source.root.descendant_for_byte_range(at, at + 3)
+        node = source.closed_root.descendant_for_byte_range(at, at + 3)
         syntax = node.parent if node is not None else None
         if syntax is not None and syntax.type == "kernel_call_syntax":
             yield syntax

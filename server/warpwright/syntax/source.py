@@ -56,6 +56,22 @@ class Source:
         return self.tree.root_node
 
     @cached_property
+    def closed_root(self) -> Node:
+        """The root for reading half-written text: where that shows more functions, the brackets that are open at the
+        end of the text count as closed there. Offsets are those of the text.
+
+        >>> [n.type for n in Source("a.cu", b"__global__ void k(int* a) { a[threadIdx.x").closed_root.named_children]
+        ['function_definition']
+        """
+        if not self.root.has_error:
+            return self.root
+        closers = _closers(self.data)
+        if not closers:
+            return self.root
+        closed = _parse(self.data + closers).root_node
+        return closed if _functions(closed) > _functions(self.root) else self.root
+
+    @cached_property
     def line_starts(self) -> list[int]:
         """Byte offset of the first byte of each line."""
         starts = [0]
@@ -117,6 +133,26 @@ class Source:
     def _point(self, offset: int) -> Point:
         row = bisect_right(self.line_starts, offset) - 1
         return Point(row, offset - self.line_starts[row])
+
+
+_BRACKETS = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\]]""", re.DOTALL)
+_CLOSERS = {b"(": b")", b"[": b"]", b"{": b";}"}
+
+
+def _closers(data: bytes) -> bytes:
+    """What closes the brackets that are open at the end of the text, innermost first."""
+    stack: list[bytes] = []
+    for match in _BRACKETS.finditer(data):
+        bracket = match.group(0)
+        if bracket in _CLOSERS:
+            stack.append(_CLOSERS[bracket])
+        elif bracket in (b")", b"]", b"}") and stack and stack[-1].endswith(bracket):
+            stack.pop()
+    return b"\n" + b"".join(reversed(stack)) if stack else b""
+
+
+def _functions(root: Node) -> int:
+    return sum(child.type in ("function_definition", "template_declaration") for child in root.named_children)
 
 
 def _parse(data: bytes, old: Tree | None = None) -> Tree:
