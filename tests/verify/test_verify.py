@@ -114,6 +114,16 @@ def test_an_impossible_launch_is_wrong_even_where_nothing_runs() -> None:
 
 
 @pytest.mark.nvcc
+@pytest.mark.parametrize("name", [None, "transpose"])
+def test_a_candidate_without_the_kernel_is_wrong_even_where_nothing_runs(name: str | None) -> None:
+    source = read_source(TRANSPOSE)
+    report = verify(source, Source(source.path, b"int main() {}"), kernel=name)
+    assert report.status is Status.WRONG
+    assert report.reason == "The candidate does not define transpose."
+    assert not acceptable(report, "speed")
+
+
+@pytest.mark.nvcc
 def test_an_original_that_does_not_compile_is_nothing_to_compare_with(tmp_path: Path) -> None:
     path = str(tmp_path / "a.cu")
     broken = Source(path, b'#include "nowhere.h"\n__global__ void k(float* a) { a[0] = 1; }')

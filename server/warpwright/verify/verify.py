@@ -131,10 +131,14 @@ class _Climb:
         gone, brought = _changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
-        name = self.kernel or _changed_kernel(old, new)
+        name = self.kernel or _changed_kernel(old, new) or next((k.name for k in old.defined_kernels), None)
         base = Report(Status.NOT_RUN, tuple(levels), kernel=name or "", finding_gone=gone, new_findings=brought)
         if name is None:
             return replace(base, reason="No kernel is defined in the file.", not_run_because="no kernel is defined")
+        kept = {kernel.name for kernel in new.defined_kernels}
+        if lost := [kernel.name for kernel in old.defined_kernels if kernel.name not in kept]:
+            reason = f"The candidate does not define {' and '.join(lost)}."
+            return replace(base, status=Status.WRONG, kernel=lost[0], reason=reason)
         base = self._with_kernel(base, name, old, new, before, after)
         if gone is False and self.goal == "fix":
             return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
