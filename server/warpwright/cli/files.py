@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -14,6 +15,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises OSError; the file is then what it was.
     """
     path = path.resolve()
+    if path.exists() and not os.access(path, os.W_OK):  # a rename would get past the file's own permissions
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
