@@ -196,3 +196,12 @@ def test_a_kernel_that_is_being_written_has_facts() -> None:
     assert [(a.expression, a.wavefronts_per_request) for a in kernel.accesses if a.array == "t"] == [
         ("t[threadIdx.x][0", 32.0)
     ]
+
+
+@pytest.mark.parametrize(
+    "declared", ["float (*a)[64]", "float a[][64]", "float a[64][64]", "const float (* __restrict__ a)[64]"]
+)
+def test_a_pointer_to_an_array_is_no_array_of_pointers(declared: str) -> None:
+    (kernel,) = program(f"__global__ void k({declared}, float* b) {{ b[threadIdx.x] = a[threadIdx.x][3]; }}").kernels
+    (row,) = (access for access in kernel.accesses if access.array == "a")
+    assert (row.expression, row.bytes, row.sectors_per_request) == ("a[threadIdx.x][3]", 4, 32.0)

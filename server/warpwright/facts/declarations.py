@@ -201,9 +201,12 @@ class DeclarationReader(ABC):
         return replace(made, fields=made.fields + inner)
 
     def declared(self, base: CType, node: Node | None) -> tuple[CType, str | None, bool]:
-        """(type, name, is a reference) of a declarator around a base type."""
+        """(type, name, is a reference) of a declarator around a base type.
+
+        It is walked from the outside in, so that each part wraps what the parts around it made: `(*a)[3]` is an array
+        first and then a pointer to it, `*a[3]` a pointer first and then an array of them.
+        """
         reference = False
-        extents: list[int | None] = []
         while node is not None:
             kind = node.type
             if kind in ("pointer_declarator", "abstract_pointer_declarator", "pointer_type_declarator"):
@@ -212,11 +215,11 @@ class DeclarationReader(ABC):
                 reference = True
             elif kind in ("array_declarator", "abstract_array_declarator", "array_type_declarator"):
                 size = node.child_by_field_name("size")
-                extents.append(self.constant(size) if size is not None else None)
+                base = array_of(base, self.constant(size) if size is not None else None)
             elif kind in ("function_declarator", "abstract_function_declarator"):
                 base = CType("function", None)
             elif kind in ("identifier", "field_identifier", "type_identifier", "primitive_type"):
-                return self._arrays(base, extents), self.source.node_text(node), reference
+                return base, self.source.node_text(node), reference
             following = node.child_by_field_name("declarator")
             if following is None:
                 following = next(
@@ -229,13 +232,7 @@ class DeclarationReader(ABC):
                     None,
                 )
             node = following
-        return self._arrays(base, extents), None, reference
-
-    @staticmethod
-    def _arrays(base: CType, extents: list[int | None]) -> CType:
-        for extent in extents:  # the declarator is walked from the last bracket inwards: a[2][3] gives [3, 2]
-            base = array_of(base, extent)
-        return base
+        return base, None, reference
 
     # -- constants ----------------------------------------------------------------------------------------------
 
