@@ -205,3 +205,11 @@ def test_a_pointer_to_an_array_is_no_array_of_pointers(declared: str) -> None:
     (kernel,) = program(f"__global__ void k({declared}, float* b) {{ b[threadIdx.x] = a[threadIdx.x][3]; }}").kernels
     (row,) = (access for access in kernel.accesses if access.array == "a")
     assert (row.expression, row.bytes, row.sectors_per_request) == ("a[threadIdx.x][3]", 4, 32.0)
+
+
+def test_a_local_pointer_to_rows_is_followed() -> None:
+    body = "__shared__ float t[32][32]; float (*p)[32] = t; b[threadIdx.x] = p[threadIdx.x][5];"
+    text = f"__global__ void k(float* b) {{ {body} }}"
+    (kernel,) = program(text).kernels
+    (column,) = (access for access in kernel.accesses if access.array == "t")
+    assert (column.expression, column.wavefronts_per_request) == ("p[threadIdx.x][5]", 32.0)

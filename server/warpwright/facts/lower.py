@@ -108,7 +108,37 @@ class Lowerer(ExpressionReader):
             statement = self._statement_macro(inner)
             if statement is not None:
                 return statement
+        if inner.type == "assignment_expression":
+            declaration = self._row_pointer(inner)
+            if declaration is not None:
+                return declaration
         return ir.Evaluate(self.span(node), self.expression(inner))
+
+    def _row_pointer(self, node: Node) -> ir.Stmt | None:
+        """`float (*rows)[32] = tile;`, which the grammar takes for an assignment to `float(*rows)[32]`."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        extents: list[Node] = []
+        while left is not None and left.type == "subscript_expression":
+            extents += uncommented(left.child_by_field_name("indices"))[:1]
+            left = left.child_by_field_name("argument")
+        if not extents or left is None or left.type != "call_expression" or right is None:
+            return None
+        function = left.child_by_field_name("function")
+        pointers = uncommented(left.child_by_field_name("arguments"))
+        if (
+            function is None
+            or function.type != "primitive_type"
+            or [p.type for p in pointers] != ["pointer_expression"]
+        ):
+            return None
+        name = pointers[0].child_by_field_name("argument")
+        if name is None or name.type != "identifier":
+            return None
+        row = self.type_of(function)
+        for extent in extents:
+            row = array_of(row, self.constant(extent))
+        value, label, kind = self.expression(right), self.source.node_text(name), pointer_to(row)
+        return ir.Declare(self.span(node), self.declare(label, kind), label, kind, value, False)
 
     def _statement_macro(self, call: Node) -> ir.Stmt | None:
         """A function-like macro whose body is not an expression."""
