@@ -238,8 +238,10 @@ def invalid_utf8_offset(data: bytes) -> int | None:
 
 
 def read_include(from_path: str, name: str) -> Source | None:
-    """The file that `#include "name"` in `from_path` means, looked for beside it and in the folders above, as
-    projects with an include root need; None where it is not there or cannot be read."""
+    """The file that `#include "name"` in `from_path` means; None where it is not there or cannot be read.
+
+    Looked for beside it, then in the folders `include`, `inc` and `src` beside it and one folder further up.
+    """
     folder = Path(from_path).parent
     candidates = [
         folder / name,
