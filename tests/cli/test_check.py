@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -226,3 +228,30 @@ def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert b"Error" not in done.stderr
     assert len(json.loads(done.stdout)) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc to find a process's children")
+def test_a_killed_check_leaves_no_process_behind(tmp_path: Path) -> None:
+    for number in range(400):
+        (tmp_path / f"{number}.cu").write_text(CONFLICT, encoding="utf-8")
+    with subprocess.Popen(
+        [*COMMAND, "check", "."], cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL
+    ) as check:
+        listed = Path(f"/proc/{check.pid}/task/{check.pid}/children")
+        workers: list[str] = []
+        while check.poll() is None and not workers:
+            workers = listed.read_text().split()
+        check.kill()
+    assert workers, "it ended before it had started a process"
+    until = time.monotonic() + 30
+    while any(_lives(int(worker)) for worker in workers) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(_lives(int(worker)) for worker in workers)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False

@@ -8,12 +8,14 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import click
@@ -114,7 +116,7 @@ def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[
         yield from map(check, paths)
         return
     tick = _Ticker(total)
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=log_to_stderr) as pool:
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=_start_worker) as pool:
         try:
             with _ctrl_c_held():
                 futures = {pool.submit(check, path): path for path in paths}
@@ -133,6 +135,19 @@ def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[
             raise
         finally:
             tick.clear()
+
+
+def _start_worker() -> None:
+    """Set up a process of the pool, and end it with the command, which may be killed without a word to it."""
+    log_to_stderr()
+    command = multiprocessing.parent_process()
+    if command is not None:
+        threading.Thread(target=_end_with, args=(command,), daemon=True).start()
+
+
+def _end_with(command: BaseProcess) -> None:
+    command.join()
+    os._exit(1)
 
 
 @contextmanager
