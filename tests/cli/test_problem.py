@@ -1,0 +1,26 @@
+"""`warpwright problem`: what it prints says how to run the kernel, and reads back as what it was printed from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli.kernels import CONFLICT
+from support.command import run_command
+
+
+def test_what_is_printed_can_be_put_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    first = run_command("problem", "a.cu", cwd=tmp_path)
+    assert (first.status, first.stderr) == (0, "")
+    assert "[kernels.transpose.arguments]" in first.stdout
+    (tmp_path / "sample.toml").write_text(first.stdout, encoding="utf-8")
+    again = run_command("problem", "a.cu", cwd=tmp_path)
+    assert again.status == 0
+    assert "# sample.toml" in again.stdout
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text("__global__ void k(float* a) { a[threadIdx.x] = 0; }\n", encoding="utf-8")
+    ran = run_command("problem", "a.cu", cwd=tmp_path)
+    assert (ran.status, ran.stdout) == (2, "")
+    assert "no launch of it is in sight" in ran.stderr
