@@ -231,7 +231,7 @@ def _run_warps(
     block = tuple(extent or 1 for extent in launch.block)
     shape: Dim3 = (block[0], block[1], block[2])
     threads = shape[0] * shape[1] * shape[2]
-    if not 0 < threads <= 4 * MAX_THREADS_PER_BLOCK:
+    if not 0 < threads <= MAX_THREADS_PER_BLOCK:
         return f"a block of {threads} threads cannot be launched"
     basis = 0 if launch.basis is Basis.EXACT else ASSUMED
     arguments = [_argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
