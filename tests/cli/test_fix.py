@@ -115,3 +115,18 @@ def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert ran.status == 2
     assert "changed on disk while it was being fixed; nothing was written to it" in ran.stderr
     assert path.read_text(encoding="utf-8").startswith(CONFLICT + "// mine\n")
+
+
+def test_a_compiler_that_breaks_verifies_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    fake = tmp_path / "nvcc"
+    fake.write_text(
+        '#!/bin/sh\ncase "$*" in *--version*) echo "Cuda compilation tools, release 13.0, V13.0.88";;\n'
+        "*) kill -SEGV $$;; esac\n",
+        encoding="utf-8",
+    )
+    fake.chmod(0o755)
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path, env={"WARPWRIGHT_NVCC": str(fake)})
+    assert ran.status == 2
+    assert "refused  a.cu:5: bank-conflict" in ran.stderr
+    assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT

@@ -141,3 +141,13 @@ def _on_a_terminal(cwd: Path, env: dict[str, str]) -> str:
         pass
     os.close(leader)
     return written.decode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_sentence() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ran = subprocess.run(
+            [*COMMAND, "check", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "no space is left" in ran.stderr

@@ -78,6 +78,7 @@ def test_an_include_cycle_ends() -> None:
         ("CHECK(cudaDeviceSynchronize());", False),
         ("cudaError_t e = cudaGetLastError(); if (e) return;", True),
         ("CHECK(cudaGetLastError());", True),
+        ("cudaGetLastError();", False),
         ("checkKernel();", True),
         ("C10_CUDA_KERNEL_LAUNCH_CHECK();", True),
     ],

@@ -74,3 +74,8 @@ def test_half_written_text_is_read_as_if_its_brackets_were_closed() -> None:
     ]
     whole = Source("a.cu", b"__global__ void a() {}\n")
     assert whole.closed_root == whole.root
+
+
+@pytest.mark.parametrize("attribute", ["__cluster_dims__(2, 1, 1)", "__maxnreg__(64)", "__launch_bounds__(256)"])
+def test_attributes_of_a_kernel_are_read_over(attribute: str) -> None:
+    assert not Source("a.cu", f"__global__ void {attribute} k(int* a) {{ a[0] = 1; }}".encode()).root.has_error

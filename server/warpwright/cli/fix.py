@@ -13,10 +13,19 @@ from warpwright.cli.files import write_atomically
 from warpwright.cli.findings_text import count
 from warpwright.cli.fixing import Attempt, Fixed, fix_source
 from warpwright.cli.inputs import encoding_warning, find_inputs
-from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
+from warpwright.cli.terminal import (
+    COULD_NOT_RUN,
+    CannotRun,
+    progress_line,
+    say_error,
+    say_note,
+    say_warning,
+    stop_on_ctrl_c,
+)
 from warpwright.missing import Missing
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.find import find_toolchain
+from warpwright.verify.report import Level, Status
 
 
 @click.command("fix")
@@ -60,14 +69,24 @@ def command(*, paths: tuple[str, ...], rules: tuple[str, ...], diff: bool, unsaf
     else:
         for one in fixed:
             _print(one, show_diff=diff)
-        _print_summary(fixed, diff=diff)
+        if not stopped or any(one.attempts for one in fixed):
+            _print_summary(fixed, diff=diff)
     for failure in failures:
         say_error(failure)
     if stopped:
         raise KeyboardInterrupt
     if failures:
         return 2
-    return int(any(not attempt.applied for one in fixed for attempt in one.attempts))
+    refused = [attempt for one in fixed for attempt in one.attempts if not attempt.applied]
+    if refused and all(_unverified(attempt) for attempt in refused):
+        return COULD_NOT_RUN
+    return int(bool(refused))
+
+
+def _unverified(attempt: Attempt) -> bool:
+    """Refused because nothing could be found out about it, for want of a compiler that works."""
+    report = attempt.report
+    return report is not None and report.status is Status.NOT_RUN and not report.reached(Level.COMPILED)
 
 
 def _write(one: Fixed) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -84,15 +86,27 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader went away before the last flush. What is left in the buffer has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
-    except Exception as error:
-        if os.environ.get("WARPWRIGHT_DEBUG"):
-            traceback.print_exc()
-        click.echo(
-            f"warpwright: internal error: {type(error).__name__}: {error}. Please report it with the command and, if "
-            "you can, the file; WARPWRIGHT_DEBUG=1 shows where it happened.",
-            err=True,
-        )
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            return _internal(error)
+        with contextlib.suppress(OSError):  # what is buffered would fail once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo("error: no space is left where the output goes. Make room, or write it elsewhere.", err=True)
         return COULD_NOT_RUN
+    except Exception as error:
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    """A fault of ours, in a sentence."""
+    if os.environ.get("WARPWRIGHT_DEBUG"):
+        traceback.print_exception(error)
+    click.echo(
+        f"warpwright: internal error: {type(error).__name__}: {error}. Please report it with the command and, if "
+        "you can, the file; WARPWRIGHT_DEBUG=1 shows where it happened.",
+        err=True,
+    )
+    return COULD_NOT_RUN
 
 
 def main() -> None:

@@ -33,7 +33,9 @@ def launch_is_checked(unit: Unit, source: Source, call: Node) -> bool:
 def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
     function = call.child_by_field_name("function")
     name = source.node_text(function).rsplit("::", 1)[-1] if function is not None else ""
-    if name in _READS_ERROR or name == "C10_CUDA_KERNEL_LAUNCH_CHECK":
+    if name in _READS_ERROR:
+        return call.parent is None or call.parent.type != "expression_statement"  # dropped, it checks nothing
+    if name == "C10_CUDA_KERNEL_LAUNCH_CHECK":
         return True
     macro = unit.macros.get(name)
     if macro is not None and any(word in macro.body for word in _READS_ERROR):

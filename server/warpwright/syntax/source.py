@@ -22,7 +22,7 @@ from warpwright.syntax.edits import TextEdit, apply_edits
 CUDA = Language(tree_sitter_cuda.language())
 MOST_BYTES = 64 << 20
 """Of a file that is read: what is larger is data, or a device without an end."""
-_ALIGN = re.compile(rb"\b__(?:builtin_)?align__\s*\(\s*\w+\s*\)")
+_ATTRIBUTES = re.compile(rb"\b__(?:align|builtin_align|cluster_dims|block_size|maxnreg)__\s*\([^()\n]*\)")
 
 
 class SourceError(Exception):
@@ -156,9 +156,10 @@ def _functions(root: Node) -> int:
 
 
 def _parse(data: bytes, old: Tree | None = None) -> Tree:
-    """The grammar does not know `struct __align__(16) S`: the parser sees blanks there, so that all offsets hold."""
-    if b"align__" in data:
-        data = _ALIGN.sub(lambda match: b" " * len(match.group(0)), data)
+    """The grammar does not know `struct __align__(16) S` and `void __cluster_dims__(2) k()`: the parser sees blanks
+    there, so that all offsets hold."""
+    if any(word in data for word in (b"align__", b"_dims__", b"block_size__", b"maxnreg__")):
+        data = _ATTRIBUTES.sub(lambda match: b" " * len(match.group(0)), data)
     return Parser(CUDA).parse(data, old) if old is not None else Parser(CUDA).parse(data)
 
 

@@ -40,6 +40,7 @@ _FRONT_END = re.compile(
     r"^(?P<path>[^\n]+?)\((?P<line>\d+)\): (?P<kind>(?:catastrophic |internal |command-line )?error|warning)"
     r"(?: #(?P<number>\d+)(?:-D)?)?: (?P<text>.*)$"
 )
+_END_OF_SOURCE = re.compile(r"^At end of source: (?P<kind>error|warning)(?: #(?P<number>\d+)(?:-D)?)?: (?P<text>.*)$")
 _PREPROCESSOR = re.compile(
     r"^(?P<path>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?P<kind>fatal error|error|warning): (?P<text>.*)$"
 )
@@ -56,6 +57,8 @@ def parse_messages(output: str, path: str) -> tuple[CompilerMessage, ...]:
     (CompilerMessage(path='a.cu', line=3, severity='error', text='identifier "x" is undefined'),)
     >>> parse_messages("ptxas error   : Entry function '_Z1kPf' uses too much shared data", "a.cu")[0].text
     "ptxas: Entry function 'k' uses too much shared data"
+    >>> parse_messages('At end of source: error: expected a "}"', "a.cu")[0].text
+    'at the end of the source: expected a "}"'
     """
     messages: dict[CompilerMessage, None] = {}
     for line in output.splitlines():
@@ -63,6 +66,9 @@ def parse_messages(output: str, path: str) -> tuple[CompilerMessage, ...]:
             number = match["number"]
             text = f"{match['text']} (#{number})" if number else match["text"]
             messages[CompilerMessage(match["path"], int(match["line"]), _severity(match["kind"]), text)] = None
+        elif match := _END_OF_SOURCE.match(line):
+            text = f"at the end of the source: {match['text']}"
+            messages[CompilerMessage(path, 0, _severity(match["kind"]), text)] = None
         elif match := _PREPROCESSOR.match(line):
             message = CompilerMessage(match["path"], int(match["line"]), _severity(match["kind"]), match["text"])
             messages[message] = None
