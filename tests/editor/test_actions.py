@@ -8,7 +8,7 @@ from warpwright.editor.analysis import Analysis, analyse
 from warpwright.editor.settings import Settings
 from warpwright.syntax.source import Source
 
-LAUNCH = "void f(float* a) { k<<<1, 32>>>(a); cudaGetLastError(); }\n"
+LAUNCH = "void f(float* a) { k<<<1, 32>>>(a); if (cudaGetLastError()) abort(); }\n"
 STRIDED = "__global__ void k(float* a) {\n  int x = threadIdx.x;\n  a[x * 32] = 1;\n}\n" + LAUNCH
 
 
