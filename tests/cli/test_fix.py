@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cli.kernels import CLEAN, CONFLICT, UNCHECKED
 from support.command import run_command
+from warpwright.missing import Missing
+from warpwright.toolchain.find import find_toolchain
 
 pytestmark = pytest.mark.nvcc
 
@@ -105,9 +107,12 @@ def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path) -> None:
     """The compiler is a script that first saves the user's next edit, as an editor would while fixes are verified."""
     path = tmp_path / "a.cu"
     path.write_text(CONFLICT, encoding="utf-8")
+    toolchain = find_toolchain()
+    assert not isinstance(toolchain, Missing)
     compiler = tmp_path / "nvcc"
     compiler.write_text(
-        f'#!/bin/sh\ncase "$*" in *.cu*) echo "// mine" >> "{path}";; esac\nexec nvcc "$@"\n', encoding="utf-8"
+        f'#!/bin/sh\ncase "$*" in *.cu*) echo "// mine" >> "{path}";; esac\nexec "{toolchain.nvcc}" "$@"\n',
+        encoding="utf-8",
     )
     compiler.chmod(0o755)
     env = {"WARPWRIGHT_NVCC": str(compiler), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
