@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from warpwright.facts import ir
-from warpwright.facts.cache import KernelCache, kernel_key
+from warpwright.facts.cache import KernelCache, kernel_key, reached
 from warpwright.facts.interpret import Interpreter
 from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchSite
 from warpwright.facts.lower import Lowerer
@@ -92,11 +92,12 @@ def _cached_kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], cach
     if cache is None:
         return _kernel(unit, text, sites)
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
-    key = kernel_key(unit, text, shapes)
-    kernel = cache.find(unit, text, key)
+    functions = reached(unit, text)
+    key = kernel_key(unit, functions, shapes)
+    kernel = cache.find(functions, key)
     if kernel is None:
         kernel = _kernel(unit, text, sites)
-        cache.keep(unit, text, key, kernel)
+        cache.keep(functions, key, kernel)
     return replace(kernel, launches=tuple(s.launch for s in sites)) if sites else kernel
 
 

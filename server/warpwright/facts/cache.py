@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.unit import FunctionText, Unit
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Span
 
 MAX_KERNELS = 512
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -31,25 +31,23 @@ class KernelCache:
 
     entries: OrderedDict[Hashable, _Entry] = field(default_factory=OrderedDict)
 
-    def find(self, unit: Unit, text: FunctionText, key: Hashable) -> Kernel | None:
-        """The facts under that key, moved to the present text; launches are the caller's to fill in."""
+    def find(self, functions: list[FunctionText], key: Hashable) -> Kernel | None:
+        """The facts under that key, moved to where the kernel and what it reaches stand; launches are the caller's."""
         entry = self.entries.get(key)
         if entry is None:
             return None
         self.entries.move_to_end(key)
-        now = [(f.source, f.outer.start_byte) for f in reached(unit, text)]
-        return _moved(entry, now, text)
+        return _moved(entry, functions)
 
-    def keep(self, unit: Unit, text: FunctionText, key: Hashable, kernel: Kernel) -> None:
-        spans = tuple((f.source.path, f.outer.start_byte, f.outer.end_byte) for f in reached(unit, text))
+    def keep(self, functions: list[FunctionText], key: Hashable, kernel: Kernel) -> None:
+        spans = tuple((f.source.path, f.outer.start_byte, f.outer.end_byte) for f in functions)
         self.entries[key] = _Entry(kernel, spans)
         while len(self.entries) > MAX_KERNELS:
             self.entries.popitem(last=False)
 
 
-def kernel_key(unit: Unit, text: FunctionText, launches: Hashable) -> Hashable:
-    """All that the kernel's facts depend on."""
-    functions = list(reached(unit, text))
+def kernel_key(unit: Unit, functions: list[FunctionText], launches: Hashable) -> Hashable:
+    """All that a kernel's facts depend on; `functions` is what it reaches, itself first."""
     texts = tuple((f.source.path, f.name, f.source.node_text(f.outer)) for f in functions)
     names: set[str] = set()
     pending = {n for _, _, t in texts for n in _NAME.findall(t)}
@@ -95,14 +93,16 @@ def reached(unit: Unit, text: FunctionText) -> list[FunctionText]:
     return out
 
 
-def _moved(entry: _Entry, now: list[tuple[Source, int]], text: FunctionText) -> Kernel | None:
-    if len(now) != len(entry.functions):
+def _moved(entry: _Entry, functions: list[FunctionText]) -> Kernel | None:
+    if len(functions) != len(entry.functions):
         return None
+    text = functions[0]
 
     def move(span: Span) -> Span:
-        for (path, start, end), (source, at) in zip(entry.functions, now, strict=True):
+        for (path, start, end), function in zip(entry.functions, functions, strict=True):
             if span.path == path and start <= span.start <= end:
-                return Span(source, span.start - start + at, span.end - start + at)
+                shift = function.outer.start_byte - start
+                return Span(function.source, span.start + shift, span.end + shift)
         raise LookupError(span)
 
     kernel = entry.kernel

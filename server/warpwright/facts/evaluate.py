@@ -60,10 +60,8 @@ class Evaluator(WarpMemory):
         value = self.scalar(self.any_value(node, mask))
         if not isinstance(node, ir.Const):
             taken = truth(value) & mask if value.decided else 0
-            self.recorder.branch(
-                node.span, statement, kind, value, taken, mask, self.weight * self.warp.place.warp_weight
-                * self.warp.place.block_weight, self.warp.place, self.loop_depth > 0,
-            )  # fmt: skip
+            weight, in_loop = self.request_weight, self.loop_depth > 0
+            self.recorder.branch(node.span, statement, kind, value, taken, mask, weight, self.warp.place, in_loop)
         return value
 
     def any_value(self, node: ir.Expr, mask: int) -> AnyValue:

@@ -246,10 +246,9 @@ class Interpreter(Caller):
         taken = self._decided(node, active)
         out = self.statement(node.body, taken) | state.continued
         state.continued = 0
-        broken = active & ~out
         self.weight = outer
         self.frame.slots = advance(base, deltas, remaining - 1)
-        return active & ~broken if broken != active else active
+        return active & out or active
 
     def _decided(self, node: ir.Loop, active: int) -> int:
         if node.condition is None:

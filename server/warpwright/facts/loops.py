@@ -6,8 +6,6 @@ from warpwright.facts.places import Reference
 from warpwright.facts.values import (
     UNKNOWN,
     AnyValue,
-    ArrayValue,
-    StructValue,
     Value,
     each,
     join,
@@ -47,8 +45,6 @@ def deltas_of(history: list[Slots]) -> dict[int, int | float]:
                 out[slot] = one
             else:
                 out[slot] = UNEVEN
-        elif isinstance(c, (StructValue, ArrayValue)):
-            continue
     return out
 
 

@@ -126,12 +126,17 @@ class WarpMemory(ABC):
             return soft(kind, pointer.thread)
         return unknown(kind, DATA if pointer.basis <= DATA else pointer.basis, True)
 
+    @property
+    def request_weight(self) -> float:
+        """How many requests of the launch one request stands for, here in the loops of the sampled warp and block."""
+        return self.weight * self.warp.place.warp_weight * self.warp.place.block_weight
+
     def touch(self, pointer: Value, kind: CType, span: Span, access: AccessKind, mask: int) -> None:
         """Record the requests that move one value of that type."""
         region = pointer.region
         if region is None or region.space is Space.LOCAL:
             return
-        weight = self.weight * self.warp.place.warp_weight * self.warp.place.block_weight
+        weight = self.request_weight
         in_loop = self.loop_depth > 0
         if kind.size is None:
             pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
