@@ -245,6 +245,7 @@ def _run_warps(
         affordable = max(2, STEP_BUDGET // (cost * len(blocks))) if cost else FIRST_WARPS
         for warp, warp_weight in _sample_warps(warps, affordable):
             place = Place(block_index, warp, warp_weight, block_weight, edge)
+            recorder.warps += warp_weight * block_weight
             context = warp_context(shape, launch, place, basis)
             interpreter = Interpreter(unit, recorder, context, regions, functions)
             try:

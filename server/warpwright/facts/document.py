@@ -70,6 +70,7 @@ def _access(access: Access) -> dict[str, Any]:
         "ideal_sectors_per_request": access.ideal_sectors_per_request,
         "wavefronts_per_request": access.wavefronts_per_request,
         "ideal_wavefronts_per_request": access.ideal_wavefronts_per_request,
+        "addresses_per_request": access.addresses_per_request,
         "why": access.why,
     }
 
@@ -161,6 +162,8 @@ def access_text(access: Access) -> str:
         count = (
             f"{counted(access.wavefronts_per_request, 'wavefront')} (fewest {access.ideal_wavefronts_per_request:g})"
         )
+    elif access.space is Space.CONSTANT and access.addresses_per_request is not None:
+        count = f"{counted(access.addresses_per_request, 'address', 'es')} (fewest 1)"
     elif access.sectors_per_request is not None:
         count = f"{counted(access.sectors_per_request, 'sector')} (fewest {access.ideal_sectors_per_request:g})"
     else:
@@ -168,9 +171,9 @@ def access_text(access: Access) -> str:
     return f"{head}: {count}, {access.basis.value}: {access.why}"
 
 
-def counted(number: float, noun: str) -> str:
+def counted(number: float, noun: str, ending: str = "s") -> str:
     """
     >>> counted(1.0, "sector"), counted(4.875, "sector")
     ('1 sector', '4.875 sectors')
     """
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+    return f"{number:g} {noun}{'' if number == 1 else ending}"

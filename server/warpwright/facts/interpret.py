@@ -21,6 +21,7 @@ from warpwright.facts.places import (
     Reference,
     truth,
 )
+from warpwright.facts.progress import LoopPosition
 from warpwright.facts.recorder import Guard
 from warpwright.facts.types import BOOL, UNKNOWN_TYPE
 from warpwright.facts.values import (
@@ -171,10 +172,14 @@ class Interpreter(Caller):
         self.loop_depth += 1
         guard_depth = len(self.guards)
         outer_weight = self.weight
+        outer = self.warp.place.loop
+        self.recorder.loops_run += 1
+        self.warp.place.loop = LoopPosition(self.recorder.loops_run)
         try:
             left = self._iterate(node, state, mask)
         finally:
             self.weight = outer_weight
+            self.warp.place.loop = outer
             self.loop_depth -= 1
             self.loops.pop()
             del self.guards[guard_depth:]
@@ -190,7 +195,9 @@ class Interpreter(Caller):
         undecided = 0
         iteration = 0
         last_jump = False
+        position = self.warp.place.loop
         while active and iteration < hard_limit:
+            position.iteration = iteration if not last_jump else -1
             first_of_do = node.kind == "do" and iteration == 0
             if not first_of_do and node.condition is not None:
                 condition = self.condition(node.condition, active, node.span, node.kind)
@@ -243,6 +250,7 @@ class Interpreter(Caller):
         outer = self.weight
         self.frame.slots = advance(base, deltas, remaining // 2)
         self.weight = outer * (remaining - 1)
+        self.warp.place.loop.iteration = -1
         taken = self._decided(node, active)
         out = self.statement(node.body, taken) | state.continued
         state.continued = 0

@@ -137,8 +137,24 @@ class LaneAddresses:
 
 
 @dataclass(frozen=True, slots=True)
+class Structure:
+    """The structures that an array holds: `bytes` from one to the next, each at a multiple of `align`."""
+
+    name: str
+    bytes: int
+    align: int
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
-    """One memory access in the text, for one block shape. Counts are averages over the requests looked at."""
+    """One memory access in the text, for one block shape. Counts are averages over the requests looked at.
+
+    `addresses_per_request` is how many different addresses the active lanes want; `requests_per_warp` how often a warp
+    of the launch comes here. `loop_step` is by how many bytes every lane's address moves from one iteration of the
+    innermost loop to the next: 0 where it stays, None where there is no loop or the lanes or iterations differ.
+    `misaligned_by` is how many bytes past a multiple of its size an address was seen, 0 where none was: such an access
+    faults. `structure` is what the array's elements are, None where they are numbers.
+    """
 
     span: Span
     expression: str
@@ -157,6 +173,11 @@ class Access:
     why: str
     lanes: LaneAddresses | None = None
     in_loop: bool = False
+    addresses_per_request: float | None = None
+    requests_per_warp: float = 1.0
+    loop_step: int | None = None
+    misaligned_by: int = 0
+    structure: Structure | None = None
 
     @property
     def excess(self) -> float | None:

@@ -19,11 +19,15 @@ from warpwright.facts.model import (
     Divergence,
     LaneAddresses,
     Space,
+    Structure,
 )
+from warpwright.facts.progress import LoopPosition, Progress
 from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKNOWN, Value, lanes
 from warpwright.syntax.source import Span
 
 Key = tuple[str, int, int, str]
+SMALL_STRIDE = 64
+"""Bytes between lanes up to which a stride is one that the text gives: what is assumed of an extent is far larger."""
 EDGE_SHARE = 0.5
 """A branch that splits more of the warps than this is no matter of the edge, whatever the block."""
 
@@ -45,6 +49,10 @@ class _AccessTally:
     ideal: float = 0.0
     worst: float = -1.0
     worst_lanes: LaneAddresses | None = None
+    distinct: float = 0.0
+    misaligned_by: int = 0
+    structure: Structure | None = None
+    progress: Progress = field(default_factory=Progress)
 
 
 @dataclass(slots=True)
@@ -93,6 +101,7 @@ class Place:
     warp_weight: float
     block_weight: float
     edge: bool  # the block is the last along an axis of its grid
+    loop: LoopPosition = field(default_factory=LoopPosition)
 
 
 @dataclass(slots=True)
@@ -102,6 +111,8 @@ class Recorder:
     barriers: dict[Key, tuple[Span, list[_BarrierVisit]]] = field(default_factory=lambda: {})
     warps_seen: dict[Dim3, dict[int, int]] = field(default_factory=lambda: {})  # block -> warp -> lanes at the end
     overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
+    warps: float = 0.0  # how many the interpreted warps stand for
+    loops_run: int = 0
     enabled: bool = True
 
     def row(self, name: str, index: Value, extent: int, mask: int) -> None:
@@ -123,8 +134,10 @@ class Recorder:
         if tally is None:
             name = pointer.region.name if pointer.region is not None else None
             tally = self.accesses[key] = _AccessTally(span, name, space, kind, size, in_loop)
+            tally.structure = _structure(pointer)
         tally.in_loop = tally.in_loop or in_loop
-        if pointer.data is None or space not in (Space.GLOBAL, Space.SHARED):
+        if pointer.data is None or space is Space.LOCAL:
+            tally.progress.uneven = True
             tally.uncounted += weight
             tally.uncounted_basis = max(tally.uncounted_basis, pointer.basis)
             if pointer.data is not None:
@@ -137,9 +150,16 @@ class Recorder:
         active = WARP - addresses.count(None)
         if not active:
             return
+        tally.progress.visit(place.loop, pointer)
+        distinct = 1 if isinstance(pointer.data, int) else len(set(addresses) - {None})
+        tally.distinct += weight * distinct
+        if size > 1 and not tally.misaligned_by:
+            tally.misaligned_by = _misaligned_by(addresses, size, pointer)
         if space is Space.SHARED:
             count: float = wavefronts(addresses, size)
             ideal = ideal_wavefronts(count, active, size)
+        elif space is Space.CONSTANT:
+            count, ideal = distinct, 1
         else:
             count = _aligned_on_average(addresses, size, pointer.soft)
             ideal = ideal_sectors(count, active, size)
@@ -193,7 +213,7 @@ class Recorder:
     # -- results ------------------------------------------------------------------------------------------------
 
     def access_facts(self, launch: int) -> list[Access]:
-        return [_access_fact(tally, launch) for tally in self.accesses.values()]
+        return [_access_fact(tally, launch, self.warps) for tally in self.accesses.values()]
 
     def branch_facts(self, launch: int) -> list[Branch]:
         return [_branch_fact(tally, launch) for tally in self.branches.values()]
@@ -247,13 +267,41 @@ def _aligned_on_average(addresses: list[int | None], size: int, step: int) -> fl
     return total / len(shifts)
 
 
-def _access_fact(tally: _AccessTally, launch: int) -> Access:
+def _structure(pointer: Value) -> Structure | None:
+    element = pointer.region.element if pointer.region is not None else None
+    while element is not None and element.kind == "array":
+        element = element.to
+    if element is None or element.kind != "struct" or not element.size:
+        return None
+    return Structure(element.name, element.size, element.align)
+
+
+def _misaligned_by(addresses: list[int | None], size: int, pointer: Value) -> int:
+    """Bytes by which an address passes a multiple of the access's size; 0 where none is known to.
+
+    Under assumed values only a stride that no assumed extent is part of tells: of lanes 4 bytes apart not all can be at
+    multiples of 16.
+    """
+    on = [a for a in addresses if a is not None]
+    by = next((a % size for a in on if a % size), 0)
+    if (by and pointer.basis != EXACT) or pointer.soft % size:
+        steps = {b - a for a, b in pairwise(on)}
+        step = steps.pop() if len(steps) == 1 else 0
+        return step % size if abs(step) <= SMALL_STRIDE else 0
+    return by
+
+
+def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
     counted = tally.requests > 0 and tally.requests >= tally.uncounted
+    distinct = round(tally.distinct / tally.requests, 3) if counted else None
     basis = BASES[tally.basis if counted else max(tally.uncounted_basis, DATA if tally.uncounted else UNKNOWN)]
-    if tally.space not in (Space.GLOBAL, Space.SHARED):
-        counted, basis = False, BASES[tally.basis]
-    per_request = round(tally.counted / tally.requests, 3) if counted else None
-    ideal = round(tally.ideal / tally.requests, 3) if counted else None
+    distinct = round(tally.distinct / tally.requests, 3) if counted else None
+    active = round(tally.active / tally.requests, 2) if counted else float(WARP)
+    if tally.space is Space.LOCAL:
+        basis = BASES[tally.basis]
+    moves = counted and tally.space in (Space.GLOBAL, Space.SHARED)
+    per_request = round(tally.counted / tally.requests, 3) if moves else None
+    ideal = round(tally.ideal / tally.requests, 3) if moves else None
     shared = tally.space is Space.SHARED
     return Access(
         span=tally.span,
@@ -264,7 +312,7 @@ def _access_fact(tally: _AccessTally, launch: int) -> Access:
         kind=tally.kind,
         bytes=tally.size,
         basis=basis,
-        active_lanes=round(tally.active / tally.requests, 2) if counted else float(WARP),
+        active_lanes=active,
         requests=max(1, round(tally.requests + tally.uncounted)),
         sectors_per_request=None if shared else per_request,
         ideal_sectors_per_request=None if shared else ideal,
@@ -273,12 +321,17 @@ def _access_fact(tally: _AccessTally, launch: int) -> Access:
         why=_why(tally, counted),
         lanes=tally.worst_lanes,
         in_loop=tally.in_loop,
+        addresses_per_request=distinct,
+        requests_per_warp=round((tally.requests + tally.uncounted) / warps, 3) if warps else 1.0,
+        loop_step=tally.progress.step,
+        misaligned_by=tally.misaligned_by,
+        structure=tally.structure,
     )
 
 
 def _why(tally: _AccessTally, counted: bool) -> str:
-    if tally.space not in (Space.GLOBAL, Space.SHARED):
-        return f"{tally.space.value} memory"
+    if tally.space is Space.LOCAL:
+        return "local memory"
     if not counted:
         if BASES[max(tally.uncounted_basis, DATA)] is Basis.DATA_DEPENDENT:
             return "the address is read from memory"

@@ -1,0 +1,63 @@
+"""How the address of one access moves over the iterations of the loop it stands in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpwright.facts.values import Data, Value, pairwise
+
+
+@dataclass(slots=True)
+class LoopPosition:
+    """Where the interpreter stands: the innermost loop's run, numbered from 1 (0: in no loop), and its iteration.
+
+    An iteration is -1 where it does not follow the one before, as after a jump ahead.
+    """
+
+    run: int = 0
+    iteration: int = 0
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the requests of one access at successive iterations have in common.
+
+    >>> from warpwright.facts.types import INT, pointer_to
+    >>> progress = Progress()
+    >>> for iteration, start in enumerate((0, 512, 1024)):
+    ...     addresses = [start + 4 * lane for lane in range(32)]
+    ...     progress.visit(LoopPosition(1, iteration), Value(addresses, pointer_to(INT)))
+    >>> progress.step
+    512
+    """
+
+    run: int = 0
+    iteration: int = -1
+    data: Data = None
+    moved: int | None = None
+    uneven: bool = False
+
+    def visit(self, at: LoopPosition, pointer: Value) -> None:
+        """One request, at a pointer's addresses."""
+        if self.uneven or at.run == 0:
+            self.uneven = self.uneven or self.moved is not None
+            return
+        if at.run == self.run and at.iteration >= 0 and self.iteration >= 0:
+            if at.iteration == self.iteration + 1:
+                self._compare(pointer)
+            elif at.iteration == self.iteration and pointer.data != self.data:
+                self.uneven = True
+        self.run, self.iteration, self.data = at.run, at.iteration, pointer.data
+
+    def _compare(self, pointer: Value) -> None:
+        moved = 0 if self.data == pointer.data else pairwise(lambda a, b: b - a, self.data, pointer.data)
+        # An address that is not known shows the same example at every iteration.
+        if not isinstance(moved, int) or (moved == 0 and pointer.soft) or self.moved not in (None, moved):
+            self.uneven = True
+        else:
+            self.moved = moved
+
+    @property
+    def step(self) -> int | None:
+        """Bytes from one iteration to the next, the same in all lanes; None where it is not."""
+        return None if self.uneven else self.moved
