@@ -30,7 +30,7 @@ from warpwright.facts.model import (
     Space,
 )
 from warpwright.facts.overloads import by_name, sites_of
-from warpwright.facts.recorder import Place, Recorder
+from warpwright.facts.recorder import NO_END, Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, simplify, soft
@@ -123,6 +123,8 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
     function: ir.Function | None = None
     incomplete: list[str] = []
     overrun: set[str] = set()
+    reach: dict[str, int] = {}
+    bounded = _all_exact(sites, len(shapes))
     for index, site in shapes:
         macros = dict(unit.macros)
         function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
@@ -134,6 +136,9 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
             incomplete.append(stopped)
         accesses += recorder.access_facts(index)
         overrun |= recorder.overrun
+        bounded = bounded and not stopped and not recorder.open_ended and recorder.saw_whole_block(launches[index])
+        for name, end in recorder.reach.items():
+            reach[name] = max(reach.get(name, 0), end)
         for branch in recorder.branch_facts(index):
             key = (branch.span.path, branch.span.start, branch.span.end)
             known = branches.get(key)
@@ -155,12 +160,20 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         name_span=name_span,
         node=text.node,
         parameters=tuple(_parameters(text, function)) if function is not None else (),
-        shared_arrays=tuple(replace(array, leaves_rows=array.name in overrun) for array in arrays),
+        shared_arrays=tuple(
+            replace(
+                array,
+                leaves_rows=array.name in overrun,
+                used_bytes=reach.get(array.name) if bounded and reach.get(array.name, NO_END) < NO_END else None,
+            )
+            for array in arrays
+        ),
         launches=tuple(launches),
         accesses=tuple(accesses),
         branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
         incomplete="; ".join(dict.fromkeys(incomplete)) or None,
+        arch=unit.assume.arch,
     )
 
 
@@ -193,6 +206,12 @@ def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[tuple[
             seen.add(key)
             out.append((index, site))
     return out
+
+
+def _all_exact(sites: list[LaunchSite], looked_at: int) -> bool:
+    """Whether every launch is looked at and has a block that the text gives."""
+    different = {repr((s.launch.grid, s.launch.block, s.template_arguments, s.arguments)) for s in sites}
+    return len(different) == looked_at and all(s.launch.basis is Basis.EXACT for s in sites)
 
 
 def _template_bindings(text: FunctionText, site: LaunchSite | None) -> dict[str, CType | int]:

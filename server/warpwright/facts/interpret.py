@@ -209,6 +209,7 @@ class Interpreter(Caller):
                 else:
                     self.guards.append(Guard(node.condition.span, active, active, condition, True))
                     undecided += 1
+                    self.recorder.open_ended = True
                     if undecided > UNDECIDED_ITERATIONS:
                         left |= active
                         self._forget_progress(history)
@@ -231,6 +232,8 @@ class Interpreter(Caller):
                 if jumped is not None:
                     active = jumped
                     last_jump = True
+        if active:
+            self.recorder.open_ended = True
         return left if not active else left | active
 
     def _jump(

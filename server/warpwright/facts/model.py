@@ -83,7 +83,8 @@ class SharedArray:
     """A __shared__ variable. `dims` is empty for a scalar and (None,) for `extern __shared__ T a[]`.
 
     `leaves_rows` is true where an index was seen past the end of its row, as in `tile[0][i]` with i up to the size of
-    the whole array.
+    the whole array. `used_bytes` is where the highest byte ends that any thread of any launch touches; None unless each
+    index is exact and every loop around one was followed to its end.
     """
 
     name: str
@@ -93,6 +94,7 @@ class SharedArray:
     dynamic: bool
     span: Span
     leaves_rows: bool = False
+    used_bytes: int | None = None
 
     @property
     def bytes(self) -> int | None:
@@ -153,7 +155,9 @@ class Access:
     of the launch comes here. `loop_step` is by how many bytes every lane's address moves from one iteration of the
     innermost loop to the next: 0 where it stays, None where there is no loop or the lanes or iterations differ.
     `misaligned_by` is how many bytes past a multiple of its size an address was seen, 0 where none was: such an access
-    faults. `structure` is what the array's elements are, None where they are numbers.
+    faults. `structure` is what the array's elements are, None where they are numbers. `type` is what is read or written,
+    such as "float"; `by_thread` is false where nothing of the address depends on the thread within its block, which the
+    compiler sees too.
     """
 
     span: Span
@@ -178,6 +182,8 @@ class Access:
     loop_step: int | None = None
     misaligned_by: int = 0
     structure: Structure | None = None
+    type: str = ""
+    by_thread: bool = True
 
     @property
     def excess(self) -> float | None:
@@ -235,6 +241,7 @@ class Kernel:
     branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()
     incomplete: str | None = None  # why part of the kernel could not be followed, for people
+    arch: str = "sm_90"
 
     @property
     def shared_bytes(self) -> int | None:

@@ -18,6 +18,7 @@ from warpwright.facts.model import (
     Dim3,
     Divergence,
     LaneAddresses,
+    Launch,
     Space,
     Structure,
 )
@@ -26,6 +27,8 @@ from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKN
 from warpwright.syntax.source import Span
 
 Key = tuple[str, int, int, str]
+NO_END = 1 << 62
+"""Where the touched part of an array ends if an address is not known."""
 SMALL_STRIDE = 64
 """Bytes between lanes up to which a stride is one that the text gives: what is assumed of an extent is far larger."""
 EDGE_SHARE = 0.5
@@ -53,6 +56,8 @@ class _AccessTally:
     misaligned_by: int = 0
     structure: Structure | None = None
     progress: Progress = field(default_factory=Progress)
+    type: str = ""
+    by_thread: bool = False
 
 
 @dataclass(slots=True)
@@ -111,6 +116,8 @@ class Recorder:
     barriers: dict[Key, tuple[Span, list[_BarrierVisit]]] = field(default_factory=lambda: {})
     warps_seen: dict[Dim3, dict[int, int]] = field(default_factory=lambda: {})  # block -> warp -> lanes at the end
     overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
+    reach: dict[str, int] = field(default_factory=lambda: {})  # shared array -> end of the highest byte touched
+    open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
     warps: float = 0.0  # how many the interpreted warps stand for
     loops_run: int = 0
     enabled: bool = True
@@ -135,7 +142,11 @@ class Recorder:
             name = pointer.region.name if pointer.region is not None else None
             tally = self.accesses[key] = _AccessTally(span, name, space, kind, size, in_loop)
             tally.structure = _structure(pointer)
+            tally.type = pointer.type.to.name if pointer.type.to is not None else ""
         tally.in_loop = tally.in_loop or in_loop
+        tally.by_thread = tally.by_thread or pointer.thread
+        if space is Space.SHARED and tally.array is not None:
+            self._reach(tally.array, pointer, size, mask)
         if pointer.data is None or space is Space.LOCAL:
             tally.progress.uneven = True
             tally.uncounted += weight
@@ -209,6 +220,21 @@ class Recorder:
         visits.append(
             _BarrierVisit(place.block, place.warp, weight, mask != alive, splitting, undecided, by_thread, bounded)
         )
+
+    def saw_whole_block(self, launch: Launch) -> bool:
+        """Whether all warps of some block were run."""
+        warps = -(-(launch.threads or 0) // WARP)
+        return warps > 0 and any(len(seen) == warps for seen in self.warps_seen.values())
+
+    def _reach(self, array: str, pointer: Value, size: int, mask: int) -> None:
+        if pointer.data is None or pointer.basis != EXACT or pointer.soft:
+            self.reach[array] = NO_END
+            return
+        data = pointer.data
+        top = data if not isinstance(data, list) else max(
+            (n for n, bit in zip(data, LANE_BITS, strict=True) if mask & bit and n is not None), default=0
+        )  # fmt: skip
+        self.reach[array] = max(self.reach.get(array, 0), int(top) + size)
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -326,6 +352,8 @@ def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
         loop_step=tally.progress.step,
         misaligned_by=tally.misaligned_by,
         structure=tally.structure,
+        type=tally.type,
+        by_thread=tally.by_thread,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from warpwright.rules.base import Finding
 from warpwright.toolchain.messages import KernelResources
-from warpwright.toolchain.occupancy import Occupancy
+from warpwright.facts.occupancy import Occupancy
 
 
 class Status(StrEnum):

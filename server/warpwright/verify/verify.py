@@ -24,7 +24,7 @@ from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import KernelResources
-from warpwright.toolchain.occupancy import Occupancy, occupancy
+from warpwright.facts.occupancy import Occupancy, occupancy
 from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request
 from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.toolchain.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, occupancy
+from warpwright.facts.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, occupancy
 
 PROGRAM = """
 #include <cstdio>
