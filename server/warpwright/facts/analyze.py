@@ -260,9 +260,12 @@ def _run_warps(
     blocks = list(_sample_blocks(launch, unit.extent))
     warps = (threads + WARP - 1) // WARP
     cost = 0
-    for block_index, block_weight, edge in blocks:
-        affordable = max(2, STEP_BUDGET // (cost * len(blocks))) if cost else FIRST_WARPS
-        for warp, warp_weight in _sample_warps(warps, affordable):
+    while blocks:
+        block_index, block_weight, edge = blocks.pop(0)
+        affordable = max(2, STEP_BUDGET // (cost * (len(blocks) + 1))) if cost else FIRST_WARPS
+        samples = _sample_warps(warps, affordable)
+        while samples:
+            warp, warp_weight = samples.pop(0)
             place = Place(block_index, warp, warp_weight, block_weight, edge)
             recorder.warps += warp_weight * block_weight
             context = warp_context(shape, launch, place, basis)
@@ -274,8 +277,9 @@ def _run_warps(
                 return "its loops are too long to be followed whole"
             recorder.warps_seen.setdefault(block_index, {})[warp] = alive
             cost = max(cost, interpreter.steps)
-            if interpreter.steps > STEP_BUDGET // 4:
-                break
+            if interpreter.steps > STEP_BUDGET // 4:  # the last warp stands for the others, the last block for the edge
+                samples = samples[-1:] and [(warps - 1, float(warps - 1))]
+                blocks = blocks[-1:]
     return None
 
 

@@ -117,6 +117,7 @@ class Caller(Evaluator):
     def _inline(self, function: ir.Function, arguments: list[ir.Expr], mask: int, closure: Frame | None) -> AnyValue:
         if self.call_depth >= MAX_CALL_DEPTH:
             return unknown(function.returns)
+        ending, self.ending, self.last_call = self.ending, self.last_call, False
         given: list[AnyValue | Reference] = []
         for parameter, argument in zip(function.parameters, arguments, strict=False):
             place = self.place(argument, mask) if parameter.reference else None
@@ -146,7 +147,7 @@ class Caller(Evaluator):
         finally:
             if closure is not None:
                 closure.returned, closure.result = saved
-            self.frame, self.loops = outer, loops
+            self.frame, self.loops, self.ending = outer, loops, ending
             del self.guards[depth:]
             self.call_depth -= 1
         if result is None:

@@ -14,16 +14,23 @@ FORMAT_VERSION = 1
 def facts_document(programs: Iterable[Program]) -> dict[str, Any]:
     """The `warpwright facts --format json` document. A kernel that several files include stands once per file that
     launches it, or once where none does."""
-    kernels: list[dict[str, Any]] = []
-    seen: set[tuple[str, str, int, str]] = set()
-    for program in programs:
-        for kernel in program.defined_kernels:
-            launches = repr([(launch.grid, launch.block) for launch in kernel.launches])
-            key = (kernel.source.path, kernel.name, kernel.span.start, launches)
-            if key not in seen:
-                seen.add(key)
-                kernels.append(_kernel(kernel))
-    return {"version": FORMAT_VERSION, "kernels": kernels}
+    defined = [kernel for program in programs for kernel in program.defined_kernels]
+    launched = {_place(kernel) for kernel in defined if _is_launched(kernel)}
+    kernels: dict[str, dict[str, Any]] = {}
+    for kernel in defined:
+        if _is_launched(kernel) or _place(kernel) not in launched:
+            shapes = [(launch.grid, launch.block) for launch in kernel.launches]
+            kernels.setdefault(repr((*_place(kernel), shapes)), _kernel(kernel))
+    return {"version": FORMAT_VERSION, "kernels": list(kernels.values())}
+
+
+def _place(kernel: Kernel) -> tuple[str, int]:
+    return kernel.source.path, kernel.span.start
+
+
+def _is_launched(kernel: Kernel) -> bool:
+    """Whether a launch of the kernel is in sight, so that no shape had to be assumed."""
+    return any(launch.span is not None for launch in kernel.launches)
 
 
 def _kernel(kernel: Kernel) -> dict[str, Any]:

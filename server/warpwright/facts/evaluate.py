@@ -14,6 +14,7 @@ from warpwright.facts.places import (
     field_of,
     truth,
 )
+from warpwright.facts.predication import NEVER
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.values import (
     ASSUMED,
@@ -159,7 +160,11 @@ class Evaluator(WarpMemory):
         return value
 
     def _binary(self, node: ir.Binary, mask: int) -> AnyValue:
-        return binary(node.op, self.value(node.left, mask), self.value(node.right, mask))
+        left, right = self.value(node.left, mask), self.value(node.right, mask)
+        if left.basis or right.basis or not (left.uniform and right.uniform):
+            divides = node.op in ("/", "%") and not isinstance(node.right, ir.Const)
+            self.cost += NEVER if divides else 1
+        return binary(node.op, left, right)
 
     def _logical(self, node: ir.Logical, mask: int) -> AnyValue:
         left = self.value(node.left, mask)

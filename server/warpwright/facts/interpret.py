@@ -21,11 +21,13 @@ from warpwright.facts.places import (
     Reference,
     truth,
 )
+from warpwright.facts.predication import NEVER, Side, is_constant
 from warpwright.facts.progress import LoopPosition
 from warpwright.facts.recorder import Guard
 from warpwright.facts.types import BOOL, UNKNOWN_TYPE
 from warpwright.facts.values import (
     ASSUMED,
+    EXACT,
     FULL,
     UNKNOWN,
     AnyValue,
@@ -80,6 +82,7 @@ class Interpreter(Caller):
         return mask
 
     def _evaluate(self, node: ir.Evaluate, mask: int) -> int:
+        self.last_call = node.last and self.ending
         self.value(node.expr, mask)
         return mask
 
@@ -122,22 +125,49 @@ class Interpreter(Caller):
         if not condition.decided:
             return self._both_sides(node, condition, mask)
         taken = truth(condition) & mask
-        if condition.basis >= ASSUMED and taken in (0, mask):  # assumed numbers must not hide a side from view
-            return self._both_sides(node, condition, mask)
+        sides = self.recorder.sides(node.span, node.last and self.ending, node.otherwise is not None)
+        if condition.basis >= ASSUMED and taken in (0, mask) and not (condition.thread and sides.then.executed):
+            return self._both_sides(node, condition, mask)  # assumed numbers must not hide a side from view
         self.guards.append(Guard(node.condition.span, mask, taken, condition, False))
-        out = self.statement(node.then, taken)
-        if node.otherwise is not None:
+        folded = self.call_depth > 0 and condition.uniform and condition.basis == EXACT  # by the arguments of the call
+        dead = folded or is_constant(node.condition)
+        out = self._side(sides.then, node.then, taken, dead)
+        if node.otherwise is not None and sides.otherwise is not None:
             self.guards[-1] = Guard(node.condition.span, mask, mask & ~taken, condition, False)
-            out |= self.statement(node.otherwise, mask & ~taken)
+            out |= self._side(sides.otherwise, node.otherwise, mask & ~taken, dead)
         else:
             out |= mask & ~taken
         self.guards.pop()
+        return out
+
+    def _side(self, side: Side, statement: ir.Stmt, mask: int, dead: bool) -> int:
+        """One side of a condition; `dead` where the compiler knows which side it is."""
+        if dead:
+            return self.statement(statement, mask)
+        if not mask:
+            side.skipped += self.request_weight
+            return 0
+        before, addressed = self.cost, self.addressed
+        self.addressed = set()
+        outer = self.recorder.open_sides
+        outer.append(side)
+        try:
+            out = self.statement(statement, mask)
+        finally:
+            outer.pop()
+            self.addressed = addressed
+        side.executed += self.request_weight
+        side.cost = max(side.cost, self.cost - before)
+        if side.requests and outer:
+            outer[-1].nests = True
         return out
 
     def _both_sides(self, node: ir.If, condition: Value, mask: int) -> int:
         """The condition is not known: the same lanes go down both sides, and what they leave is joined."""
         before = [clone(v) if not isinstance(v, Reference) else v for v in self.frame.slots]
         exits = self._exits()
+        for side in self.recorder.open_sides[-1:]:
+            side.nests = True
         self.guards.append(Guard(node.condition.span, mask, mask, condition, True))
         out = self.statement(node.then, mask)
         after_then = self.frame.slots
@@ -168,6 +198,7 @@ class Interpreter(Caller):
         if node.init is not None:
             mask = self.statement(node.init, mask)
         state = LoopState()
+        self.cost += NEVER
         self.loops.append(state)
         self.loop_depth += 1
         guard_depth = len(self.guards)
@@ -326,6 +357,8 @@ class Interpreter(Caller):
         return out & ~self.frame.returned
 
     def _return(self, node: ir.Return, mask: int) -> int:
+        if self.call_depth == 0:
+            self.cost += NEVER
         if node.value is not None:
             value = clone(self.any_value(node.value, mask)) or unknown()
             self.frame.result = value if self.frame.result is None else merge(self.frame.result, value, mask)
@@ -333,11 +366,13 @@ class Interpreter(Caller):
         return 0
 
     def _break(self, _node: ir.Break, mask: int) -> int:
+        self.cost += NEVER
         if self.loops:
             self.loops[-1].broken |= mask
         return 0
 
     def _continue(self, _node: ir.Continue, mask: int) -> int:
+        self.cost += NEVER
         if self.loops:
             self.loops[-1].continued |= mask
         return 0

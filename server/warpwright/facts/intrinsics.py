@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from warpwright.facts import ir
 from warpwright.facts.model import WARP, AccessKind
+from warpwright.facts.predication import NEVER
 from warpwright.facts.types import (
     BUILTIN_TYPES,
     FLOAT,
@@ -56,6 +57,11 @@ _UNARY: dict[str, Callable[[float], float]] = {
 }  # fmt: skip
 
 
+_CALL_COST = 1
+_COSTS = {"exp": 4, "log": 4, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
+"""Instructions of a call, see predication.LIMIT; 1 for what is not listed."""
+
+
 def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """A call of a function whose text is not in the unit."""
     name = node.name
@@ -79,6 +85,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _both(arguments, lambda a, b: binary("*", a, b))
     if name in ("div_up", "ceil_div", "cdiv", "divUp") and len(arguments) == 2:
         return _both(arguments, lambda a, b: Value(pairwise(_ceil_divide, a.data, b.data), INT, max(a.basis, b.basis)))
+    run.cost += _COSTS.get(name.removeprefix("__").rstrip("f"), _CALL_COST)
     plain = name.removeprefix("__").rstrip("f")
     if plain in _UNARY and len(arguments) == 1 and isinstance(arguments[0], Value):
         return _math(_UNARY[plain], arguments[0], name)
@@ -217,6 +224,7 @@ def _shuffle(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 
 
 def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
+    run.cost += NEVER
     alive = run.warp.mask & ~run.frame.returned
     place = run.warp.place
     run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, place, run.guards)

@@ -179,6 +179,7 @@ class SharedVariable:
 @dataclass(slots=True, eq=False)
 class Evaluate(Stmt):
     expr: Expr
+    last: bool = False  # nothing of its function follows it
 
 
 @dataclass(slots=True, eq=False)
@@ -191,6 +192,7 @@ class If(Stmt):
     condition: Expr
     then: Stmt
     otherwise: Stmt | None
+    last: bool = False  # nothing of its function follows it
 
 
 @dataclass(slots=True, eq=False)

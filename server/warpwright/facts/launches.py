@@ -58,6 +58,9 @@ class LaunchSite:
     template_arguments: tuple[CType | int | None, ...]
     arguments: tuple[Known | None, ...]
 
+MANY = 64
+"""What a part of a run-time number, such as the tiles of a row, is at least."""
+
 
 @dataclass(slots=True)
 class _HostScope:
@@ -84,6 +87,8 @@ class HostReader:
     def _combined(self, op: str, left: HostValue, right: HostValue) -> HostValue:
         if isinstance(left, Known) and isinstance(right, Known):
             result = integer_operation(op, left.value, right.value)
+            if op in ("/", ">>") and left.assumed and result is not None and result < MANY:
+                return self._outside()  # a part of a large number is large, not what 4096 elements leave of it
             if result is not None:
                 return Known(result, left.assumed or right.assumed)
         return self._outside()

@@ -15,6 +15,7 @@ from warpwright.facts import ir
 from warpwright.facts.constants import fold, substitute
 from warpwright.facts.declarations import MAX_EXPANSION, Scope, parse_fragment
 from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
+from warpwright.facts.predication import mark_last
 from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
@@ -65,6 +66,7 @@ class Lowerer(ExpressionReader):
         if body is not None:
             statement = self.statement(body)
         self.scopes.pop()
+        mark_last(statement)
         return ir.Function(name, lowered, statement, len(self.slot_types), returns, self.incomplete)
 
     def statement(self, node: Node | None) -> ir.Stmt:

@@ -22,11 +22,11 @@ from warpwright.facts.model import (
     Space,
     Structure,
 )
+from warpwright.facts.predication import Key, Side, Sides
 from warpwright.facts.progress import LoopPosition, Progress
 from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKNOWN, Value, lanes
 from warpwright.syntax.source import Span
 
-Key = tuple[str, int, int, str]
 NO_END = 1 << 62
 """Where the touched part of an array ends if an address is not known."""
 SMALL_STRIDE = 64
@@ -45,6 +45,7 @@ class _AccessTally:
     in_loop: bool
     basis: int = 0
     requests: float = 0.0
+    idle: float = 0.0  # requests of warps in which a predicate holds for no lane
     uncounted: float = 0.0
     uncounted_basis: int = 0
     active: float = 0.0
@@ -120,7 +121,17 @@ class Recorder:
     open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
     warps: float = 0.0  # how many the interpreted warps stand for
     loops_run: int = 0
+    conditions: dict[tuple[str, int, int], Sides] = field(default_factory=lambda: {})
+    open_sides: list[Side] = field(default_factory=lambda: [])
     enabled: bool = True
+
+    def sides(self, span: Span, last: bool, both: bool) -> Sides:
+        """The two sides of a condition; without `both`, there is nothing on the second."""
+        key = (span.path, span.start, span.end)
+        found = self.conditions.get(key)
+        if found is None:
+            found = self.conditions[key] = Sides(last, otherwise=Side() if both else None)
+        return found
 
     def row(self, name: str, index: Value, extent: int, mask: int) -> None:
         """An index into a row of `extent` elements of a shared array, by the lanes of `mask`."""
@@ -147,6 +158,10 @@ class Recorder:
         tally.by_thread = tally.by_thread or pointer.thread
         if space is Space.SHARED and tally.array is not None:
             self._reach(tally.array, pointer, size, mask)
+        if self.open_sides:
+            side = self.open_sides[-1]
+            side.requests[key] = side.requests.get(key, 0.0) + weight
+            side.loads = side.loads or kind is AccessKind.LOAD
         if pointer.data is None or space is Space.LOCAL:
             tally.progress.uneven = True
             tally.uncounted += weight
@@ -239,6 +254,12 @@ class Recorder:
     # -- results ------------------------------------------------------------------------------------------------
 
     def access_facts(self, launch: int) -> list[Access]:
+        for condition in self.conditions.values():
+            if condition.predicated:
+                for side in condition.all:
+                    if side.executed:
+                        for key, weight in side.requests.items():
+                            self.accesses[key].idle += side.skipped * weight / side.executed
         return [_access_fact(tally, launch, self.warps) for tally in self.accesses.values()]
 
     def branch_facts(self, launch: int) -> list[Branch]:
@@ -319,15 +340,15 @@ def _misaligned_by(addresses: list[int | None], size: int, pointer: Value) -> in
 
 def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
     counted = tally.requests > 0 and tally.requests >= tally.uncounted
-    distinct = round(tally.distinct / tally.requests, 3) if counted else None
     basis = BASES[tally.basis if counted else max(tally.uncounted_basis, DATA if tally.uncounted else UNKNOWN)]
     distinct = round(tally.distinct / tally.requests, 3) if counted else None
     active = round(tally.active / tally.requests, 2) if counted else float(WARP)
     if tally.space is Space.LOCAL:
         basis = BASES[tally.basis]
     moves = counted and tally.space in (Space.GLOBAL, Space.SHARED)
-    per_request = round(tally.counted / tally.requests, 3) if moves else None
-    ideal = round(tally.ideal / tally.requests, 3) if moves else None
+    requests = tally.requests + tally.idle
+    per_request = round(tally.counted / requests, 3) if moves else None
+    ideal = round(tally.ideal / requests, 3) if moves else None
     shared = tally.space is Space.SHARED
     return Access(
         span=tally.span,
@@ -339,7 +360,7 @@ def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
         bytes=tally.size,
         basis=basis,
         active_lanes=active,
-        requests=max(1, round(tally.requests + tally.uncounted)),
+        requests=max(1, round(requests + tally.uncounted)),
         sectors_per_request=None if shared else per_request,
         ideal_sectors_per_request=None if shared else ideal,
         wavefronts_per_request=per_request if shared else None,
@@ -366,7 +387,9 @@ def _why(tally: _AccessTally, counted: bool) -> str:
         return "the address could not be followed"
     if tally.worst_lanes is None:
         return ""
-    return describe(tally.worst_lanes.addresses, tally.size, tally.space, tally.basis == ASSUMED)
+    why = describe(tally.worst_lanes.addresses, tally.size, tally.space, tally.basis == ASSUMED)
+    idle = tally.idle / (tally.requests + tally.idle)
+    return f"{why}; a predicate leaves {idle:.0%} of the requests without a lane" if idle >= 0.005 else why
 
 
 def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed: bool = False) -> str:

@@ -22,6 +22,7 @@ from warpwright.facts.places import (
     piece_width,
     shifted,
 )
+from warpwright.facts.predication import FIRST_LOAD, FIRST_STORE, NEVER
 from warpwright.facts.recorder import Guard, Place, Recorder
 from warpwright.facts.types import INT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.unit import Unit
@@ -74,8 +75,12 @@ class WarpMemory(ABC):
     functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
     weight: float = 1.0
     steps: int = 0
+    cost: int = 0  # of the instructions run, see predication.LIMIT
+    addressed: set[Region] = field(default_factory=lambda: set[Region]())  # global arrays used on this side already
     loop_depth: int = 0
     call_depth: int = 0
+    ending: bool = True  # behind the function that is run, the kernel ends
+    last_call: bool = False  # and behind the call that is evaluated
     guards: list[Guard] = field(default_factory=lambda: [])
     loops: list[LoopState] = field(default_factory=lambda: [])
     frame: Frame = field(default_factory=lambda: Frame([]))
@@ -138,6 +143,7 @@ class WarpMemory(ABC):
             return
         weight = self.request_weight
         in_loop = self.loop_depth > 0
+        self.cost += self._access_cost(region, access)
         if kind.size is None:
             pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
             self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.place, in_loop)
@@ -147,6 +153,15 @@ class WarpMemory(ABC):
             size = min(width, kind.size - offset)
             at = shifted(pointer, offset)
             self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop)
+
+    def _access_cost(self, region: Region, access: AccessKind) -> int:
+        """What an access adds to the instructions of the side of a condition that it stands on."""
+        if access is AccessKind.ATOMIC:
+            return NEVER
+        if region.space is not Space.GLOBAL or region in self.addressed:
+            return 1
+        self.addressed.add(region)
+        return FIRST_STORE if access is AccessKind.STORE else FIRST_LOAD
 
     def place(self, node: ir.Expr, mask: int) -> Location:
         """The place that an expression names; None for what is no place."""
