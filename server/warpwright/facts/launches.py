@@ -58,6 +58,7 @@ class LaunchSite:
     template_arguments: tuple[CType | int | None, ...]
     arguments: tuple[Known | None, ...]
 
+
 MANY = 64
 """What a part of a run-time number, such as the tiles of a row, is at least."""
 

@@ -177,6 +177,7 @@ class Access:
     why: str
     lanes: LaneAddresses | None = None
     in_loop: bool = False
+    idle: float = 0.0  # share of the requests in which a predicate leaves no lane on
     addresses_per_request: float | None = None
     requests_per_warp: float = 1.0
     loop_step: int | None = None

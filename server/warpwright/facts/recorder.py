@@ -368,6 +368,7 @@ def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
         why=_why(tally, counted),
         lanes=tally.worst_lanes,
         in_loop=tally.in_loop,
+        idle=round(tally.idle / requests, 4) if counted else 0.0,
         addresses_per_request=distinct,
         requests_per_warp=round((tally.requests + tally.uncounted) / warps, 3) if warps else 1.0,
         loop_step=tally.progress.step,
@@ -389,7 +390,7 @@ def _why(tally: _AccessTally, counted: bool) -> str:
         return ""
     why = describe(tally.worst_lanes.addresses, tally.size, tally.space, tally.basis == ASSUMED)
     idle = tally.idle / (tally.requests + tally.idle)
-    return f"{why}; a predicate leaves {idle:.0%} of the requests without a lane" if idle >= 0.005 else why
+    return f"{why}; a predicate leaves no lane on in {idle:.0%} of the requests" if idle >= 0.005 else why
 
 
 def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed: bool = False) -> str:

@@ -76,7 +76,7 @@ class WarpMemory(ABC):
     weight: float = 1.0
     steps: int = 0
     cost: int = 0  # of the instructions run, see predication.LIMIT
-    addressed: set[Region] = field(default_factory=lambda: set[Region]())  # global arrays used on this side already
+    addressed: set[Region] = field(default_factory=set)  # global arrays used on this side already
     loop_depth: int = 0
     call_depth: int = 0
     ending: bool = True  # behind the function that is run, the kernel ends

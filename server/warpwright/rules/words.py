@@ -48,6 +48,11 @@ def plural(count: float, noun: str) -> str:
     return f"{number(count)} {noun}" + ("" if number(count) == "1" else "s")
 
 
+def of_busy(access: Access, count: float | None) -> float | None:
+    """A count per request, for the requests that have a lane on: what a reader of the line expects of it."""
+    return count / (1 - access.idle) if count is not None and access.idle < 1 else count
+
+
 def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
     """What a count holds for: the block, and that run-time values were assumed where `why` does not say so."""
     if launch is None:

@@ -85,6 +85,7 @@ from warpwright.rules.words import (
     launch_of,
     launch_related,
     number,
+    of_busy,
     plural,
     reduction_fix,
     shares,
@@ -107,7 +108,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     shared = [a for a in kernel.accesses if a.space is Space.SHARED and a.basis in COUNTED]
     said: set[str | None] = set()
     for access in worst_by_place(shared, lambda a: a.excess or 0.0):
-        got, ideal, excess = access.wavefronts_per_request, access.ideal_wavefronts_per_request, access.excess
+        excess = access.excess
+        got, ideal = (
+            of_busy(access, access.wavefronts_per_request),
+            of_busy(access, access.ideal_wavefronts_per_request),
+        )
         if got is None or ideal is None or excess is None or excess < NOTABLE:
             continue
         array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
@@ -128,8 +133,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             ),
             severity=weighed(kernel, access, level),
             evidence={
-                "wavefronts_per_request": round(got, 3),
-                "ideal_wavefronts_per_request": round(ideal, 3),
+                "wavefronts_per_request": access.wavefronts_per_request,
+                "ideal_wavefronts_per_request": access.ideal_wavefronts_per_request,
                 "active_lanes": round(access.active_lanes, 3),
                 "bytes": access.bytes,
                 "basis": access.basis.value,

@@ -70,6 +70,7 @@ from warpwright.rules.words import (
     launch_of,
     launch_related,
     number,
+    of_busy,
     plural,
     shares,
     weighed,
@@ -91,7 +92,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     counted = [a for a in kernel.accesses if a.space is Space.GLOBAL and a.basis in COUNTED]
     said: set[str | None] = set()
     for access in worst_by_place(counted, lambda a: a.excess or 0.0):
-        got, ideal, excess = access.sectors_per_request, access.ideal_sectors_per_request, access.excess
+        excess = access.excess
+        got, ideal = of_busy(access, access.sectors_per_request), of_busy(access, access.ideal_sectors_per_request)
         if got is None or ideal is None or excess is None or excess < NOTABLE:
             continue
         launch = launch_of(kernel, access.launch)
@@ -110,8 +112,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             ),
             severity=weighed(kernel, access, level),
             evidence={
-                "sectors_per_request": round(got, 3),
-                "ideal_sectors_per_request": round(ideal, 3),
+                "sectors_per_request": access.sectors_per_request,
+                "ideal_sectors_per_request": access.ideal_sectors_per_request,
                 "active_lanes": round(access.active_lanes, 3),
                 "bytes": access.bytes,
                 "basis": access.basis.value,
