@@ -23,7 +23,6 @@ from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
     arithmetic_result,
-    pointer_to,
 )
 from warpwright.facts.values import (
     DATA,
@@ -315,8 +314,9 @@ def _forward(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 
 
 def _shared_address(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
+    """A 32-bit number of bytes; it keeps its region, so that what inline PTX is given can be followed."""
     value = run.value(node.arguments[0], mask) if node.arguments else unknown()
-    return Value(value.data, pointer_to(INT), value.basis, value.soft, value.thread, value.region)
+    return Value(value.data, UINT, value.basis, value.soft, value.thread, value.region)
 
 
 _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {

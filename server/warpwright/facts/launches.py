@@ -316,8 +316,11 @@ class HostReader:
         match node:
             case ir.Const(value=number):
                 return Known(int(number)) if number is not None else None
-            case ir.Global(name=name):
+            case ir.Global(name=name) | ir.Special(name=name, axis=None):  # host code may call its dim3 `blockDim`
                 return self.lookup(name, scope, before)
+            case ir.Special(name=name, axis=axis):
+                whole = self.lookup(name, scope, before)
+                return (whole.x, whole.y, whole.z)[axis] if isinstance(whole, Triple) else self._outside()
             case ir.Cast(operand=operand):
                 return self.value(operand, scope, before)
             case ir.Binary(op=op, left=left, right=right):

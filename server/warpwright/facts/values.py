@@ -313,7 +313,7 @@ def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
     element = pointer.type.to or UNKNOWN_TYPE
     basis = max(pointer.basis, index.basis, ASSUMED if element.assumed else EXACT)
     thread = pointer.thread or index.thread
-    size = element.size
+    size = 1 if pointer.type.is_integer else element.size  # a shared address as a number counts bytes
     kind = pointer_to(element) if pointer.type.kind == "array" else pointer.type
     if size is None or index.region is not None:
         return Value(None, kind, UNKNOWN, 0, thread, pointer.region)

@@ -166,12 +166,12 @@ class WarpMemory(ABC):
     def place(self, node: ir.Expr, mask: int) -> Location:
         """The place that an expression names; None for what is no place."""
         match node:
-            case ir.Var(slot=slot):
+            case ir.Var(slot=slot, name=name):
                 value = self.frame.slots[slot] if slot < len(self.frame.slots) else None
                 if isinstance(value, Reference):
                     return value.place
                 if isinstance(value, Value) and value.region is not None and value.region.space is Space.SHARED:
-                    declared_scalar = value.type.kind not in ("pointer", "array")
+                    declared_scalar = value.region.name == name and value.type.kind not in ("pointer", "array")
                     if declared_scalar:
                         return MemoryPlace(value, value.type, node.span)
                 return SlotPlace(self.frame, slot)

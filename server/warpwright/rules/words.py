@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 
 from warpwright.facts.document import dims_text
-from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch
+from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Fix, Related, Severity
 from warpwright.syntax.nodes import enclosing, node_at
@@ -18,6 +18,9 @@ MOSTLY_USED = 0.5
 
 COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED})
 """Bases whose numbers can be shown. An index read from memory is data-dependent, and nothing is said about it."""
+
+SMALL_SHARE = 0.1
+"""Share of a kernel's transactions up to which what an array's accesses have too many is not worth a warning."""
 
 LARGEST_STRUCTURE = 256
 """Bytes up to which an element is taken for a structure that is copied whole; beyond, it is an array of its own."""
@@ -126,6 +129,8 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
 
     - A place that runs once per thread of a launch of one block costs nanoseconds: a hint.
     - A request of a few lanes (a tail, one row of a halo) cannot cost much: a hint.
+    - What is too many at this and the like accesses of the array is a small share of what the kernel moves through that
+      memory: information.
     - A block shape that was assumed, in a kernel whose lanes depend on it: information.
     """
     launch = launch_of(kernel, access.launch)
@@ -138,7 +143,27 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
         return Severity.HINT
     if launch.basis is not Basis.EXACT and is_shaped(kernel, launch):
         return at_most(Severity.INFORMATION, severity)
+    if wasted_share(kernel, access) < SMALL_SHARE:
+        return at_most(Severity.INFORMATION, severity)
     return severity
+
+
+def wasted_share(kernel: Kernel, access: Access) -> float:
+    """What an access and those of its kind to the same array have too many, as a share of the transactions that the
+    kernel would make in that memory if all others were ideal; accesses that were not counted are left out."""
+    needed = wasted = 0.0
+    for other in kernel.accesses:
+        if (other.space, other.launch) != (access.space, access.launch):
+            continue
+        shared = other.space is Space.SHARED
+        got = other.wavefronts_per_request if shared else other.sectors_per_request
+        ideal = other.ideal_wavefronts_per_request if shared else other.ideal_sectors_per_request
+        if got is None or ideal is None:
+            continue
+        needed += other.requests * ideal
+        if (other.array, other.kind) == (access.array, access.kind):
+            wasted += other.requests * (got - ideal)
+    return wasted / (needed + wasted) if needed else 1.0
 
 
 def is_shaped(kernel: Kernel, launch: Launch) -> bool:

@@ -64,8 +64,10 @@ void run(float *out, const float *in, int n) {
 
 - An index that is read from memory (a histogram's bin) is not judged: its conflicts depend on the data.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
-- Where the kernel also uses the words between (the members of a `float4`), the compiler may merge the accesses into
-  wide ones that do not conflict; one access of the array is then shown, as information.
+- Where the kernel also uses the words between (the members of a `float4`, or a lane's neighbouring words in a loop that
+  is unrolled), the compiler may merge the accesses into wide ones that do not conflict; one access of the array is then
+  shown, as information.
+- Where the wavefronts too many are less than a tenth of what the kernel needs in shared memory, it is information.
 - A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
 """
 
@@ -73,7 +75,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Access, Kernel, SharedArray, Space
+from warpwright.facts.memory import ideal_wavefronts, wavefronts
+from warpwright.facts.model import WARP, Access, Basis, Kernel, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     ADDRESS_SEQUENTIALLY,
@@ -119,7 +122,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         launch = launch_of(kernel, access.launch)
         own, used = shares(kernel, access, [a for a in shared if _goes_along(access, a)], PIECE)
         level = Severity.WARNING if excess >= GRAVE else Severity.INFORMATION
-        if merged := used >= MOSTLY_USED and used > own:
+        if merged := (used >= MOSTLY_USED and used > own) or _becomes_wide(access):
             if access.array in said:
                 continue
             level = Severity.INFORMATION
@@ -143,6 +146,16 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             fixes=_fixes(kernel, access, array),
             related=launch_related(launch),
         )
+
+
+def _becomes_wide(access: Access) -> bool:
+    """Whether each lane walks along words in a loop, which the compiler unrolls and reads in wide pieces, and these
+    pieces hardly conflict: `b[8 * (lane % 16) + i]` for i up to 8."""
+    if access.lanes is None or access.loop_step != access.bytes or access.basis is not Basis.EXACT:
+        return False
+    pieces = [at if at is None else at - at % PIECE for at in access.lanes.addresses]
+    got = wavefronts(pieces, PIECE)
+    return got < GRAVE * ideal_wavefronts(got, WARP - pieces.count(None), PIECE)
 
 
 def _goes_along(access: Access, other: Access) -> bool:

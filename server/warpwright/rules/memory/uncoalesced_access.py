@@ -52,6 +52,7 @@ void run(float *out, const float *in, int width, int height) {
   be seen to use most of it, one access of the array is shown, as information, and only from 4 sectors for each one
   needed.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
+- Where the sectors too many are less than a tenth of what the kernel needs in global memory, it is information.
 - A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
 """
 
