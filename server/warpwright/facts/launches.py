@@ -318,7 +318,7 @@ class HostReader:
                 return Known(int(number)) if number is not None else None
             case ir.Global(name=name) | ir.Special(name=name, axis=None):  # host code may call its dim3 `blockDim`
                 return self.lookup(name, scope, before)
-            case ir.Special(name=name, axis=axis):
+            case ir.Special(name=name, axis=int() as axis):
                 whole = self.lookup(name, scope, before)
                 return (whole.x, whole.y, whole.z)[axis] if isinstance(whole, Triple) else self._outside()
             case ir.Cast(operand=operand):

@@ -161,10 +161,8 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
                 unit.macros.pop(match.group(1), None)
         elif kind in _CONTAINERS:
             body = child.child_by_field_name("body")
-            whole = (
-                body is None or body.type != "declaration_list"
-            )  # `extern "C" void f() {...}` has a function as body
-            _collect_children(unit, source, child if whole else body, include, depth)
+            listed = body is not None and body.type == "declaration_list"  # else, as in `extern "C" void f() {}`, one item
+            _collect_children(unit, source, body if body is not None and listed else child, include, depth)
         elif kind == "template_declaration":
             _collect_template(unit, source, child)
         elif kind == "function_definition":
