@@ -9,6 +9,7 @@ from dataclasses import replace
 from warpwright.facts import ir
 from warpwright.facts.cache import KernelCache, kernel_key, reached
 from warpwright.facts.interpret import Interpreter
+from warpwright.facts.lanes import simplify
 from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchSite
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (
@@ -33,7 +34,7 @@ from warpwright.facts.overloads import by_name, sites_of
 from warpwright.facts.recorder import NO_END, Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
-from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, simplify, soft
+from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, soft
 from warpwright.facts.warp_memory import OutOfStepsError, WarpContext
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span

@@ -66,10 +66,7 @@ class Caller(Evaluator):
         owner = whole.type.name if isinstance(whole, (MemoryPlace, Value, StructValue)) else ""
         for text in methods:
             if text.owner == owner and parameter_count(text) == len(node.arguments):
-                key = (text.node.id, "")
-                if key not in self.functions:
-                    self.functions[key] = Lowerer(self.unit, text.source).function(text)
-                return self.functions[key]
+                return self._lowered(text, {})
         return None
 
     def _user_function(self, node: ir.Call, texts: list[FunctionText], mask: int) -> ir.Function | None:
@@ -82,10 +79,15 @@ class Caller(Evaluator):
             return None
         text = matching[-1]
         bindings = self._bindings(node, text, mask) if text.template else {}
+        return self._lowered(text, bindings)
+
+    def _lowered(self, text: FunctionText, bindings: dict[str, CType | int]) -> ir.Function:
+        """A function with its template parameters bound, lowered once for all warps and launches of a kernel."""
         key = (text.node.id, repr(sorted((k, v if isinstance(v, int) else v.name) for k, v in bindings.items())))
-        if key not in self.functions:
-            self.functions[key] = Lowerer(self.unit, text.source, bindings).function(text)
-        return self.functions[key]
+        found = self.functions.get(key)
+        if found is None:
+            found = self.functions[key] = Lowerer(self.unit, text.source, bindings).function(text)
+        return found
 
     def _bindings(self, node: ir.Call, text: FunctionText, mask: int) -> dict[str, CType | int]:
         """Template parameters from explicit arguments, then from the types of the call's arguments."""
@@ -100,7 +102,7 @@ class Caller(Evaluator):
                     out[name] = value.data
         open_names = {name for name, is_type, _ in text.template if is_type and name not in out}
         if open_names:
-            generic = Lowerer(self.unit, text.source, out).function(text)
+            generic = self._lowered(text, out)
             enabled, self.recorder.enabled = self.recorder.enabled, False
             for parameter, argument in zip(generic.parameters, node.arguments, strict=False):
                 wanted = parameter.type

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from tree_sitter import Node
@@ -266,8 +267,12 @@ class DeclarationReader(ABC):
             self.source, self.at = outer_source, outer_at
 
 
+@lru_cache(maxsize=512)
 def parse_fragment(text: str, kind: str) -> tuple[Source, Node] | None:
-    """A piece of text in a little file of its own, and its first node of that kind; None where it does not parse."""
+    """A piece of text in a little file of its own, and its first node of that kind; None where it does not parse.
+
+    A macro's body is asked for at each of its uses.
+    """
     source = Source("<macro>", text.encode("utf-8"))
     if source.root.has_error:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warpwright.facts import ir
+from warpwright.facts.lanes import each, pairwise, wrapped
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Space
 from warpwright.facts.places import (
@@ -28,14 +29,11 @@ from warpwright.facts.values import (
     binary,
     clone,
     convert,
-    each,
     join,
     merge,
     opaque,
-    pairwise,
     soft,
     unknown,
-    wrap,
 )
 from warpwright.facts.warp_memory import MAX_STEPS, OutOfStepsError, WarpMemory
 from warpwright.syntax.source import Span
@@ -84,6 +82,13 @@ class Evaluator(WarpMemory):
     def _opaque(self, node: ir.Opaque, mask: int) -> AnyValue:
         parts = [self.any_value(part, mask) for part in node.parts]
         return opaque(UNKNOWN_TYPE, *parts) if parts else unknown()
+
+    def _variable(self, node: ir.Var, mask: int) -> AnyValue:
+        slots = self.frame.slots
+        value = slots[node.slot] if node.slot < len(slots) else None
+        if isinstance(value, Value) and value.region is None:  # the most of what a kernel reads
+            return value
+        return self._read_place(node, mask)
 
     def _read_place(self, node: ir.Expr, mask: int) -> AnyValue:
         return self.load(self.place(node, mask), mask)
@@ -135,7 +140,7 @@ class Evaluator(WarpMemory):
             data = each(lambda n: ~n if isinstance(n, int) else None, value.data)
         kind = value.type if (value.type.size or 4) >= 4 or value.type.kind == "float" else INT
         if kind.kind == "uint":
-            data = each(lambda n: wrap(n, kind), data)
+            data = wrapped(data, kind)
         return Value(data, kind, value.basis, value.soft, value.thread)
 
     def _update(self, node: ir.Update, mask: int) -> AnyValue:
@@ -248,7 +253,7 @@ _Expression = Callable[..., AnyValue]
 
 _EXPRESSIONS: dict[type[ir.Expr], _Expression] = {
     ir.Const: Evaluator._const,
-    ir.Var: Evaluator._read_place,
+    ir.Var: Evaluator._variable,
     ir.Global: Evaluator._global,
     ir.Special: Evaluator._special,
     ir.Unary: Evaluator._unary,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpwright.facts import ir
+from warpwright.facts.lanes import Number, each, lanes, pairwise, simplify
 from warpwright.facts.model import WARP, AccessKind
 from warpwright.facts.predication import NEVER
 from warpwright.facts.types import (
@@ -28,15 +29,10 @@ from warpwright.facts.values import (
     DATA,
     AnyValue,
     Group,
-    Number,
     StructValue,
     Value,
     binary,
-    each,
-    lanes,
     opaque,
-    pairwise,
-    simplify,
     soft,
     unknown,
 )

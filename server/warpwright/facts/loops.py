@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from warpwright.facts.lanes import difference, plus, wrapped
 from warpwright.facts.places import Reference
 from warpwright.facts.values import (
     UNKNOWN,
     AnyValue,
     Value,
-    each,
     join,
-    pairwise,
     unknown,
-    wrap,
 )
 
 Slots = list[AnyValue | Reference | None]
@@ -23,7 +21,9 @@ def join_slots(left: Slots, right: Slots, condition: Value) -> Slots:
     for i in range(max(len(left), len(right))):
         a = left[i] if i < len(left) else None
         b = right[i] if i < len(right) else None
-        if isinstance(a, Reference) or isinstance(b, Reference):
+        if a is b:
+            out.append(a)
+        elif isinstance(a, Reference) or isinstance(b, Reference):
             out.append(a if a is not None else b)
         else:
             out.append(join(a, b, condition))
@@ -40,7 +40,7 @@ def deltas_of(history: list[Slots]) -> dict[int, int | float]:
         if isinstance(a, Value) and isinstance(b, Value) and isinstance(c, Value):
             if a.data is None or b.data is None or c.data is None:
                 continue
-            one, two = pairwise(lambda x, y: y - x, a.data, b.data), pairwise(lambda x, y: y - x, b.data, c.data)
+            one, two = difference(a.data, b.data), difference(b.data, c.data)
             if isinstance(one, (int, float)) and one == two and b.region is c.region:
                 out[slot] = one
             else:
@@ -64,7 +64,7 @@ def advance(slots: Slots, deltas: dict[int, int | float], count: int) -> Slots:
 
 def _moved(value: Value, by: int | float) -> Value:
     kind = value.type
-    data = each(lambda n: n + by, value.data)
+    data = plus(value.data, by)
     if kind.kind == "uint":
-        data = each(lambda n: wrap(n, kind), data)
+        data = wrapped(data, kind)
     return Value(data, kind, value.basis, value.soft, value.thread, value.region)

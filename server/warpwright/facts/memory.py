@@ -8,11 +8,13 @@ later). The passes of 8- and 16-byte accesses were measured on an H200 with Nsig
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import ceil
 
 from warpwright.facts.model import BANK_BYTES, BANKS, SECTOR_BYTES
 
 Addresses = Sequence[int | None]
+_ROW = BANKS * BANK_BYTES
 
 
 def sectors(addresses: Addresses, size: int) -> int:
@@ -50,6 +52,13 @@ def wavefronts(addresses: Addresses, size: int) -> int:
     >>> wavefronts([8 * (lane % 16) for lane in range(32)], 8)
     2
     """
+    first = min((a for a in addresses if a is not None), default=0) // _ROW * _ROW
+    return _wavefronts(tuple([None if a is None else a - first for a in addresses]), size)
+
+
+@lru_cache(maxsize=1024)
+def _wavefronts(addresses: tuple[int | None, ...], size: int) -> int:
+    """The same for addresses from 0: a pattern comes back with each row of shared memory."""
     parts = max(1, size // BANK_BYTES)
     if parts > 1 and all(
         addresses[i] == addresses[i + 1] or addresses[i] is None or addresses[i + 1] is None
@@ -70,4 +79,4 @@ def wavefronts(addresses: Addresses, size: int) -> int:
 
 def ideal_wavefronts(counted: float, active: int, size: int) -> float:
     """Nsight Compute's ideal: active lanes x bytes over 128 bytes a wavefront, never more than what was counted."""
-    return min(counted, ceil(active * size / (BANKS * BANK_BYTES)))
+    return min(counted, ceil(active * size / _ROW))

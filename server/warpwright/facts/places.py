@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 from warpwright.facts import ir
+from warpwright.facts.lanes import lanes, plus
 from warpwright.facts.model import Space
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.values import (
@@ -16,8 +18,6 @@ from warpwright.facts.values import (
     ArrayValue,
     StructValue,
     Value,
-    each,
-    lanes,
     soft,
     unknown,
 )
@@ -31,27 +31,27 @@ class Frame:
     result: AnyValue | None = None
 
 
-# Where an assignment goes.
-@dataclass(frozen=True, slots=True, eq=False)
+# Where an assignment goes. Not frozen: one is made for each read and write, and a frozen one takes twice as long.
+@dataclass(slots=True, eq=False)
 class SlotPlace:
     frame: Frame
     slot: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FieldPlace:
     base: Location
     name: str
     type: CType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ElementPlace:
     array: ArrayValue
     index: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class MemoryPlace:
     pointer: Value
     type: CType
@@ -77,11 +77,7 @@ class Closure:
 def truth(value: Value) -> int:
     """The lanes in which a decided value is true, as a mask."""
     if isinstance(value.data, list):
-        out = 0
-        for number, bit in zip(value.data, LANE_BITS, strict=True):
-            if number:
-                out |= bit
-        return out
+        return sum(compress(LANE_BITS, value.data))
     return FULL if value.data else 0
 
 
@@ -118,8 +114,14 @@ def array_element(array: ArrayValue, index: Value) -> AnyValue:
 
 def shifted(pointer: Value, offset: int) -> Value:
     """The pointer `offset` bytes further."""
-    data = each(lambda n: n + offset, pointer.data)
-    return Value(data, pointer.type, pointer.basis, pointer.soft, pointer.thread, pointer.region)
+    return Value(
+        plus(pointer.data, offset) if offset else pointer.data,
+        pointer.type,
+        pointer.basis,
+        pointer.soft,
+        pointer.thread,
+        pointer.region,
+    )
 
 
 def piece_width(kind: CType, space: Space) -> int:

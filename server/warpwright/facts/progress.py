@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpwright.facts.values import Data, Value, pairwise
+from warpwright.facts.lanes import Data, difference
+from warpwright.facts.values import Value
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class Progress:
         self.run, self.iteration, self.data = at.run, at.iteration, pointer.data
 
     def _compare(self, pointer: Value) -> None:
-        moved = 0 if self.data == pointer.data else pairwise(lambda a, b: b - a, self.data, pointer.data)
+        moved = 0 if self.data == pointer.data else difference(self.data, pointer.data)
         # An address that is not known shows the same example at every iteration.
         if not isinstance(moved, int) or (moved == 0 and pointer.soft) or self.moved not in (None, moved):
             self.uneven = True

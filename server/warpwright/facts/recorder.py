@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from warpwright.facts.lanes import lanes
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
@@ -24,7 +25,7 @@ from warpwright.facts.model import (
 )
 from warpwright.facts.predication import Key, Side, Sides
 from warpwright.facts.progress import LoopPosition, Progress
-from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKNOWN, Value, lanes
+from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKNOWN, Value
 from warpwright.syntax.source import Span
 
 NO_END = 1 << 62

@@ -150,13 +150,15 @@ def builtin_type(text: str) -> CType | None:
 
 def arithmetic_result(left: CType, right: CType) -> CType:
     """The usual arithmetic conversions (C++ standard, [expr.arith.conv])."""
+    if left is right and (left is INT or left is UINT or left.kind == "float"):
+        return left
     if left.kind == "float" or right.kind == "float":
         if left.kind == right.kind:
             return left if (left.size or 0) >= (right.size or 0) else right
         return left if left.kind == "float" else right
     if left.is_integer and right.is_integer:
         size = max(left.size or 4, right.size or 4, 4)
-        unsigned = any(t.kind == "uint" and t.size == size for t in (left, right))
+        unsigned = (left.kind == "uint" and left.size == size) or (right.kind == "uint" and right.size == size)
         if size == 8:
             return ULONG if unsigned else LONG
         return UINT if unsigned else INT

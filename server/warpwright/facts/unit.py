@@ -161,7 +161,9 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
                 unit.macros.pop(match.group(1), None)
         elif kind in _CONTAINERS:
             body = child.child_by_field_name("body")
-            listed = body is not None and body.type == "declaration_list"  # else, as in `extern "C" void f() {}`, one item
+            listed = (
+                body is not None and body.type == "declaration_list"
+            )  # else, as in `extern "C" void f() {}`, one item
             _collect_children(unit, source, body if body is not None and listed else child, include, depth)
         elif kind == "template_declaration":
             _collect_template(unit, source, child)

@@ -11,16 +11,23 @@ tells later how a line of addresses may be aligned.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import gcd
 
+from warpwright.facts.lanes import (
+    ARITHMETIC,
+    COMPARISONS,
+    Data,
+    compute,
+    difference,
+    integers,
+    lanes,
+    pairwise,
+    simplify,
+    wrapped,
+)
 from warpwright.facts.model import WARP, Basis, Space
 from warpwright.facts.types import BOOL, INT, LONG, UNKNOWN_TYPE, CType, arithmetic_result, pointer_to
-
-Number = int | float
-Data = Number | list[Number | None] | None
 
 EXACT, ASSUMED, DATA, UNKNOWN = range(4)
 BASES = (Basis.EXACT, Basis.ASSUMED, Basis.DATA_DEPENDENT, Basis.UNKNOWN)
@@ -103,119 +110,18 @@ def opaque(kind: CType, *parts: AnyValue | None) -> Value:
     return unknown(kind, max(basis, DATA) if values else UNKNOWN, thread)
 
 
-def simplify(data: list[Number | None]) -> Data:
-    """One number where all lanes agree."""
-    first = data[0]
-    return first if first is not None and data.count(first) == WARP else data
-
-
-def lanes(data: Data) -> list[Number | None]:
-    return data if isinstance(data, list) else [data] * WARP
-
-
-def wrap(number: Number, kind: CType) -> Number:
-    """A number as that type holds it: unsigned types wrap; signed overflow is left alone (undefined in C++)."""
-    if kind.kind == "float":
-        return float(number)
-    if kind.kind in ("int", "uint", "bool"):
-        if isinstance(number, float):
-            if not math.isfinite(number):
-                return 0
-            number = int(number)
-        if kind.kind == "bool":
-            return int(number != 0)
-        bits = 8 * (kind.size or 4)
-        if kind.kind == "uint":
-            return number & ((1 << bits) - 1)
-        if bits < 32:
-            number &= (1 << bits) - 1
-            return number - (1 << bits) if number >> (bits - 1) else number
-    return number
-
-
 def convert(value: Value, kind: CType) -> Value:
     """A value of one type as another, as a cast or an initialisation does."""
-    if kind.name == "auto" or kind.kind == "other" or value.type is kind:
-        return (
-            value
-            if kind.name == "auto" or value.type is kind
-            else Value(
-                value.data,
-                kind if kind.size is not None else value.type,
-                value.basis,
-                value.soft,
-                value.thread,
-                value.region,
-            )
-        )
+    if value.type is kind or kind.name == "auto":
+        return value
     data = value.data
+    if kind.kind == "other":
+        known = kind if kind.size is not None else value.type
+        return Value(data, known, value.basis, value.soft, value.thread, value.region)
     needs = kind.kind != value.type.kind or kind.size != value.type.size
     if needs and kind.kind not in ("pointer", "array") and value.region is None:
-        data = each(lambda n: wrap(n, kind), data)
+        data = wrapped(data, kind)
     return Value(data, kind, value.basis, value.soft, value.thread, value.region)
-
-
-def each(operation: Callable[[Number], Number | None], data: Data) -> Data:
-    if data is None:
-        return None
-    if isinstance(data, list):
-        return simplify([None if n is None else operation(n) for n in data])
-    return operation(data)
-
-
-def pairwise(operation: Callable[[Number, Number], Number | None], left: Data, right: Data) -> Data:
-    if left is None or right is None:
-        return None
-    if isinstance(left, list):
-        if isinstance(right, list):
-            if None in left or None in right:
-                return simplify(
-                    [None if a is None or b is None else operation(a, b) for a, b in zip(left, right, strict=True)]
-                )
-            return simplify([operation(a, b) for a, b in zip(left, right, strict=True)])  # type: ignore[arg-type]
-        return simplify([None if a is None else operation(a, right) for a in left])
-    if isinstance(right, list):
-        return simplify([None if b is None else operation(left, b) for b in right])
-    return operation(left, right)
-
-
-def _divide(a: Number, b: Number) -> Number | None:
-    if b == 0:
-        return None
-    if isinstance(a, float) or isinstance(b, float):
-        return a / b
-    quotient = abs(a) // abs(b)  # C truncates towards zero
-    return quotient if (a >= 0) == (b > 0) else -quotient
-
-
-def _modulo(a: Number, b: Number) -> Number | None:
-    if b == 0 or isinstance(a, float) or isinstance(b, float):
-        return None
-    quotient = _divide(a, b)
-    return None if quotient is None else a - int(quotient) * b
-
-
-def _shift_left(a: Number, b: Number) -> Number | None:
-    return a << b if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64 else None
-
-
-def _shift_right(a: Number, b: Number) -> Number | None:
-    return a >> b if isinstance(a, int) and isinstance(b, int) and 0 <= b < 64 else None
-
-
-def _bits(operation: Callable[[int, int], int]) -> Callable[[Number, Number], Number | None]:
-    return lambda a, b: operation(a, b) if isinstance(a, int) and isinstance(b, int) else None
-
-
-ARITHMETIC: dict[str, Callable[[Number, Number], Number | None]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _divide, "%": _modulo,
-    "<<": _shift_left, ">>": _shift_right, "&": _bits(lambda a, b: a & b), "|": _bits(lambda a, b: a | b),
-    "^": _bits(lambda a, b: a ^ b),
-}  # fmt: skip
-COMPARISONS: dict[str, Callable[[Number, Number], Number | None]] = {
-    "<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b), ">": lambda a, b: int(a > b),
-    ">=": lambda a, b: int(a >= b), "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
-}  # fmt: skip
 
 
 def binary(op: str, left: Value, right: Value) -> Value:
@@ -225,7 +131,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
     >>> binary("*", lane, Value(4, INT)).data[:3], binary("/", lane, Value(64, INT)).data
     ([0, 4, 8], 0)
     """
-    basis = max(left.basis, right.basis)
+    basis = left.basis if left.basis > right.basis else right.basis
     thread = left.thread or right.thread
     if left.region is not None or right.region is not None:
         return _pointer_arithmetic(op, left, right, basis, thread)
@@ -233,19 +139,18 @@ def binary(op: str, left: Value, right: Value) -> Value:
         if left.soft or right.soft:
             same = left.uniform and right.uniform
             return soft(BOOL, thread, max(basis, ASSUMED)) if same else unknown(BOOL, max(basis, DATA), thread)
-        return _known(pairwise(COMPARISONS[op], left.data, right.data), BOOL, basis, 0, thread)
+        return _known(compute(op, left.data, right.data), BOOL, basis, 0, thread)
     kind = arithmetic_result(left.type, right.type)
     if op in ("<<", ">>"):
         kind = left.type if (left.type.size or 4) >= 4 else INT
-    operation = ARITHMETIC.get(op)
-    if operation is None:
+    if op not in ARITHMETIC:
         return opaque(kind, left, right)
     if op not in ("+", "-") and _scaled_by_data(op, left, right):
         return Value(None, kind, max(basis, DATA), 0, thread)
     try:
-        data = pairwise(operation, left.data, right.data)
+        data = compute(op, left.data, right.data)
         if kind.kind == "uint":
-            data = each(lambda n: wrap(n, kind), data)
+            data = wrapped(data, kind)
     except (OverflowError, ValueError):
         data = None
     if data is None:
@@ -318,7 +223,7 @@ def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
     if size is None or index.region is not None:
         return Value(None, kind, UNKNOWN, 0, thread, pointer.region)
     scale = sign * size
-    data = pairwise(lambda a, b: a + int(b) * scale, pointer.data, index.data)
+    data = compute("+", pointer.data, compute("*", integers(index.data), scale))
     if data is None:
         return Value(None, kind, max(basis, DATA), 0, thread, pointer.region)
     return Value(data, kind, basis, gcd(pointer.soft, index.soft * size), thread, pointer.region)
@@ -351,7 +256,7 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
         thread = left.thread or right.thread or condition is None or condition.thread
         same_choice = condition is not None and condition.uniform
         if same_choice and left.region is right.region and left.data is not None and right.data is not None:
-            shift = pairwise(lambda a, b: b - a, left.data, right.data)
+            shift = difference(left.data, right.data)
             if isinstance(shift, int):
                 step = gcd(gcd(left.soft, right.soft), abs(shift)) or 1
                 return Value(left.data, left.type, max(left.basis, right.basis, ASSUMED), step, thread, left.region)
@@ -373,6 +278,8 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
 
 def clone(value: AnyValue | None) -> AnyValue | None:
     """A copy that later assignments to parts do not reach; plain values are never changed in place."""
+    if isinstance(value, Value):
+        return value
     if isinstance(value, StructValue):
         return StructValue(value.type, {n: v for n, v in ((n, clone(v)) for n, v in value.fields.items()) if v})
     if isinstance(value, ArrayValue):
