@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.facts.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, occupancy
+from warpwright.toolchain.find import Toolchain, find_toolchain
 
 PROGRAM = """
 #include <cstdio>

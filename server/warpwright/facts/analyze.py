@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from warpwright.facts import ir
+from warpwright.facts.body_facts import BodyFacts
 from warpwright.facts.cache import KernelCache, kernel_key, reached
 from warpwright.facts.interpret import Interpreter
 from warpwright.facts.lanes import simplify
@@ -40,6 +42,8 @@ from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
@@ -125,6 +129,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
     incomplete: list[str] = []
     overrun: set[str] = set()
     reach: dict[str, int] = {}
+    body_facts = BodyFacts()
     bounded = _all_exact(sites, len(shapes))
     for index, site in shapes:
         macros = dict(unit.macros)
@@ -136,6 +141,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         if stopped:
             incomplete.append(stopped)
         accesses += recorder.access_facts(index)
+        accesses += body_facts.read(unit, function, recorder.callees, index)
         overrun |= recorder.overrun
         bounded = bounded and not stopped and not recorder.open_ended and recorder.saw_whole_block(launches[index])
         for name, end in recorder.reach.items():
@@ -173,6 +179,9 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
         accesses=tuple(accesses),
         branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
+        promotions=_by_place(body_facts.promotions),
+        divisions=_by_place(body_facts.divisions),
+        powers=_by_place(body_facts.powers),
         incomplete="; ".join(dict.fromkeys(incomplete)) or None,
         arch=unit.assume.arch,
     )
@@ -207,6 +216,10 @@ def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[tuple[
             seen.add(key)
             out.append((index, site))
     return out
+
+
+def _by_place(facts: dict[tuple[str, int, int], T]) -> tuple[T, ...]:
+    return tuple(facts[place] for place in sorted(facts))
 
 
 def _all_exact(sites: list[LaunchSite], looked_at: int) -> bool:

@@ -117,6 +117,11 @@ def _moved(entry: _Entry, functions: list[FunctionText]) -> Kernel | None:
             shared_arrays=tuple(replace(a, span=move(a.span)) for a in kernel.shared_arrays),
             accesses=tuple(replace(a, span=move(a.span)) for a in kernel.accesses),
             branches=tuple(replace(b, span=move(b.span), statement=move(b.statement)) for b in kernel.branches),
+            promotions=tuple(
+                replace(p, span=move(p.span), literals=tuple(map(move, p.literals))) for p in kernel.promotions
+            ),
+            divisions=tuple(replace(d, span=move(d.span)) for d in kernel.divisions),
+            powers=tuple(replace(p, span=move(p.span), base=move(p.base)) for p in kernel.powers),
             barriers=tuple(
                 replace(b, span=move(b.span), condition=move(b.condition) if b.condition is not None else None)
                 for b in kernel.barriers

@@ -36,13 +36,13 @@ class Caller(Evaluator):
     def call(self, node: ir.Call, mask: int) -> AnyValue:
         if isinstance(node.target, ir.Var) and node.target.slot in self.closures:
             closure = self.closures[node.target.slot]
-            return self._inline(closure.function, node.arguments, mask, closure.frame)
+            return self._inline(node, closure.function, node.arguments, mask, closure.frame)
         if isinstance(node.target, ir.Lambda):
-            return self._inline(node.target.function, node.arguments, mask, self.frame)
+            return self._inline(node, node.target.function, node.arguments, mask, self.frame)
         if node.target is not None:
             method = self._method(node, node.target, mask)
             if method is not None:
-                return self._inline(method, [node.target, *node.arguments], mask, None)
+                return self._inline(node, method, [node.target, *node.arguments], mask, None)
             target = self.any_value(node.target, mask)
             if isinstance(target, Group):
                 return group_method(self, target, node, mask)
@@ -53,7 +53,7 @@ class Caller(Evaluator):
         if texts:
             found = self._user_function(node, texts, mask)
             if found is not None:
-                return self._inline(found, node.arguments, mask, None)
+                return self._inline(node, found, node.arguments, mask, None)
         return call_intrinsic(self, node, mask)
 
     def _method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
@@ -116,7 +116,10 @@ class Caller(Evaluator):
             self.recorder.enabled = enabled
         return out
 
-    def _inline(self, function: ir.Function, arguments: list[ir.Expr], mask: int, closure: Frame | None) -> AnyValue:
+    def _inline(
+        self, node: ir.Call, function: ir.Function, arguments: list[ir.Expr], mask: int, closure: Frame | None
+    ) -> AnyValue:
+        self.recorder.callees.setdefault(node, (function, arguments))
         if self.call_depth >= MAX_CALL_DEPTH:
             return unknown(function.returns)
         ending, self.ending, self.last_call = self.ending, self.last_call, False

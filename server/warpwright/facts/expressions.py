@@ -101,7 +101,9 @@ class ExpressionReader(DeclarationReader):
                 self.expanding.add(text)
                 scopes, self.scopes = self.scopes, [Scope({})]
                 try:
-                    return self.within(variable.source, lambda: self.expression(value_node), span)
+                    given = self.within(variable.source, lambda: self.expression(value_node), span)
+                    kind = self.type_of(variable.declaration.child_by_field_name("type"))
+                    return ir.Cast(span, kind, given) if kind.kind == "float" else given
                 finally:
                     self.expanding.discard(text)
                     self.scopes = scopes

@@ -155,9 +155,9 @@ class Access:
     of the launch comes here. `loop_step` is by how many bytes every lane's address moves from one iteration of the
     innermost loop to the next: 0 where it stays, None where there is no loop or the lanes or iterations differ.
     `misaligned_by` is how many bytes past a multiple of its size an address was seen, 0 where none was: such an access
-    faults. `structure` is what the array's elements are, None where they are numbers. `type` is what is read or written,
-    such as "float"; `by_thread` is false where nothing of the address depends on the thread within its block, which the
-    compiler sees too.
+    faults. `structure` is what the array's elements are, None where they are numbers. `type` is what is read or
+    written, such as "float"; `by_thread` is false where nothing of the address depends on the thread within its block,
+    which the compiler sees too.
     """
 
     span: Span
@@ -227,6 +227,48 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class Promotion:
+    """An expression of floats that is computed in double because of literals such as 0.1 (`literals`, their places).
+
+    `operations` are done in double, calls of `functions` among them; those that the compiler does in float because the
+    result is the same are not counted. `comparison`: nothing but a comparison is double.
+    """
+
+    span: Span
+    literals: tuple[Span, ...]
+    operations: int
+    functions: tuple[str, ...]
+    comparison: bool
+    in_loop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """An integer `/` or `%` by a run-time value in a loop. `fixed_divisor`: the same at every iteration."""
+
+    span: Span
+    op: str
+    dividend: str
+    divisor: str
+    bits: int
+    signed: bool
+    fixed_divisor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """A call of `pow` or `powf` with a constant exponent. `bits` of the result: 64 where it is computed in double."""
+
+    span: Span
+    base: Span
+    exponent: float
+    name: str
+    base_type: str
+    bits: int
+    in_loop: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """A `__global__` function, or (node None) one that is launched here and defined elsewhere."""
 
@@ -241,6 +283,9 @@ class Kernel:
     accesses: tuple[Access, ...] = ()
     branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()
+    promotions: tuple[Promotion, ...] = ()
+    divisions: tuple[Division, ...] = ()
+    powers: tuple[Power, ...] = ()
     incomplete: str | None = None  # why part of the kernel could not be followed, for people
     arch: str = "sm_90"
 

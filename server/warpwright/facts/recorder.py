@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from warpwright.facts import ir
 from warpwright.facts.lanes import lanes
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
@@ -119,6 +120,7 @@ class Recorder:
     warps_seen: dict[Dim3, dict[int, int]] = field(default_factory=lambda: {})  # block -> warp -> lanes at the end
     overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
     reach: dict[str, int] = field(default_factory=lambda: {})  # shared array -> end of the highest byte touched
+    callees: dict[ir.Call, tuple[ir.Function, list[ir.Expr]]] = field(default_factory=lambda: {})  # what calls mean
     open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
     warps: float = 0.0  # how many the interpreted warps stand for
     loops_run: int = 0

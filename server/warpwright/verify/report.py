@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from warpwright.facts.occupancy import Occupancy
 from warpwright.rules.base import Finding
 from warpwright.toolchain.messages import KernelResources
-from warpwright.facts.occupancy import Occupancy
 
 
 class Status(StrEnum):

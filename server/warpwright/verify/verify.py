@@ -14,6 +14,7 @@ from typing import Any
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
+from warpwright.facts.occupancy import Occupancy, occupancy
 from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
@@ -24,7 +25,6 @@ from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import KernelResources
-from warpwright.facts.occupancy import Occupancy, occupancy
 from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request
 from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
