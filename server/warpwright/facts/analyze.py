@@ -281,7 +281,6 @@ def _run_warps(
         while samples:
             warp, warp_weight = samples.pop(0)
             place = Place(block_index, warp, warp_weight, block_weight, edge)
-            recorder.warps += warp_weight * block_weight
             context = warp_context(shape, launch, place, basis)
             interpreter = Interpreter(unit, recorder, context, regions, functions)
             try:

@@ -151,13 +151,14 @@ class Structure:
 class Access:
     """One memory access in the text, for one block shape. Counts are averages over the requests looked at.
 
-    `addresses_per_request` is how many different addresses the active lanes want; `requests_per_warp` how often a warp
-    of the launch comes here. `loop_step` is by how many bytes every lane's address moves from one iteration of the
-    innermost loop to the next: 0 where it stays, None where there is no loop or the lanes or iterations differ.
-    `misaligned_by` is how many bytes past a multiple of its size an address was seen, 0 where none was: such an access
-    faults. `structure` is what the array's elements are, None where they are numbers. `type` is what is read or
-    written, such as "float"; `by_thread` is false where nothing of the address depends on the thread within its block,
-    which the compiler sees too.
+    `addresses_per_request` is how many different addresses the active lanes want. `loop_step` is by how many bytes
+    every lane's address moves from one iteration of the innermost loop to the next: 0 where it stays, None where there
+    is no loop or the lanes or iterations differ; `iterations` is how often one run of that loop comes here.
+    `misaligned` is a request with an address that is no multiple of the access's size, which faults; None where none
+    is known. `structure` is what the array's elements are, None where they are numbers; `value_bytes` is the size of
+    the value that is read or written, which moves in pieces of `bytes`, and `type` its name, such as "float".
+    `by_thread` is false where nothing of the address depends on the thread within its block, which the compiler sees
+    too.
     """
 
     span: Span
@@ -179,10 +180,11 @@ class Access:
     in_loop: bool = False
     idle: float = 0.0  # share of the requests in which a predicate leaves no lane on
     addresses_per_request: float | None = None
-    requests_per_warp: float = 1.0
+    iterations: float = 1.0
     loop_step: int | None = None
-    misaligned_by: int = 0
+    misaligned: LaneAddresses | None = None
     structure: Structure | None = None
+    value_bytes: int = 0
     type: str = ""
     by_thread: bool = True
 

@@ -37,11 +37,15 @@ class Progress:
     data: Data = None
     moved: int | None = None
     uneven: bool = False
+    runs: float = 0.0
 
-    def visit(self, at: LoopPosition, pointer: Value) -> None:
-        """One request, at a pointer's addresses."""
+    def visit(self, at: LoopPosition, pointer: Value, weight: float = 1.0) -> None:
+        """A request at a pointer's addresses, which stands for `weight` of them."""
+        if at.run != self.run or at.run == 0:
+            self.runs += weight
         if self.uneven or at.run == 0:
             self.uneven = self.uneven or self.moved is not None
+            self.run = at.run
             return
         if at.run == self.run and at.iteration >= 0 and self.iteration >= 0:
             if at.iteration == self.iteration + 1:
@@ -57,6 +61,10 @@ class Progress:
             self.uneven = True
         else:
             self.moved = moved
+
+    def iterations(self, requests: float) -> float:
+        """Requests in one run of the loop; 1 outside of loops."""
+        return requests / self.runs if self.runs else 1.0
 
     @property
     def step(self) -> int | None:

@@ -56,8 +56,9 @@ class _AccessTally:
     worst: float = -1.0
     worst_lanes: LaneAddresses | None = None
     distinct: float = 0.0
-    misaligned_by: int = 0
+    misaligned: LaneAddresses | None = None
     structure: Structure | None = None
+    value_bytes: int = 0
     progress: Progress = field(default_factory=Progress)
     type: str = ""
     by_thread: bool = False
@@ -122,7 +123,6 @@ class Recorder:
     reach: dict[str, int] = field(default_factory=lambda: {})  # shared array -> end of the highest byte touched
     callees: dict[ir.Call, tuple[ir.Function, list[ir.Expr]]] = field(default_factory=lambda: {})  # what calls mean
     open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
-    warps: float = 0.0  # how many the interpreted warps stand for
     loops_run: int = 0
     conditions: dict[tuple[str, int, int], Sides] = field(default_factory=lambda: {})
     open_sides: list[Side] = field(default_factory=lambda: [])
@@ -156,7 +156,8 @@ class Recorder:
             name = pointer.region.name if pointer.region is not None else None
             tally = self.accesses[key] = _AccessTally(span, name, space, kind, size, in_loop)
             tally.structure = _structure(pointer)
-            tally.type = pointer.type.to.name if pointer.type.to is not None else ""
+            if pointer.type.to is not None:
+                tally.type, tally.value_bytes = pointer.type.to.name, pointer.type.to.size or size
         tally.in_loop = tally.in_loop or in_loop
         tally.by_thread = tally.by_thread or pointer.thread
         if space is Space.SHARED and tally.array is not None:
@@ -179,11 +180,11 @@ class Recorder:
         active = WARP - addresses.count(None)
         if not active:
             return
-        tally.progress.visit(place.loop, pointer)
+        tally.progress.visit(place.loop, pointer, weight)
         distinct = 1 if isinstance(pointer.data, int) else len(set(addresses) - {None})
         tally.distinct += weight * distinct
-        if size > 1 and not tally.misaligned_by:
-            tally.misaligned_by = _misaligned_by(addresses, size, pointer)
+        if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer):
+            tally.misaligned = LaneAddresses(place.warp, place.block, tuple(addresses))
         if space is Space.SHARED:
             count: float = wavefronts(addresses, size)
             ideal = ideal_wavefronts(count, active, size)
@@ -263,7 +264,7 @@ class Recorder:
                     if side.executed:
                         for key, weight in side.requests.items():
                             self.accesses[key].idle += side.skipped * weight / side.executed
-        return [_access_fact(tally, launch, self.warps) for tally in self.accesses.values()]
+        return [_access_fact(tally, launch) for tally in self.accesses.values()]
 
     def branch_facts(self, launch: int) -> list[Branch]:
         return [_branch_fact(tally, launch) for tally in self.branches.values()]
@@ -326,22 +327,21 @@ def _structure(pointer: Value) -> Structure | None:
     return Structure(element.name, element.size, element.align)
 
 
-def _misaligned_by(addresses: list[int | None], size: int, pointer: Value) -> int:
-    """Bytes by which an address passes a multiple of the access's size; 0 where none is known to.
+def _is_misaligned(addresses: list[int | None], size: int, pointer: Value) -> bool:
+    """Whether an address is certainly no multiple of the access's size.
 
     Under assumed values only a stride that no assumed extent is part of tells: of lanes 4 bytes apart not all can be at
     multiples of 16.
     """
-    on = [a for a in addresses if a is not None]
-    by = next((a % size for a in on if a % size), 0)
-    if (by and pointer.basis != EXACT) or pointer.soft % size:
-        steps = {b - a for a, b in pairwise(on)}
-        step = steps.pop() if len(steps) == 1 else 0
-        return step % size if abs(step) <= SMALL_STRIDE else 0
-    return by
+    if pointer.basis == EXACT and not pointer.soft % size:
+        return any(a is not None and a % size for a in addresses)
+    if pointer.uniform:
+        return False
+    steps = {b - a for a, b in pairwise(a for a in addresses if a is not None)}
+    return len(steps) == 1 and any(step % size and abs(step) <= SMALL_STRIDE for step in steps)
 
 
-def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
+def _access_fact(tally: _AccessTally, launch: int) -> Access:
     counted = tally.requests > 0 and tally.requests >= tally.uncounted
     basis = BASES[tally.basis if counted else max(tally.uncounted_basis, DATA if tally.uncounted else UNKNOWN)]
     distinct = round(tally.distinct / tally.requests, 3) if counted else None
@@ -373,10 +373,11 @@ def _access_fact(tally: _AccessTally, launch: int, warps: float) -> Access:
         in_loop=tally.in_loop,
         idle=round(tally.idle / requests, 4) if counted else 0.0,
         addresses_per_request=distinct,
-        requests_per_warp=round((tally.requests + tally.uncounted) / warps, 3) if warps else 1.0,
+        iterations=round(tally.progress.iterations(tally.requests), 3),
         loop_step=tally.progress.step,
-        misaligned_by=tally.misaligned_by,
+        misaligned=tally.misaligned,
         structure=tally.structure,
+        value_bytes=tally.value_bytes,
         type=tally.type,
         by_thread=tally.by_thread,
     )

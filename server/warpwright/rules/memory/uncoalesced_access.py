@@ -63,6 +63,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures
 from warpwright.rules.words import (
     COUNTED,
     MOSTLY_USED,
@@ -93,6 +94,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     counted = [a for a in kernel.accesses if a.space is Space.GLOBAL and a.basis in COUNTED]
     said: set[str | None] = set()
     for access in worst_by_place(counted, lambda a: a.excess or 0.0):
+        if steps_over_structures(access) or elements_of_a_lane(kernel, access):
+            continue  # strided-struct-access and narrow-access say what to do about these
         excess = access.excess
         got, ideal = of_busy(access, access.sectors_per_request), of_busy(access, access.ideal_sectors_per_request)
         if got is None or ideal is None or excess is None or excess < NOTABLE:

@@ -1,0 +1,97 @@
+"""What a compiler cannot rule out: that two pointers of a kernel lead to the same memory.
+
+nvcc tells pointers apart by `__restrict__` on one of the two and by nothing else; that one points to floats and the
+other to integers does not count. What it cannot tell apart it loads again after every store, and stores before it loads
+again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Access, AccessKind, Kernel, Launch, Space
+from warpwright.syntax.nodes import ancestors, launch_configuration, node_at, parameters_of, uncommented
+from warpwright.syntax.source import Span
+
+LOOPS = ("for_statement", "while_statement", "do_statement")
+_RESTRICT = re.compile("restrict", re.IGNORECASE)
+_READ_ONLY_LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
+
+
+def restrictable(kernel: Kernel) -> dict[str, Node]:
+    """The names of parameters that are plain pointers, where `__restrict__` could stand: to no pointer, not volatile,
+    not `__restrict__` already, not declared as arrays."""
+    found: dict[str, Node] = {}
+    for parameter in parameters_of(kernel.node) if kernel.node is not None else ():
+        declarator, text = parameter.child_by_field_name("declarator"), kernel.source.node_text(parameter)
+        name = declarator.child_by_field_name("declarator") if declarator is not None else None
+        if declarator is None or declarator.type != "pointer_declarator" or name is None or name.type != "identifier":
+            continue
+        if not _RESTRICT.search(text) and "volatile" not in text:
+            found[kernel.source.node_text(name)] = name
+    return found
+
+
+def restricted(kernel: Kernel) -> frozenset[str]:
+    """The pointers that are `__restrict__`: nothing else leads to what they lead to."""
+    return frozenset(p.name for p in kernel.parameters if p.is_pointer and _RESTRICT.search(p.type))
+
+
+def has_volatile(kernel: Kernel) -> bool:
+    """Whether the kernel reads or writes something volatile other than shared memory: no access of it can be moved."""
+    text = kernel.source.data[kernel.span.start : kernel.span.end]
+    return any(b"__shared__" not in line for line in text.splitlines() if b"volatile" in line)
+
+
+def is_plain_load(access: Access) -> bool:
+    """Whether it is a load of global memory that nothing marks as of memory that stays as it is, as `__ldg` does."""
+    loads = access.kind is AccessKind.LOAD and access.space is Space.GLOBAL
+    return loads and not access.expression.startswith(_READ_ONLY_LOADS)
+
+
+def changes(access: Access) -> bool:
+    return access.kind is not AccessKind.LOAD and access.space is Space.GLOBAL
+
+
+def loop_around(span: Span) -> Node | None:
+    """The innermost loop of the same function whose iterations run the code at a place; its `init` runs once."""
+    child = node_at(span.source.root, span.start, span.end)
+    for node in ancestors(child) if child is not None else ():
+        if node.type in ("function_definition", "lambda_expression"):
+            return None
+        if node.type in LOOPS:
+            initializer = node.child_by_field_name("initializer")
+            if initializer is None or not initializer.start_byte <= span.start < initializer.end_byte:
+                return node
+    return None
+
+
+def inside(access: Access, of: Span, node: Node) -> bool:
+    """Whether an access stands in a node of the text that `of` is a part of."""
+    return access.span.path == of.path and node.start_byte <= access.span.start < node.end_byte
+
+
+def argument_texts(launch: Launch) -> list[str]:
+    """What a launch hands to the kernel, as written."""
+    if launch.span is None:
+        return []
+    source = launch.span.source
+    call = node_at(source.root, launch.span.start, launch.span.end)
+    if call is None or launch_configuration(call) is None:
+        return []
+    return [source.node_text(argument) for argument in uncommented(call.child_by_field_name("arguments"))]
+
+
+def handed_the_same(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """Pairs of pointer parameters that some launch in sight gives one argument: they do overlap."""
+    names = [p.name if p.is_pointer else "" for p in kernel.parameters]
+    for launch in kernel.launches:
+        seen: dict[str, str] = {}
+        for name, text in zip(names, argument_texts(launch), strict=False):
+            if name and text in seen:
+                yield seen[text], name
+            elif name and text not in ("NULL", "nullptr", "0"):
+                seen[text] = name

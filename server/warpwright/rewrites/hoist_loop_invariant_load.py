@@ -1,0 +1,176 @@
+"""Load what does not change in a loop once, before the loop.
+
+## Before
+
+```cuda
+__global__ void normalize(float *out, const float *in, const float *scale, int columns) {
+  int row = blockIdx.x;
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) {
+    out[row * columns + i] = in[row * columns + i] * scale[row];
+  }
+}
+```
+
+## After
+
+```cuda
+__global__ void normalize(float *out, const float *in, const float *scale, int columns) {
+  int row = blockIdx.x;
+  const auto scale_value = scale[row];
+  for (int i = threadIdx.x; i < columns; i += blockDim.x) {
+    out[row * columns + i] = in[row * columns + i] * scale_value;
+  }
+}
+```
+
+## Assumes
+
+The array does not overlap what the loop stores to, and no other kernel changes it meanwhile. The load is allowed where
+the loop runs no iteration.
+
+## Cost
+
+A register for as long as the loop runs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_load, loop_around
+from warpwright.facts.model import Access, Kernel
+from warpwright.rewrites._code import STATEMENTS, in_macro, overlaps
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import ancestors, descendants, node_at
+from warpwright.syntax.source import Source, Span
+
+title = "Load it once, before the loop"
+goals = ("speed",)
+
+NAME = "hoist-loop-invariant-load"
+_CONDITIONAL = ("if_statement", "switch_statement", "conditional_expression", *STATEMENTS)
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    loads = [a for a in kernel.accesses if is_plain_load(a) and a.loop_step == 0]
+    loads = [a for a in loads if at is None or overlaps(a.span, at)]
+    if not loads:
+        return Declined(NAME, "No load of global memory is seen to stay at one address over a loop.")
+    refusal: Declined | None = None
+    for load in sorted(loads, key=lambda a: a.requests, reverse=True):
+        result = _hoisted(kernel, load)
+        if isinstance(result, Rewrite):
+            return result
+        refusal = refusal or result
+    return refusal or Declined(NAME, "No load can be moved.")
+
+
+def _hoisted(kernel: Kernel, load: Access) -> Rewrite | Declined:
+    source = load.span.source
+    text = load.expression
+    node = node_at(source.root, load.span.start, load.span.end)
+    loop = loop_around(load.span)
+    own = source is kernel.source and kernel.span.start <= load.span.start < kernel.span.end
+    if node is None or loop is None or not own:
+        return Declined(NAME, f"The loop around {text} is not in the kernel's own text.")
+    if in_macro(node) or source.node_text(node) != load.span.text:
+        return Declined(NAME, f"{text} comes from a macro.")
+    if has_volatile(kernel):
+        return Declined(NAME, "The kernel reads or writes volatile memory, which may not be read less often.")
+    if any(changes(a) and a.array == load.array for a in kernel.accesses):
+        return Declined(NAME, f"The kernel changes {load.array}, so what it holds may change during the loop.")
+    if loop.parent is None or loop.parent.type != "compound_statement":
+        return Declined(
+            NAME, "The loop is the body of another statement without braces, so there is no line before it."
+        )
+    if condition := _condition(node, loop):
+        return Declined(NAME, f"{text} is read only where the condition at line {_line(source, condition)} holds.")
+    if changed := _changed_in(node, loop, source):
+        return Declined(NAME, f"{changed} is set in the loop.")
+    name = _new_name(kernel, load)
+    same = [
+        n
+        for n in descendants(loop, node.type)
+        if source.node_text(n) == source.node_text(node) and loop_around(source.span(n)) is not None
+    ]
+    if any(inside(a, load.span, n) for n in same for a in kernel.accesses if changes(a)):
+        return Declined(NAME, f"The loop stores to {text}.")
+    line = source.line_text(source.position(loop.start_byte)[0])
+    indent = line[: len(line) - len(line.lstrip())]
+    before = TextEdit(loop.start_byte, loop.start_byte, f"const auto {name} = {source.node_text(node)};\n{indent}")
+    initial = loop.child_by_field_name("initializer")
+    uses = [n for n in same if initial is None or not initial.start_byte <= n.start_byte < initial.end_byte]
+    edits = (before, *(TextEdit(n.start_byte, n.end_byte, name) for n in uses))
+    return Rewrite(
+        NAME,
+        title,
+        source,
+        edits,
+        f"{text} is at one address for the whole loop. It is loaded once, into the register {name}, and no store "
+        "through another pointer makes the kernel load it again. It costs a register.",
+        safe=False,
+    )
+
+
+def _line(source: Source, node: Node) -> int:
+    return source.position(node.start_byte)[0]
+
+
+def _condition(node: Node, loop: Node) -> Node | None:
+    """What decides within the loop whether the node is evaluated; None where every iteration does."""
+    child = node
+    for parent in ancestors(node):
+        if parent == loop:
+            return None
+        first = parent.child_by_field_name("condition") or parent.child_by_field_name("left")
+        decides = parent.type in _CONDITIONAL or (
+            parent.type == "binary_expression" and any(c.type in ("&&", "||") for c in parent.children)
+        )
+        if decides and (first is None or child != first):
+            return parent
+        child = parent
+    return None
+
+
+def _changed_in(node: Node, loop: Node, source: Source) -> str:
+    """A variable of the expression that the loop declares or assigns; empty where there is none."""
+    used = {source.node_text(n) for n in descendants(node, "identifier")}
+    if any(True for _ in descendants(node, "call_expression", "assignment_expression", "update_expression")):
+        return "A value that the expression computes"
+    for target in _targets(loop):
+        for name in descendants(target, "identifier"):
+            if source.node_text(name) in used:
+                return source.node_text(name)
+            if target.type not in ("init_declarator", "declaration"):
+                break
+    return ""
+
+
+def _targets(loop: Node) -> list[Node]:
+    """What the loop assigns, steps, declares, or takes the address of."""
+    found: list[Node] = []
+    for n in descendants(
+        loop, "assignment_expression", "update_expression", "init_declarator", "declaration", "pointer_expression"
+    ):
+        match n.type:
+            case "assignment_expression":
+                found += [left] if (left := n.child_by_field_name("left")) is not None else []
+            case "update_expression":
+                found += [a] if (a := n.child_by_field_name("argument")) is not None else []
+            case "pointer_expression" if n.children and n.children[0].type == "&":
+                found += [a] if (a := n.child_by_field_name("argument")) is not None else []
+            case "init_declarator" | "declaration":
+                declarator = n.child_by_field_name("declarator")
+                found += [declarator] if declarator is not None else []
+    return found
+
+
+def _new_name(kernel: Kernel, load: Access) -> str:
+    """A name that the kernel's text does not use: `scale_value` for `scale[row]`."""
+    stem = re.sub(r"\W+", "_", load.array or "loaded").strip("_")
+    text = kernel.span.text
+    names = [f"{stem}_value", *(f"{stem}_value{i}" for i in range(2, 100))]
+    return next(name for name in names if not re.search(rf"\b{name}\b", text))

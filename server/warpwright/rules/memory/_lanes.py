@@ -1,0 +1,87 @@
+"""How the lanes of a request lie to each other, and what else of the bytes between them a kernel uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from math import ceil
+
+from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, LaneAddresses, Space
+
+WIDEST = 16
+"""Bytes of the widest access of one lane."""
+
+
+def stride(lanes: LaneAddresses | None) -> int | None:
+    """Bytes from each lane's address to the next lane's; None where that differs, or a lane between is off.
+
+    >>> stride(LaneAddresses(0, (0, 0, 0), (None, 64, 76, 88)))
+    12
+    """
+    on = [(lane, a) for lane, a in enumerate(lanes.addresses) if a is not None] if lanes is not None else []
+    if len(on) < 2 or on[-1][0] - on[0][0] != len(on) - 1:
+        return None
+    steps = {b - a for (_, a), (_, b) in pairwise(on)}
+    return steps.pop() if len(steps) == 1 else None
+
+
+def first_address(access: Access) -> int | None:
+    """The address of the first lane that is on."""
+    return next((a for a in access.lanes.addresses if a is not None), None) if access.lanes is not None else None
+
+
+def steps_over_structures(access: Access) -> bool:
+    """Whether neighbouring lanes use neighbouring structures of an array, a part of each at a time."""
+    structure = access.structure
+    return structure is not None and access.bytes < structure.bytes and stride(access.lanes) == structure.bytes
+
+
+def beside(kernel: Kernel, access: Access) -> list[Access]:
+    """The accesses to the same array by the same warp, the access itself among them."""
+    at = access.lanes
+    return [
+        a
+        for a in kernel.accesses
+        if at is not None
+        and a.lanes is not None
+        and (a.array, a.launch, a.space) == (access.array, access.launch, access.space)
+        and (a.lanes.warp, a.lanes.block) == (at.warp, at.block)
+    ]
+
+
+def used_offsets(accesses: Iterable[Access], period: int, base: int) -> set[int]:
+    """Which bytes of every `period`, counted from address `base`, these accesses use in a lane."""
+    used: set[int] = set()
+    for access in accesses:
+        first = first_address(access)
+        if first is not None and stride(access.lanes) == period:
+            used |= {(first - base + byte) % period for byte in range(max(access.bytes, access.value_bytes))}
+    return used
+
+
+def elements_of_a_lane(kernel: Kernel, access: Access) -> list[Access]:
+    """The accesses that together use all of a small piece of memory in each lane, element by element.
+
+    Example: `a[4 * i]` to `a[4 * i + 3]`, 16 bytes in each lane. Empty where the lanes are further apart than the
+    widest access, or something between them is not used.
+    """
+    step = stride(access.lanes)
+    if access.space is not Space.GLOBAL or access.structure is not None or step is None:
+        return []
+    if step not in (4, 8, WIDEST) or access.bytes >= step:
+        return []
+    same = [
+        a
+        for a in beside(kernel, access)
+        if a.kind is access.kind
+        and a.bytes == access.bytes
+        and a.active_lanes == access.active_lanes
+        and stride(a.lanes) == step
+        and (a.sectors_per_request or 0.0) <= ceil(a.active_lanes * step / SECTOR_BYTES)
+    ]
+    firsts = {first: a for a in same if (first := first_address(a)) is not None}
+    start = min(firsts, default=1)
+    wanted = [start + offset for offset in range(0, step, access.bytes)]
+    if start % step or any(first not in firsts for first in wanted):
+        return []
+    return [firsts[first] for first in wanted]

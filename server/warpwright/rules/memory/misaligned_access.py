@@ -1,0 +1,168 @@
+"""An access starts where its size or the memory's sectors do not.
+
+## Why is this bad?
+
+A vector load needs an address that is a multiple of its size: a `float4` one of 16 bytes. A cast promises that and
+checks nothing; where the promise is broken, the kernel ends with "misaligned address". That is an error.
+
+Neighbouring lanes that use neighbouring elements, the first of which is not at the start of a sector, touch one sector
+more than they would: 5 in place of 4 for 32 floats. That is a hint, as the next warp finds the sector in a cache.
+
+## Example
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float4 v = *reinterpret_cast<const float4 *>(in + i);
+  out[i] = factor * (v.x + v.y + v.z + v.w);
+}
+
+void run(float *out, const float *in, int n) { scale<<<n / 256, 256>>>(out, in, 0.25f); }
+```
+
+## Use instead
+
+Lanes that are 16 bytes apart:
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float4 v = *reinterpret_cast<const float4 *>(in + 4 * i);
+  out[i] = factor * (v.x + v.y + v.z + v.w);
+}
+
+void run(float *out, const float *in, int n) { scale<<<n / 256, 256>>>(out, in, 0.25f); }
+```
+
+## Limits
+
+- Pointers that a kernel is given are taken to be aligned as memory from cudaMalloc is. Where only the distance to that
+  start is wrong, in all lanes alike, the finding is a warning: a pointer into an array could make up for it.
+- An address with a number in it that the text does not give is not judged, unless the distance between the lanes alone
+  is wrong.
+- The neighbours of an element that the kernel reads too, as in a stencil, come out of the L1 cache: nothing is said.
+  There is no fix to press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from warpwright.facts.model import SECTOR_BYTES, WARP, Access, Basis, Kernel, Space
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.memory._lanes import first_address, stride
+from warpwright.rules.words import (
+    holds_for,
+    launch_evidence,
+    launch_of,
+    launch_related,
+    number,
+    plural,
+    worst_by_place,
+)
+
+severity = Severity.ERROR
+
+LINE = 128
+"""Bytes of a line of the L1 cache, which serves what another access of the warp has brought."""
+STRADDLES = 0.9
+"""Sectors too many in a request, or in each four sectors of it, from which nearly all requests straddle."""
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    faults = worst_by_place((a for a in kernel.accesses if a.misaligned is not None), lambda a: a.bytes)
+    places = {access.span.start for access in faults}
+    for access in faults:
+        yield from _fault(kernel, access)
+    said: set[str | None] = set()
+    off = [a for a in kernel.accesses if a.span.start not in places and _straddles(a)]
+    if off and _is_stencil(kernel):
+        return
+    for access in worst_by_place(off, lambda a: a.excess or 0.0):
+        if access.array not in said:
+            said.add(access.array)
+            yield _straddling(kernel, access)
+
+
+def _fault(kernel: Kernel, access: Access) -> Iterator[Finding]:
+    lanes = access.misaligned
+    if lanes is None:
+        return
+    launch = launch_of(kernel, access.launch)
+    lane, at = next((i, a) for i, a in enumerate(lanes.addresses) if a is not None and a % access.bytes)
+    apart = len({a % access.bytes for a in lanes.addresses if a is not None}) > 1
+    step = stride(lanes)
+    if apart and step is not None:
+        why = f"neighbouring lanes are {plural(abs(step), 'byte')} apart"
+    else:
+        why = f"lane {lane} is {plural(at % access.bytes, 'byte')} past a multiple of {access.bytes}"
+    sure = "faults" if apart else f"faults, unless {access.array} itself starts as far off"
+    yield Finding(
+        span=access.span,
+        message=(
+            f"An access of {access.bytes} bytes needs an address that is a multiple of {access.bytes}: {why}. "
+            f"It {sure}."
+        ),
+        severity=Severity.ERROR if apart else Severity.WARNING,
+        evidence={
+            "bytes": access.bytes,
+            "warp": lanes.warp,
+            "block": list(lanes.block),
+            "lane": lane,
+            "bytes_past": at % access.bytes,
+            "basis": access.basis.value,
+            **launch_evidence(launch),
+        },
+        related=launch_related(launch),
+    )
+
+
+def _straddles(access: Access) -> bool:
+    """Whether nearly all requests are of neighbouring elements and touch a sector more than they need."""
+    got, ideal = access.sectors_per_request, access.ideal_sectors_per_request
+    if access.space is not Space.GLOBAL or access.basis is not Basis.EXACT or got is None or ideal is None:
+        return False
+    if (
+        stride(access.lanes) != access.bytes
+        or access.active_lanes < WARP / 2
+        or got - ideal < STRADDLES * max(1.0, ideal / 4)
+    ):
+        return False
+    slides = access.iterations > 1 and (access.loop_step is None or access.loop_step % SECTOR_BYTES != 0)
+    return not slides
+
+
+def _is_stencil(kernel: Kernel) -> bool:
+    """Whether some array is read at neighbouring elements by the same lanes: what starts off a sector is in a cache."""
+    starts: dict[tuple[object, ...], set[int]] = {}
+    for access in kernel.accesses:
+        first = first_address(access)
+        if access.space is Space.GLOBAL and access.lanes is not None and first is not None:
+            key = (access.array, access.launch, access.lanes.warp, access.lanes.block)
+            starts.setdefault(key, set()).add(first)
+    return any(0 < b - a < LINE for those in starts.values() for a, b in pairwise(sorted(those)))
+
+
+def _straddling(kernel: Kernel, access: Access) -> Finding:
+    got, ideal = access.sectors_per_request or 0.0, access.ideal_sectors_per_request or 0.0
+    launch = launch_of(kernel, access.launch)
+    past = (first_address(access) or 0) % SECTOR_BYTES
+    return Finding(
+        span=access.span,
+        message=(
+            f"{plural(got, 'sector')} per request where {number(ideal)} would do: the lanes' addresses are contiguous, "
+            f"but start {plural(past, 'byte')} past a sector{holds_for(launch, access.basis)}. Shift {access.array} "
+            "or the threads, so that a warp starts at a multiple of 32 bytes."
+        ),
+        severity=Severity.HINT,
+        evidence={
+            "sectors_per_request": round(got, 3),
+            "ideal_sectors_per_request": round(ideal, 3),
+            "bytes_past_sector": past,
+            "bytes": access.bytes,
+            "basis": access.basis.value,
+            **launch_evidence(launch),
+        },
+        related=launch_related(launch),
+    )

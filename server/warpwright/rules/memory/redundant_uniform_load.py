@@ -1,0 +1,115 @@
+"""All lanes of a warp load one address of global memory, another one at every iteration.
+
+## Why is this bad?
+
+A request that all lanes make for one address uses 4 bytes of the 128 that it could bring, and in a loop each iteration
+waits for its own. Where every thread of the block walks over the same elements, each warp loads all of them for itself:
+in a block of 256 threads the block makes eight times as many requests as there are elements. Loaded once per block into
+shared memory, one element by each lane, a tile of 256 elements costs eight requests in all.
+
+## Example
+
+```cuda
+__global__ void potential(float *out, const float *at, const float *mass, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float own = at[i], sum = 0.0f;
+  for (int j = 0; j < n; j++) sum += mass[j] * fabsf(at[j] - own);
+  out[i] = sum;
+}
+
+void run(float *out, const float *at, const float *mass, int n) {
+  potential<<<n / 256, 256>>>(out, at, mass, n);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void potential(float *out, const float *at, const float *mass, int n) {
+  __shared__ float2 tile[256];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float own = at[i], sum = 0.0f;
+  for (int first = 0; first < n; first += 256) {
+    tile[threadIdx.x] = make_float2(at[first + threadIdx.x], mass[first + threadIdx.x]);
+    __syncthreads();
+    for (int j = 0; j < 256; j++) sum += tile[j].y * fabsf(tile[j].x - own);
+    __syncthreads();
+  }
+  out[i] = sum;
+}
+
+void run(float *out, const float *at, const float *mass, int n) {
+  potential<<<n / 256, 256>>>(out, at, mass, n);
+}
+```
+
+## Limits
+
+- Only an address that moves by a constant from one iteration to the next, by a few elements, is found: neighbouring
+  iterations use one sector, so that the data of 32 iterations could come with one request.
+- Only in loops of at least 32 iterations, and in blocks of more than one warp.
+- The L1 cache serves most of these loads, so it is information, and once for each loop. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.aliasing import loop_around
+from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.words import (
+    COUNTED,
+    at_most,
+    holds_for,
+    launch_evidence,
+    launch_of,
+    launch_related,
+    weighed,
+    worst_by_place,
+)
+
+severity = Severity.INFORMATION
+
+MANY = float(WARP)
+"""Iterations from which a tile in shared memory pays."""
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    uniform = [a for a in kernel.accesses if _is_walked_together(kernel, a)]
+    loops: dict[int, list[Access]] = {}
+    for access in worst_by_place(uniform, lambda a: a.iterations):
+        loop = loop_around(access.span)
+        if loop is not None:
+            loops.setdefault(loop.start_byte, []).append(access)
+    for accesses in loops.values():
+        first = min(accesses, key=lambda a: a.span.start)
+        launch = launch_of(kernel, first.launch)
+        arrays = " and ".join(dict.fromkeys(str(a.array) for a in accesses))
+        yield Finding(
+            span=first.span,
+            message=(
+                f"All {WARP} lanes load one address of {arrays} at each iteration, and all warps of the block load the "
+                f"same{holds_for(launch, first.basis)}. Load a tile of it into shared memory, an element by each "
+                "thread, and read it from there; what is small and the same for all blocks can be in constant memory."
+            ),
+            severity=at_most(severity, weighed(kernel, first, severity)),
+            evidence={
+                "bytes": first.bytes,
+                "bytes_per_iteration": first.loop_step,
+                "arrays": sorted({str(a.array) for a in accesses}),
+                "basis": first.basis.value,
+                **launch_evidence(launch),
+            },
+            related=launch_related(launch),
+        )
+
+
+def _is_walked_together(kernel: Kernel, access: Access) -> bool:
+    """Whether all lanes read one address, and the next iteration's is beside it."""
+    launch = launch_of(kernel, access.launch)
+    several = launch is not None and (launch.threads or 0) > WARP
+    loads = access.space is Space.GLOBAL and access.kind is AccessKind.LOAD and access.basis in COUNTED
+    alike = access.addresses_per_request == 1 and access.active_lanes > WARP / 2
+    beside = access.loop_step is not None and 0 < abs(access.loop_step) <= SECTOR_BYTES
+    return several and loads and alike and beside and not access.by_thread and access.iterations >= MANY
