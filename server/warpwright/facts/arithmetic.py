@@ -66,11 +66,11 @@ def divisions(body: Body) -> Iterator[Division]:
                 continue
             changes = _assigned_in(body, step)
             fixed = not _moves(body, right, changes)
-            if fixed and not _moves(body, left, changes) and isinstance(node, ir.Binary):
+            if fixed and isinstance(node, ir.Binary) and changes is not None and not _moves(body, left, changes):
                 continue
             yield Division(
                 node.span, node.op, " ".join(left.span.text.split()), " ".join(right.span.text.split()),
-                8 * kind.size, kind.kind != "uint", fixed,
+                8 * kind.size, kind.kind != "uint", fixed, _is_strided(body, step),
             )  # fmt: skip
 
 
@@ -123,6 +123,21 @@ def constant(node: ir.Expr) -> float | None:
     return None
 
 
+def _is_strided(body: Body, step: Step) -> bool:
+    """Whether every loop around goes ahead by a run-time value: `i += gridDim.x * blockDim.x`."""
+    return not body.depth and all(_strides(body, loop) for loop in step.loops)
+
+
+def _strides(body: Body, loop: ir.Loop) -> bool:
+    match loop.step:
+        case ir.Assign(op="+", value=by):
+            return body.is_run_time(by)
+        case ir.Assign(op="", target=ir.Var(slot=slot), value=ir.Binary(op="+", left=left, right=right)):
+            others = [part for part in (left, right) if not (isinstance(part, ir.Var) and part.slot == slot)]
+            return len(others) == 1 and body.is_run_time(others[0])
+    return False
+
+
 def _assigned_in(body: Body, step: Step) -> set[int] | None:
     """Variables that change in the innermost loop around a step; None where that loop is the caller's."""
     if not step.loops:
@@ -144,11 +159,11 @@ def _assigned_in(body: Body, step: Step) -> set[int] | None:
 
 
 def _moves(body: Body, node: ir.Expr, changes: set[int] | None) -> bool:
-    """Whether a value can change from one iteration to the next; in a caller's loop any variable can."""
+    """Whether a value can change from one iteration to the next; in a caller's loop variables are taken to stay."""
     for each in below(node):
         if isinstance(each, (ir.Index, ir.Deref, ir.Call, ir.Assign, ir.Update, ir.Global)):
             return True
-        if isinstance(each, ir.Var) and (changes is None or each.slot in changes):
+        if isinstance(each, ir.Var) and changes is not None and each.slot in changes:
             return True
     return False
 

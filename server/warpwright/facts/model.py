@@ -246,7 +246,8 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """An integer `/` or `%` by a run-time value in a loop. `fixed_divisor`: the same at every iteration."""
+    """An integer `/` or `%` by a run-time value in a loop. `fixed_divisor`: the same at every iteration; `strided`: no
+    loop around moves by less than a run-time value, as one that strides over the data by the size of the grid."""
 
     span: Span
     op: str
@@ -255,6 +256,7 @@ class Division:
     bits: int
     signed: bool
     fixed_divisor: bool
+    strided: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,12 @@ def wasted_share(kernel: Kernel, access: Access) -> float:
     return wasted / (needed + wasted) if needed else 1.0
 
 
+def is_small(kernel: Kernel) -> bool:
+    """Whether every launch is known to be of so few threads that what each of them does costs nothing to speak of."""
+    totals = [_threads(launch) for launch in kernel.launches]
+    return bool(totals) and all(total is not None and total <= _ONE_BLOCK for total in totals)
+
+
 def is_shaped(kernel: Kernel, launch: Launch) -> bool:
     """Whether lanes of a warp can differ in more than threadIdx.x, so that another block shape gives other lanes."""
     if launch.block[1:] != (1, 1):

@@ -1,0 +1,120 @@
+"""Integer division or modulo by a run-time value in a loop.
+
+## Why is this bad?
+
+A GPU has no instruction for integer division. By a constant, the compiler multiplies and shifts; by a value that is
+known only at run time it computes a reciprocal and corrects it. Where the divisor stays the same over the loop, that is
+6 to 14 instructions each time; where it changes, about 18 (unsigned) to 25; in 64 bits about 30, and twice as many when
+the numbers do not fit 32 bits. In a loop that otherwise loads and adds, most of the instructions are then the division.
+
+## Example
+
+```cuda
+__global__ void gather(float *out, const float *ring, int n, int length, int taps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    for (long long k = 0; k < taps; k++)
+      sum += ring[(i + k) % length];
+    out[i] = sum;
+  }
+}
+
+void run(float *out, const float *ring, int n, int length) {
+  gather<<<(n + 255) / 256, 256>>>(out, ring, n, length, 64);
+}
+```
+
+## Use instead
+
+An index that moves by one can wrap around with a comparison:
+
+```cuda
+__global__ void gather(float *out, const float *ring, int n, int length, int taps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    int at = i % length;
+    for (int k = 0; k < taps; k++) {
+      sum += ring[at];
+      at = at + 1 == length ? 0 : at + 1;
+    }
+    out[i] = sum;
+  }
+}
+
+void run(float *out, const float *ring, int n, int length) {
+  gather<<<(n + 255) / 256, 256>>>(out, ring, n, length, 64);
+}
+```
+
+## Limits
+
+- Information in 64 bits and where the divisor changes; else a hint.
+- A quotient that is the same at every iteration is not reported, since the compiler computes it once; of `x / n` and
+  `x % n` one is reported, since they share the work.
+- A loop that strides over the data by the size of the grid runs few times per thread, and is not one of these.
+- There is no fix to press: which way out there is (a power of two, a template argument, a counter that wraps around, a
+  precomputed reciprocal) is the author's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.model import Division, Kernel
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.words import at_most, is_small
+
+severity = Severity.INFORMATION
+
+WIDE = 30
+"""Instructions of a division in 64 bits by numbers that fit 32 (nvcc 13.0, sm_90), read from the machine code."""
+FIXED = {("/", True): 14, ("%", True): 12, ("/", False): 9, ("%", False): 6}
+"""Those of one in 32 bits by what stays the same over the loop, by operator and whether signed."""
+MOVING = {True: 25, False: 18}
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    said: set[tuple[str, str]] = set()
+    for division in kernel.divisions:
+        operands = (division.dividend, division.divisor)
+        if division.strided or operands in said:
+            continue
+        said.add(operands)
+        costly = division.bits == 64 or not division.fixed_divisor
+        level = Severity.INFORMATION if costly else Severity.HINT
+        yield Finding(
+            span=division.span,
+            message=_message(division),
+            severity=at_most(Severity.HINT if is_small(kernel) else Severity.INFORMATION, level),
+            evidence={
+                "divisor": division.divisor,
+                "bits": division.bits,
+                "signed": division.signed,
+                "divisor_fixed_over_loop": division.fixed_divisor,
+                "instructions": _instructions(division),
+            },
+        )
+
+
+def _instructions(division: Division) -> int:
+    if division.bits == 64:
+        return WIDE
+    return FIXED[division.op, division.signed] if division.fixed_divisor else MOVING[division.signed]
+
+
+def _message(division: Division) -> str:
+    what = "Division" if division.op == "/" else "Modulo"
+    wide = ", twice as many when the numbers pass 32 bits" if division.bits == 64 else ""
+    advice = (
+        "Use 32-bit numbers where they are enough."
+        if division.bits == 64
+        else "Make it a constant or template argument, or keep a counter that wraps around."
+        if division.op == "%"
+        else "Make it a constant or template argument, or multiply by a reciprocal."
+    )
+    return (
+        f"{what} by the run-time value `{division.divisor}` takes about {_instructions(division)} instructions at "
+        f"every iteration{wide}. {advice}"
+    )
