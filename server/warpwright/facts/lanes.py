@@ -163,6 +163,8 @@ COMPARISONS: dict[str, Operation] = {
     "<": _truth(operator.lt), "<=": _truth(operator.le), ">": _truth(operator.gt), ">=": _truth(operator.ge),
     "==": _truth(operator.eq), "!=": _truth(operator.ne),
 }  # fmt: skip
+OPERATIONS = {**ARITHMETIC, **COMPARISONS}
+_GROWING = {"*", "<<"}
 
 _Lanewise = Callable[..., Number]
 _ANY: dict[str, _Lanewise] = {
@@ -184,35 +186,40 @@ def compute(op: str, left: Data, right: Data) -> Data:
 
     Raises OverflowError where an integer is too large for the float that it meets.
     """
-    compares = op in COMPARISONS
-    operation = COMPARISONS[op] if compares else ARITHMETIC[op]
+    if left is None or right is None:
+        return None
     if isinstance(left, list) or isinstance(right, list):
-        fast = _ANY.get(op)
-        if fast is None and isinstance(right, int) and 0 < right < 64 and isinstance(left, list):
-            fast = _BY_POSITIVE.get(op) if _all_natural(left) else None
-        if fast is not None and left is not None and right is not None:
-            lefts: Iterable[Number | None] = left if isinstance(left, list) else repeat(left)
-            rights: Iterable[Number | None] = right if isinstance(right, list) else repeat(right)
-            try:
-                found: Iterable[Number | None] = map(fast, lefts, rights)
-                return _bounded(op, simplify(list(map(int, found) if compares else found)))  # type: ignore[arg-type]
-            except TypeError:
-                pass  # a lane that is not known
-    return _bounded(op, pairwise(operation, left, right))
+        found = _by_lists(op, left, right)
+    else:
+        found = OPERATIONS[op](left, right)
+    return found if op not in _GROWING or _is_bounded(found) else None
+
+
+def _by_lists(op: str, left: Number | list[Number | None], right: Number | list[Number | None]) -> Data:
+    fast = _ANY.get(op)
+    if fast is None and isinstance(right, int) and 0 < right < 64 and isinstance(left, list) and _all_natural(left):
+        fast = _BY_POSITIVE.get(op)
+    if fast is not None:
+        lefts: Iterable[Number | None] = left if isinstance(left, list) else repeat(left)
+        rights: Iterable[Number | None] = right if isinstance(right, list) else repeat(right)
+        try:
+            numbers = map(fast, lefts, rights)
+            return simplify(list(map(int, numbers)) if op in COMPARISONS else list(numbers))
+        except TypeError:
+            pass  # a lane that is not known
+    return pairwise(OPERATIONS[op], left, right)
 
 
 def _all_natural(data: list[Number | None]) -> bool:
     return set(map(type, data)) == _ONLY_INT and min(data) >= 0  # type: ignore[type-var,operator]
 
 
-def _bounded(op: str, data: Data) -> Data:
-    """None for what only grows: a number that no type holds."""
-    if data is None or op not in ("*", "<<"):
-        return data
+def _is_bounded(data: Data) -> bool:
     if isinstance(data, list):
-        return None if any(map(_is_too_large, data)) else data
-    return None if _is_too_large(data) else data
-
-
-def _is_too_large(number: Number | None) -> bool:
-    return isinstance(number, int) and not -_LARGEST < number < _LARGEST
+        try:
+            if max(data) < _LARGEST and min(data) > -_LARGEST:  # type: ignore[type-var,operator]
+                return True
+        except TypeError:
+            pass  # a lane that is not known
+        return all(map(_is_bounded, data))
+    return data is None or isinstance(data, float) or -_LARGEST < data < _LARGEST

@@ -104,6 +104,7 @@ class Unit:
     variables: dict[str, VariableText] = field(default_factory=lambda: {})
     types: dict[str, TypeText] = field(default_factory=lambda: {})
     resolved_types: dict[str, CType] = field(default_factory=lambda: {})
+    variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     launches: list[tuple[Source, Node]] = field(default_factory=lambda: [])
 

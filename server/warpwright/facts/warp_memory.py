@@ -91,7 +91,8 @@ class WarpMemory(ABC):
         """What an expression is worth in the lanes of the mask."""
 
     def value(self, node: ir.Expr, mask: int) -> Value:
-        return self.scalar(self.any_value(node, mask))
+        value = self.any_value(node, mask)
+        return value if isinstance(value, Value) else self.scalar(value)
 
     @staticmethod
     def scalar(value: AnyValue) -> Value:
@@ -249,12 +250,14 @@ class WarpMemory(ABC):
         if variable is None or variable.space == "host":
             return None
         space = {"constant": Space.CONSTANT, "shared": Space.SHARED}.get(variable.space, Space.GLOBAL)
-        lowerer = Lowerer(self.unit, variable.source)
-        base = lowerer.type_of(variable.declaration.child_by_field_name("type"))
-        inner = variable.declarator
-        if inner.type == "init_declarator":
-            inner = inner.child_by_field_name("declarator") or inner
-        kind = lowerer.declared(base, inner)[0]
+        kind = self.unit.variable_types.get(name)
+        if kind is None:
+            lowerer = Lowerer(self.unit, variable.source)
+            base = lowerer.type_of(variable.declaration.child_by_field_name("type"))
+            inner = variable.declarator
+            if inner.type == "init_declarator":
+                inner = inner.child_by_field_name("declarator") or inner
+            kind = self.unit.variable_types[name] = lowerer.declared(base, inner)[0]
         region = self.regions.setdefault(f"::{name}", Region(name, space, kind))
         return MemoryPlace(Value(0, kind, 0, 0, False, region), kind, span)
 
