@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from warpwright.facts.body_facts import BodyFacts
 from warpwright.facts.cache import KernelCache, kernel_key, reached
 from warpwright.facts.interpret import Interpreter
 from warpwright.facts.lanes import simplify
-from warpwright.facts.launches import DEFAULT_BLOCKS, HostReader, Known, LaunchSite
+from warpwright.facts.launches import DEFAULT_BLOCKS, Known, LaunchSite
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
@@ -32,16 +31,15 @@ from warpwright.facts.model import (
     SharedArray,
     Space,
 )
-from warpwright.facts.overloads import by_name, sites_of
+from warpwright.facts.overloads import sites_of
 from warpwright.facts.recorder import NO_END, Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
+from warpwright.facts.unit_launches import UnitLaunches
 from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, soft
 from warpwright.facts.warp_memory import OutOfStepsError, WarpContext
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -51,6 +49,8 @@ FIRST_WARPS = 8
 """Warps of the first block that are run before their cost is known."""
 STEP_BUDGET = 40_000
 """Steps of the interpreter that one block shape of one kernel may take."""
+
+SiteReader = Callable[[], list[LaunchSite]]
 
 
 def no_includes(_from_path: str, _name: str) -> Source | None:
@@ -71,47 +71,46 @@ def analyze(
     [('a[32 * threadIdx.x]', 32.0)]
     """
     unit = collect(source, include, assume or Assumptions())
-    sites: dict[str, list[LaunchSite]] = {}
-    try:
-        sites = by_name(HostReader(unit).sites())
-    except RecursionError:
-        log.warning("%s: host code nests too deeply to be followed", source.path)
-    kernels: list[Kernel] = []
-    for text in unit.kernels():
-        kernels.append(_cached_kernel(unit, text, sites_of(text, _namesakes(unit, text), sites), cache))
+    launches = UnitLaunches(cache.launches if cache is not None else None)
+    kernels = [_cached_kernel(unit, text, launches, cache) for text in unit.kernels()]
     defined = {text.name for text in unit.kernels()}
-    for name, launched in sites.items():
+    for name, launched in launches.of(unit).items():
         first = launched[0].launch.span
         if first is not None and name not in defined:
-            launches = tuple(s.launch for s in launched)
-            kernels.append(Kernel(name, first.source, first, first, None, launches=launches))
+            kernels.append(Kernel(name, first.source, first, first, None, launches=tuple(s.launch for s in launched)))
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
     return Program(source, unit.sources, tuple(kernels))
 
 
-def _namesakes(unit: Unit, text: FunctionText) -> list[FunctionText]:
-    return [other for other in unit.functions.get(text.name, ()) if other.is_kernel]
+def _sites(unit: Unit, text: FunctionText, launches: UnitLaunches) -> list[LaunchSite]:
+    namesakes = [other for other in unit.functions.get(text.name, ()) if other.is_kernel]
+    return sites_of(text, namesakes, launches.of(unit))
 
 
-def _cached_kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], cache: KernelCache | None) -> Kernel:
+def _cached_kernel(unit: Unit, text: FunctionText, launches: UnitLaunches, cache: KernelCache | None) -> Kernel:
+    sites = _sites(unit, text, launches)
+
+    def uneven() -> list[LaunchSite]:
+        return _sites(replace(unit, extent=UNEVEN_EXTENT), text, launches)
+
     if cache is None:
-        return _kernel(unit, text, sites)
+        return _kernel(unit, text, sites, uneven)
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
     functions = reached(unit, text)
     key = kernel_key(unit, functions, shapes)
     kernel = cache.find(functions, key)
     if kernel is None:
-        kernel = _kernel(unit, text, sites)
+        kernel = _kernel(unit, text, sites, uneven)
         cache.keep(functions, key, kernel)
     return replace(kernel, launches=tuple(s.launch for s in sites)) if sites else kernel
 
 
-def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite]) -> Kernel:
+def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader) -> Kernel:
     source = text.source
     name_node = next((n for n in descendants(text.node, "identifier") if source.node_text(n) == text.name), text.node)
     span, name_span = source.span(text.outer), source.span(name_node)
     try:
-        return _interpreted(unit, text, sites, span, name_span)
+        return _interpreted(unit, text, sites, uneven, span, name_span)
     except RecursionError:
         launches = tuple(s.launch for s in sites)
         return Kernel(
@@ -119,7 +118,9 @@ def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite]) -> Kernel:
         )
 
 
-def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: Span, name_span: Span) -> Kernel:
+def _interpreted(
+    unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader, span: Span, name_span: Span
+) -> Kernel:
     launches = [s.launch for s in sites] or [_assumed_launch(unit, text)]
     shapes = _distinct_shapes(text, sites) or [(0, None)]
     accesses: list[Access] = []
@@ -153,7 +154,7 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
                 branches[key] = branch
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
-            found += _uneven_barriers(unit, text, function, index)
+            found += _uneven_barriers(unit, text, function, index, uneven())
         for barrier in found:
             seen = barriers.get((barrier.span.path, barrier.span.start))
             if seen is None or (barrier.divergent and not seen.divergent):
@@ -187,14 +188,15 @@ def _interpreted(unit: Unit, text: FunctionText, sites: list[LaunchSite], span: 
     )
 
 
-def _uneven_barriers(unit: Unit, text: FunctionText, function: ir.Function, index: int) -> list[Barrier]:
+def _uneven_barriers(
+    unit: Unit, text: FunctionText, function: ir.Function, index: int, sites: list[LaunchSite]
+) -> list[Barrier]:
     """The barriers that split a block when the sizes that the text does not give are no multiple of anything.
 
     `if (i < n) { ...; __syncthreads(); }` is uniform for n = 4096 and not for 4093; a bound that the kernel itself
-    rounds up to whole blocks is uniform for both.
+    rounds up to whole blocks is uniform for both. `sites` are the kernel's launches under such sizes.
     """
     unit = replace(unit, extent=UNEVEN_EXTENT)
-    sites = sites_of(text, _namesakes(unit, text), by_name(HostReader(unit).sites()))
     site = sites[index] if index < len(sites) else None
     recorder = Recorder()
     _run_warps(unit, function, site.launch if site is not None else _assumed_launch(unit, text), site, recorder)

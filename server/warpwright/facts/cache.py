@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.unit import FunctionText, Unit
+from warpwright.facts.unit_launches import LaunchCache
 from warpwright.syntax.source import Span
 
 MAX_KERNELS = 512
@@ -30,6 +31,7 @@ class KernelCache:
     """Least recently used entries go first. One per document set; not for several threads at once."""
 
     entries: OrderedDict[Hashable, _Entry] = field(default_factory=OrderedDict)
+    launches: LaunchCache = field(default_factory=LaunchCache)
 
     def find(self, functions: list[FunctionText], key: Hashable) -> Kernel | None:
         """The facts under that key, moved to where the kernel and what it reaches stand; launches are the caller's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
@@ -14,20 +15,29 @@ _READS_ERROR = {"cudaGetLastError", "cudaPeekAtLastError", "hipGetLastError"}
 _CHECKER = re.compile(r"check|err|assert|verify|safe", re.IGNORECASE)
 
 
-def launch_is_checked(unit: Unit, source: Source, call: Node) -> bool:
-    """True where the launch's own error is read behind it in the same function, directly or by a helper.
+@dataclass(slots=True)
+class LaunchChecks:
+    """Where the functions of a unit read launch errors; each function is looked through once."""
 
-    A checked cudaDeviceSynchronize does not count: a launch with a bad configuration never reaches the device, and only
-    cudaGetLastError and cudaPeekAtLastError tell of it (CUDA C++ Programming Guide, "Error Checking").
-    """
-    function = enclosing(call, "function_definition")
-    scope = function if function is not None else source.root
-    for other in descendants(scope, "call_expression"):
-        if other.start_byte >= call.end_byte and _reads_launch_error(unit, source, other):
+    unit: Unit
+    last: dict[int, int] = field(default_factory=lambda: {})  # function -> where the last such call starts
+
+    def launch_is_checked(self, source: Source, call: Node) -> bool:
+        """True where the launch's own error is read behind it in the same function, directly or by a helper.
+
+        A checked cudaDeviceSynchronize does not count: a launch with a bad configuration never reaches the device, and
+        only cudaGetLastError and cudaPeekAtLastError tell of it (CUDA C++ Programming Guide, "Error Checking").
+        """
+        function = enclosing(call, "function_definition")
+        scope = function if function is not None else source.root
+        if scope.id not in self.last:
+            reads = (c for c in descendants(scope, "call_expression") if _reads_launch_error(self.unit, source, c))
+            self.last[scope.id] = max((c.start_byte for c in reads), default=-1)
+        if self.last[scope.id] >= call.end_byte:
             return True
-    # A launch written as the argument of a macro: CUDA_CHECK(k<<<...>>>(...))
-    outer = enclosing(call, "call_expression", "lambda_expression", "compound_statement")
-    return outer is not None and outer.type == "call_expression"
+        # A launch written as the argument of a macro: CUDA_CHECK(k<<<...>>>(...))
+        outer = enclosing(call, "call_expression", "lambda_expression", "compound_statement")
+        return outer is not None and outer.type == "call_expression"
 
 
 def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:

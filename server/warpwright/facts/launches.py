@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, integer_operation
-from warpwright.facts.launch_checks import launch_is_checked
+from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Basis, Dim3, Launch
 from warpwright.facts.types import CType
@@ -80,6 +80,7 @@ class HostReader:
         self.scopes: dict[int, _HostScope] = {}
         self.tracing: list[tuple[int, str]] = []
         self.calls: dict[str, list[tuple[Source, Node]]] | None = None
+        self.checks = LaunchChecks(unit)
 
     def _outside(self) -> Known:
         """A number that is not in the text."""
@@ -101,18 +102,10 @@ class HostReader:
         return Triple(known[0], known[1], known[2], dims)
 
     def sites(self) -> Iterator[LaunchSite]:
-        for source, syntax in self.unit.launches:
-            call = syntax.parent
-            if call is None or call.type != "call_expression":
-                continue
-            site = self._site(source, syntax, call)
-            if site is not None:
-                yield site
+        for source, syntax, function, call in launch_calls(self.unit):
+            yield self._site(source, syntax, function, call)
 
-    def _site(self, source: Source, syntax: Node, call: Node) -> LaunchSite | None:
-        function = call.child_by_field_name("function")
-        if function is None:
-            return None
+    def _site(self, source: Source, syntax: Node, function: Node, call: Node) -> LaunchSite:
         name = self._through_macro(unqualified(source.node_text(function)))
         scope = self.scope(source, call)
         lowerer = Lowerer(self.unit, source)
@@ -137,7 +130,8 @@ class HostReader:
                 None if grid.z.assumed else grid.z.value,
             )
         dynamic = shared.value if isinstance(shared, Known) and not shared.assumed else None
-        launch = Launch(grid_dims, block_dims, dynamic, basis, place, span, launch_is_checked(self.unit, source, call))
+        checked = self.checks.launch_is_checked(source, call)
+        launch = Launch(grid_dims, block_dims, dynamic, basis, place, span, checked)
         arguments = call.child_by_field_name("arguments")
         values: list[Known | None] = []
         for argument in uncommented(arguments):
@@ -394,6 +388,15 @@ class HostReader:
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
         return Known(number) if number is not None else self._outside()
+
+
+def launch_calls(unit: Unit) -> Iterator[tuple[Source, Node, Node, Node]]:
+    """Each launch of the unit: (source, its `<<<...>>>`, what it launches, the whole call)."""
+    for source, syntax in unit.launches:
+        call = syntax.parent
+        function = call.child_by_field_name("function") if call is not None else None
+        if call is not None and call.type == "call_expression" and function is not None:
+            yield source, syntax, function, call
 
 
 def _parameter_names(source: Source, function: Node) -> list[str]:

@@ -1,0 +1,119 @@
+"""The launches of a unit by the kernel that they launch, read once, and kept over edits that they do not depend on."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tree_sitter import Node
+
+from warpwright.facts.launches import HostReader, LaunchSite, launch_calls
+from warpwright.facts.overloads import by_name
+from warpwright.facts.unit import FunctionText, Unit
+from warpwright.syntax.nodes import enclosing
+from warpwright.syntax.source import Source
+
+log = logging.getLogger(__name__)
+
+MAX_UNITS = 64
+Sites = Mapping[str, list[LaunchSite]]
+
+
+@dataclass(slots=True)
+class LaunchCache:
+    """Launches by the host code that they were read from. Least recently used ones go first."""
+
+    entries: OrderedDict[Hashable, list[LaunchSite]] = field(default_factory=OrderedDict)
+
+    def sites(self, unit: Unit) -> list[LaunchSite]:
+        """The unit's launches, read anew only where something outside the bodies of kernels changed."""
+        key = _host_code(unit)
+        if key is None:
+            return list(HostReader(unit).sites())
+        known = self.entries.get(key)
+        if known is None:
+            self.entries[key] = known = list(HostReader(unit).sites())
+            while len(self.entries) > MAX_UNITS:
+                self.entries.popitem(last=False)
+        else:
+            self.entries.move_to_end(key)
+            known = _moved(unit, known)
+        return known
+
+
+@dataclass(slots=True)
+class UnitLaunches:
+    """Launches of one unit. A run-time number in them is taken to be the unit's `extent`."""
+
+    cache: LaunchCache | None
+    read: dict[int, Sites] = field(default_factory=lambda: {})
+
+    def of(self, unit: Unit) -> Sites:
+        """The unit's launches by kernel; none where host code nests too deeply to be followed."""
+        if unit.extent not in self.read:
+            try:
+                sites = self.cache.sites(unit) if self.cache is not None else HostReader(unit).sites()
+                self.read[unit.extent] = by_name(sites)
+            except RecursionError:
+                log.warning("%s: host code nests too deeply to be followed", unit.main.path)
+                self.read[unit.extent] = {}
+        return self.read[unit.extent]
+
+
+def _host_code(unit: Unit) -> Hashable | None:
+    """All that launches depend on: the text without the bodies of kernels; None where device code launches too.
+
+    Text that parses without an error has the same tree whatever stands in those bodies; for other text the tree is
+    part of the answer.
+    """
+    if any(_is_device_code(source, enclosing(call, "function_definition")) for source, *_, call in launch_calls(unit)):
+        return None
+    bodies: dict[str, list[tuple[int, int]]] = {}
+    for text in unit.kernels():
+        body = text.node.child_by_field_name("body")
+        if body is not None:
+            bodies.setdefault(text.source.path, []).append((body.start_byte, body.end_byte))
+    host = tuple((path, _without(source, bodies.get(path, []))) for path, source in unit.sources.items())
+    trees = tuple(_outline(source) for source in unit.sources.values() if source.root.has_error)
+    assume = unit.assume
+    return unit.main.path, unit.extent, assume.arch, tuple(assume.defines.items()), host, trees
+
+
+def _is_device_code(source: Source, function: Node | None) -> bool:
+    if function is None:
+        return False
+    body = function.child_by_field_name("body")
+    head = source.data[function.start_byte : body.start_byte if body is not None else function.end_byte]
+    return b"__global__" in head or b"__device__" in head
+
+
+def _without(source: Source, bodies: list[tuple[int, int]]) -> bytes:
+    out: list[bytes] = []
+    at = 0
+    for start, end in sorted(bodies):
+        out.append(source.data[at:start])
+        at = max(at, end)
+    return b"".join([*out, source.data[at:]])
+
+
+def _outline(source: Source) -> str:
+    """The tree in short; a kernel's body is left out."""
+    return " ".join(
+        child.type if _is_kernel(source, child) and not child.has_error else str(child)
+        for child in source.closed_root.named_children
+    )
+
+
+def _is_kernel(source: Source, node: Node) -> bool:
+    return node.type == "function_definition" and FunctionText("", node, source).is_kernel
+
+
+def _moved(unit: Unit, sites: list[LaunchSite]) -> list[LaunchSite]:
+    """The same launches where they stand now."""
+    out: list[LaunchSite] = []
+    for site, (source, *_, call) in zip(sites, launch_calls(unit), strict=True):
+        span = source.span(call)
+        out.append(replace(site, launch=replace(site.launch, span=span, source=f"{source.path}:{span.line}")))
+    return out
