@@ -285,6 +285,7 @@ def _run_warps(
             place = Place(block_index, warp, warp_weight, block_weight, edge)
             context = warp_context(shape, launch, place, basis)
             interpreter = Interpreter(unit, recorder, context, regions, functions)
+            place.guards = interpreter.guards
             try:
                 alive = interpreter.run(function, list(arguments))
             except OutOfStepsError:

@@ -111,6 +111,7 @@ class Place:
     block_weight: float
     edge: bool  # the block is the last along an axis of its grid
     loop: LoopPosition = field(default_factory=LoopPosition)
+    guards: list[Guard] = field(default_factory=lambda: [])  # the conditions around the statement that is run
 
 
 @dataclass(slots=True)
@@ -183,7 +184,7 @@ class Recorder:
         tally.progress.visit(place.loop, pointer, weight)
         distinct = 1 if isinstance(pointer.data, int) else len(set(addresses) - {None})
         tally.distinct += weight * distinct
-        if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer):
+        if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer, place.guards):
             tally.misaligned = LaneAddresses(place.warp, place.block, tuple(addresses))
         if space is Space.SHARED:
             count: float = wavefronts(addresses, size)
@@ -327,12 +328,14 @@ def _structure(pointer: Value) -> Structure | None:
     return Structure(element.name, element.size, element.align)
 
 
-def _is_misaligned(addresses: list[int | None], size: int, pointer: Value) -> bool:
-    """Whether an address is certainly no multiple of the access's size.
+def _is_misaligned(addresses: list[int | None], size: int, pointer: Value, guards: list[Guard]) -> bool:
+    """Whether an address is certainly no multiple of the access's size, and no unknown condition may say so too.
 
     Under assumed values only a stride that no assumed extent is part of tells: of lanes 4 bytes apart not all can be at
     multiples of 16.
     """
+    if not all(guard.value.decided for guard in guards):
+        return False
     if pointer.basis == EXACT and not pointer.soft % size:
         return any(a is not None and a % size for a in addresses)
     if pointer.uniform:

@@ -39,12 +39,12 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_load, loop_around
+from warpwright.facts.aliasing import changes, has_volatile, is_plain_load, loop_around
 from warpwright.facts.model import Access, Kernel
 from warpwright.rewrites._code import STATEMENTS, in_macro, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, node_at
+from warpwright.syntax.nodes import ancestors, descendants, node_at, walk
 from warpwright.syntax.source import Source, Span
 
 title = "Load it once, before the loop"
@@ -55,29 +55,25 @@ _CONDITIONAL = ("if_statement", "switch_statement", "conditional_expression", *S
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    loads = [a for a in kernel.accesses if is_plain_load(a) and a.loop_step == 0]
-    loads = [a for a in loads if at is None or overlaps(a.span, at)]
-    if not loads:
+    loads = [a for a in kernel.accesses if is_plain_load(a) and a.loop_step == 0 and a.launch == 0]
+    chosen = [a for a in loads if at is None or overlaps(a.span, at)]
+    if not chosen:
         return Declined(NAME, "No load of global memory is seen to stay at one address over a loop.")
     refusal: Declined | None = None
-    for load in sorted(loads, key=lambda a: a.requests, reverse=True):
-        result = _hoisted(kernel, load)
+    for load in sorted(chosen, key=lambda a: a.requests, reverse=True):
+        result = _hoisted(kernel, load, loads)
         if isinstance(result, Rewrite):
             return result
         refusal = refusal or result
     return refusal or Declined(NAME, "No load can be moved.")
 
 
-def _hoisted(kernel: Kernel, load: Access) -> Rewrite | Declined:
-    source = load.span.source
-    text = load.expression
-    node = node_at(source.root, load.span.start, load.span.end)
-    loop = loop_around(load.span)
+def _hoisted(kernel: Kernel, load: Access, others: list[Access]) -> Rewrite | Declined:
+    """The load, and with it the others of its array in its loop."""
+    source, loop = load.span.source, loop_around(load.span)
     own = source is kernel.source and kernel.span.start <= load.span.start < kernel.span.end
-    if node is None or loop is None or not own:
-        return Declined(NAME, f"The loop around {text} is not in the kernel's own text.")
-    if in_macro(node) or source.node_text(node) != load.span.text:
-        return Declined(NAME, f"{text} comes from a macro.")
+    if loop is None or not own:
+        return Declined(NAME, f"The loop around {load.expression} is not in the kernel's own text.")
     if has_volatile(kernel):
         return Declined(NAME, "The kernel reads or writes volatile memory, which may not be read less often.")
     if any(changes(a) and a.array == load.array for a in kernel.accesses):
@@ -86,33 +82,52 @@ def _hoisted(kernel: Kernel, load: Access) -> Rewrite | Declined:
         return Declined(
             NAME, "The loop is the body of another statement without braces, so there is no line before it."
         )
-    if condition := _condition(node, loop):
-        return Declined(NAME, f"{text} is read only where the condition at line {_line(source, condition)} holds.")
-    if changed := _changed_in(node, loop, source):
-        return Declined(NAME, f"{changed} is set in the loop.")
-    name = _new_name(kernel, load)
-    same = [
-        n
-        for n in descendants(loop, node.type)
-        if source.node_text(n) == source.node_text(node) and loop_around(source.span(n)) is not None
-    ]
-    if any(inside(a, load.span, n) for n in same for a in kernel.accesses if changes(a)):
-        return Declined(NAME, f"The loop stores to {text}.")
-    line = source.line_text(source.position(loop.start_byte)[0])
+    if reason := _refusal(load, loop):
+        return Declined(NAME, reason)
+    together = [load, *(a for a in others if a.array == load.array and loop_around(a.span) == loop)]
+    texts = dict.fromkeys(a.span.text for a in together if not _refusal(a, loop))
+    line = source.line_text(_line(source, loop))
     indent = line[: len(line) - len(line.lstrip())]
-    before = TextEdit(loop.start_byte, loop.start_byte, f"const auto {name} = {source.node_text(node)};\n{indent}")
-    initial = loop.child_by_field_name("initializer")
-    uses = [n for n in same if initial is None or not initial.start_byte <= n.start_byte < initial.end_byte]
-    edits = (before, *(TextEdit(n.start_byte, n.end_byte, name) for n in uses))
+    names: list[str] = []
+    before, edits = "", []
+    for text in texts:
+        names.append(_new_name(kernel, load, names))
+        before += f"const auto {names[-1]} = {text};\n{indent}"
+        edits += [TextEdit(n.start_byte, n.end_byte, names[-1]) for n in _uses(loop, text, source)]
     return Rewrite(
         NAME,
         title,
         source,
-        edits,
-        f"{text} is at one address for the whole loop. It is loaded once, into the register {name}, and no store "
+        (TextEdit(loop.start_byte, loop.start_byte, before), *edits),
+        f"{load.expression} is at one address for the whole loop. It is loaded once, into {', '.join(names)}, and no store "
         "through another pointer makes the kernel load it again. It costs a register.",
         safe=False,
     )
+
+
+def _refusal(load: Access, loop: Node) -> str:
+    """Why a load cannot be moved before its loop; empty where it can."""
+    source = load.span.source
+    node = node_at(source.root, load.span.start, load.span.end)
+    if node is None or in_macro(node) or source.node_text(node) != load.span.text:
+        return f"{load.expression} comes from a macro."
+    if condition := _condition(node, loop):
+        return f"{load.expression} is read only where the condition at line {_line(source, condition)} holds."
+    changed = _changed_in(node, loop, source)
+    return f"{changed} is set in the loop." if changed else ""
+
+
+def _uses(loop: Node, text: str, source: Source) -> list[Node]:
+    """Where the loop reads that expression; what its `init` reads, it reads once."""
+    initial = loop.child_by_field_name("initializer")
+    found: dict[int, Node] = {}
+    size = len(text.encode())
+    for node in walk(loop):
+        once = initial is not None and initial.start_byte <= node.start_byte < initial.end_byte
+        fits = node.is_named and not once and node.end_byte - node.start_byte == size
+        if fits and source.node_text(node) == text:
+            found.setdefault(node.start_byte, node)
+    return [n for n in found.values() if n.parent is None or n.parent.type != "pointer_expression"]
 
 
 def _line(source: Source, node: Node) -> int:
@@ -168,9 +183,9 @@ def _targets(loop: Node) -> list[Node]:
     return found
 
 
-def _new_name(kernel: Kernel, load: Access) -> str:
+def _new_name(kernel: Kernel, load: Access, taken: list[str]) -> str:
     """A name that the kernel's text does not use: `scale_value` for `scale[row]`."""
     stem = re.sub(r"\W+", "_", load.array or "loaded").strip("_")
     text = kernel.span.text
     names = [f"{stem}_value", *(f"{stem}_value{i}" for i in range(2, 100))]
-    return next(name for name in names if not re.search(rf"\b{name}\b", text))
+    return next(name for name in names if name not in taken and not re.search(rf"\b{name}\b", text))

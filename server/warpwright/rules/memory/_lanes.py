@@ -8,6 +8,8 @@ from math import ceil
 
 from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, LaneAddresses, Space
 
+SMALL_STRUCTURE = 64
+"""Bytes of a structure that stays in the L1 cache while a lane walks over it."""
 WIDEST = 16
 """Bytes of the widest access of one lane."""
 
@@ -31,9 +33,14 @@ def first_address(access: Access) -> int | None:
 
 
 def steps_over_structures(access: Access) -> bool:
-    """Whether neighbouring lanes use neighbouring structures of an array, a part of each at a time."""
+    """Whether neighbouring lanes use neighbouring structures of an array, a part of each at a time.
+
+    Not where each lane walks over an array in a large structure: that is as if each lane walked over a row.
+    """
     structure = access.structure
-    return structure is not None and access.bytes < structure.bytes and stride(access.lanes) == structure.bytes
+    if structure is None or access.bytes >= structure.bytes or stride(access.lanes) != structure.bytes:
+        return False
+    return not access.loop_step or structure.bytes <= SMALL_STRUCTURE
 
 
 def beside(kernel: Kernel, access: Access) -> list[Access]:
@@ -55,7 +62,10 @@ def used_offsets(accesses: Iterable[Access], period: int, base: int) -> set[int]
     for access in accesses:
         first = first_address(access)
         if first is not None and stride(access.lanes) == period:
-            used |= {(first - base + byte) % period for byte in range(max(access.bytes, access.value_bytes))}
+            step = access.loop_step or period
+            times = min(round(access.iterations), max(1, period // abs(step)))
+            starts = range(first - base, first - base + times * step, step)
+            used |= {(start + byte) % period for start in starts for byte in range(access.value_bytes)}
     return used
 
 

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Basis, Kernel, Space
+from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.words import (
     COUNTED,
@@ -68,7 +68,7 @@ GRAVE = 8.0
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    constant = [a for a in kernel.accesses if a.space is Space.CONSTANT]
+    constant = [a for a in kernel.accesses if a.space is Space.CONSTANT and a.kind is AccessKind.LOAD]
     said: set[str | None] = set()
     for access in worst_by_place(constant, lambda a: a.addresses_per_request or 0.0):
         count = access.addresses_per_request

@@ -48,7 +48,7 @@ void run(float *out, const float *in, const float *scale, int rows, int columns)
 - An array that the kernel changes elsewhere, or by atomic operations, is left alone: another thread's result may be
   waited for. Where the loop itself stores to the address that it loads, the finding asks for a local variable that
   takes the intermediate results.
-- A loop of few iterations is a hint.
+- One finding for each array that a loop loads from so. A loop of few iterations is a hint.
 """
 
 from __future__ import annotations
@@ -80,17 +80,17 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         for a in kernel.accesses
         if is_plain_load(a) and a.loop_step == 0 and a.basis in COUNTED and a.array not in apart
     ]
-    said: set[tuple[int, str]] = set()
+    said: set[tuple[int, str | None]] = set()
     for access in worst_by_place(stays, lambda a: a.iterations):
         loop = loop_around(access.span)
-        if loop is None or (loop.start_byte, access.expression) in said:
+        if loop is None or (loop.start_byte, access.array) in said:
             continue
         changed = [a for a in kernel.accesses if changes(a) and a.array == access.array and a.launch == access.launch]
         sums = [a for a in changed if _is_sum(access, a, loop)]
         reason = _reason(kernel, access, loop, apart, bool(sums)) if len(sums) == len(changed) else ""
         if not reason:
             continue
-        said.add((loop.start_byte, access.expression))
+        said.add((loop.start_byte, access.array))
         own_text = access.span.source is kernel.source and kernel.span.start <= access.span.start < kernel.span.end
         yield Finding(
             span=access.span,
@@ -134,7 +134,7 @@ def _message(access: Access, reason: str, is_sum: bool) -> str:
     if is_sum:
         return (
             f"{access.expression} stays at one address, and every iteration stores it: {reason} may be of the same "
-            "memory, as far as the compiler knows. Sum up in a local variable and store it after the loop."
+            "memory, as far as the compiler knows. Keep it in a local variable and store that after the loop."
         )
     change = "lets other threads change it" if reason == "the barrier" else "may be to the same memory"
     return (

@@ -40,7 +40,8 @@ void run(float *out, const float *in, int n) { scale<<<n / 256, 256>>>(out, in, 
   start is wrong, in all lanes alike, the finding is a warning: a pointer into an array could make up for it.
 - An address with a number in it that the text does not give is not judged, unless the distance between the lanes alone
   is wrong.
-- The neighbours of an element that the kernel reads too, as in a stencil, come out of the L1 cache: nothing is said.
+- Contiguous lanes off a sector are said once for each kernel, and not for stencils, whose neighbours come out of the L1
+  cache.
   There is no fix to press.
 """
 
@@ -71,18 +72,20 @@ STRADDLES = 0.9
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    faults = worst_by_place((a for a in kernel.accesses if a.misaligned is not None), lambda a: a.bytes)
+    faults = worst_by_place((a for a in kernel.accesses if _faults(kernel, a)), lambda a: a.bytes)
     places = {access.span.start for access in faults}
     for access in faults:
         yield from _fault(kernel, access)
-    said: set[str | None] = set()
     off = [a for a in kernel.accesses if a.span.start not in places and _straddles(a)]
-    if off and _is_stencil(kernel):
-        return
-    for access in worst_by_place(off, lambda a: a.excess or 0.0):
-        if access.array not in said:
-            said.add(access.array)
-            yield _straddling(kernel, access)
+    if off and not _is_stencil(kernel):
+        yield _straddling(kernel, max(off, key=lambda a: (a.excess or 0.0, -a.span.start)))
+
+
+def _faults(kernel: Kernel, access: Access) -> bool:
+    """Whether the misaligned address follows from the text, or from it and an assumed block."""
+    launch = launch_of(kernel, access.launch)
+    known = access.basis is Basis.EXACT or (launch is not None and launch.basis is not Basis.EXACT)
+    return access.misaligned is not None and known
 
 
 def _fault(kernel: Kernel, access: Access) -> Iterator[Finding]:
@@ -104,7 +107,7 @@ def _fault(kernel: Kernel, access: Access) -> Iterator[Finding]:
             f"An access of {access.bytes} bytes needs an address that is a multiple of {access.bytes}: {why}. "
             f"It {sure}."
         ),
-        severity=Severity.ERROR if apart else Severity.WARNING,
+        severity=Severity.ERROR if apart and access.basis is Basis.EXACT else Severity.WARNING,
         evidence={
             "bytes": access.bytes,
             "warp": lanes.warp,

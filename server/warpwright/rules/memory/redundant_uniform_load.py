@@ -48,7 +48,8 @@ void run(float *out, const float *at, const float *mass, int n) {
 - Only an address that moves by a constant from one iteration to the next, by a few elements, is found: neighbouring
   iterations use one sector, so that the data of 32 iterations could come with one request.
 - Only in loops of at least 32 iterations, and in blocks of more than one warp.
-- The L1 cache serves most of these loads, so it is information, and once for each loop. There is no fix to press.
+- The L1 cache serves most of these loads, so it is information, and once for each loop; of integers, which are mostly
+  offsets, it is a hint. There is no fix to press.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ severity = Severity.INFORMATION
 
 MANY = float(WARP)
 """Iterations from which a tile in shared memory pays."""
+DATA_TYPES = ("float", "double", "half")
+"""What sums are made of. Integers are offsets more often, of which there are few."""
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -85,6 +88,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     for accesses in loops.values():
         first = min(accesses, key=lambda a: a.span.start)
         launch = launch_of(kernel, first.launch)
+        level = severity if any(a.type in DATA_TYPES or a.structure is not None for a in accesses) else Severity.HINT
         arrays = " and ".join(dict.fromkeys(str(a.array) for a in accesses))
         yield Finding(
             span=first.span,
@@ -93,7 +97,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"same{holds_for(launch, first.basis)}. Load a tile of it into shared memory, an element by each "
                 "thread, and read it from there; what is small and the same for all blocks can be in constant memory."
             ),
-            severity=at_most(severity, weighed(kernel, first, severity)),
+            severity=at_most(level, weighed(kernel, first, level)),
             evidence={
                 "bytes": first.bytes,
                 "bytes_per_iteration": first.loop_step,

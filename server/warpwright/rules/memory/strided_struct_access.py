@@ -50,8 +50,9 @@ void run(float *out, Particles particles, int n) {
 
 - One finding for each array of a kernel, whatever the number of its members that are used. There is no fix to press:
   the layout belongs to the whole program.
-- Where the kernel uses most of what travels, the L1 cache serves the other members, and nothing is said, unless the
-  structure could be moved in 8- or 16-byte pieces were it aligned so: that is a hint.
+- Where the kernel uses most of what travels, the L1 cache serves the other members, and nothing is said, unless it uses
+  all of a structure that could be moved in 8- or 16-byte pieces were it aligned so: that is a hint.
+- Where each lane walks over an array in a large structure, uncoalesced-access says so.
 - From 4 sectors for each one needed it is a warning, from 2 information.
 - An index that is read from memory is not judged.
 """
@@ -133,7 +134,7 @@ def _level(structure: Structure, got: float, ideal: float, share: float) -> Seve
         if got < NOTABLE * ideal:
             return None
         return Severity.WARNING if got >= GRAVE * ideal and got - ideal >= MANY else Severity.INFORMATION
-    return Severity.HINT if _piece(structure) >= 2 * max(4, structure.align) else None
+    return Severity.HINT if share == 1.0 and _piece(structure) >= 2 * max(4, structure.align) else None
 
 
 def _piece(structure: Structure) -> int:
