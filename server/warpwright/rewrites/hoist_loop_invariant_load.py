@@ -99,8 +99,8 @@ def _hoisted(kernel: Kernel, load: Access, others: list[Access]) -> Rewrite | De
         title,
         source,
         (TextEdit(loop.start_byte, loop.start_byte, before), *edits),
-        f"{load.expression} is at one address for the whole loop. It is loaded once, into {', '.join(names)}, and no store "
-        "through another pointer makes the kernel load it again. It costs a register.",
+        f"{load.expression} is at one address for the whole loop. It is loaded once, into {', '.join(names)}, and no "
+        "store through another pointer makes the kernel load it again. It costs a register.",
         safe=False,
     )
 
