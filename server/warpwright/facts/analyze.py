@@ -286,9 +286,12 @@ def _run_warps(
             context = warp_context(shape, launch, place, basis)
             interpreter = Interpreter(unit, recorder, context, regions, functions)
             place.guards = interpreter.guards
+            recorder.begin_warp()
             try:
                 alive = interpreter.run(function, list(arguments))
+                recorder.flush()
             except OutOfStepsError:
+                recorder.flush()
                 recorder.warps_seen.setdefault(block_index, {})[warp] = 0
                 return "its loops are too long to be followed whole"
             recorder.warps_seen.setdefault(block_index, {})[warp] = alive

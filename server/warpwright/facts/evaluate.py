@@ -180,7 +180,9 @@ class Evaluator(WarpMemory):
                 return Value(int(node.op == "||"), BOOL, left.basis, 0, left.thread)
         else:
             needed = mask
+        self.recorder.flush()
         right = self.value(node.right, needed or mask)
+        self.recorder.flush()
         thread = left.thread or right.thread
         basis = max(left.basis, right.basis)
         if left.decided and right.decided:
@@ -203,8 +205,11 @@ class Evaluator(WarpMemory):
             return self.any_value(node.then, mask)
         if not mask & on:
             return self.any_value(node.otherwise, mask)
+        self.recorder.flush()
         then = self.any_value(node.then, mask & on)
+        self.recorder.flush()
         otherwise = self.any_value(node.otherwise, mask & ~on)
+        self.recorder.flush()
         if isinstance(then, Value) and isinstance(otherwise, Value) and then.type is not otherwise.type:
             then = convert(then, otherwise.type) if otherwise.type.kind == "float" else then
         merged = merge(otherwise, then, on)

@@ -47,6 +47,8 @@ UNDECIDED_ITERATIONS = 2
 PROBES = 3
 FULL_ITERATIONS = (16, 16, 8, 4)
 """Iterations that are run one by one before jumping, by depth of nesting."""
+UNROLLED = 4
+"""Successive iterations that are looked at together in the middle of a loop whose accesses the compiler merges."""
 HARD_LIMIT = 40
 THRIFTY_LIMIT = 6
 """The same for a loop that moves unevenly, with the budget ample and with a quarter of it gone."""
@@ -129,7 +131,7 @@ class Interpreter(Caller):
         if condition.basis >= ASSUMED and taken in (0, mask) and not (condition.thread and sides.then.executed):
             return self._both_sides(node, condition, mask)  # assumed numbers must not hide a side from view
         self.guards.append(Guard(node.condition.span, mask, taken, condition, False))
-        folded = self.call_depth > 0 and condition.uniform and condition.basis == EXACT  # by the arguments of the call
+        folded = self.call_depth > 0 and condition.uniform and not condition.thread and condition.basis == EXACT
         dead = folded or is_constant(node.condition)
         out = self._side(sides.then, node.then, taken, dead)
         if node.otherwise is not None and sides.otherwise is not None:
@@ -144,6 +146,7 @@ class Interpreter(Caller):
         """One side of a condition; `dead` where the compiler knows which side it is."""
         if dead:
             return self.statement(statement, mask)
+        self.recorder.flush()
         if not mask:
             side.skipped += self.request_weight
             return 0
@@ -153,6 +156,7 @@ class Interpreter(Caller):
         outer.append(side)
         try:
             out = self.statement(statement, mask)
+            self.recorder.flush()
         finally:
             outer.pop()
             self.addressed = addressed
@@ -168,13 +172,16 @@ class Interpreter(Caller):
         exits = self._exits()
         for side in self.recorder.open_sides[-1:]:
             side.nests = True
+        self.recorder.flush()
         self.guards.append(Guard(node.condition.span, mask, mask, condition, True))
         out = self.statement(node.then, mask)
         after_then = self.frame.slots
         exits_then = self._exits()
         self.frame.slots = before
         self._restore_exits(exits)
+        self.recorder.flush()
         out_else = self.statement(node.otherwise, mask) if node.otherwise is not None else mask
+        self.recorder.flush()
         self.guards.pop()
         if not out_else:  # only the first side goes on
             self.frame.slots = after_then
@@ -227,6 +234,7 @@ class Interpreter(Caller):
         iteration = 0
         last_jump = False
         position = self.warp.place.loop
+        self.recorder.flush()
         while active and iteration < hard_limit:
             position.iteration = iteration if not last_jump else -1
             first_of_do = node.kind == "do" and iteration == 0
@@ -252,6 +260,8 @@ class Interpreter(Caller):
             state.continued = 0
             if node.step is not None and active:
                 self.value(node.step, active)
+            if not node.straight:
+                self.recorder.flush()
             iteration += 1
             if last_jump or undecided or not active:
                 continue
@@ -263,6 +273,7 @@ class Interpreter(Caller):
                 if jumped is not None:
                     active = jumped
                     last_jump = True
+        self.recorder.flush()
         if active:
             self.recorder.open_ended = True
         return left if not active else left | active
@@ -282,12 +293,20 @@ class Interpreter(Caller):
             return None
         base = list(self.frame.slots)
         outer = self.weight
-        self.frame.slots = advance(base, deltas, remaining // 2)
-        self.weight = outer * (remaining - 1)
-        self.warp.place.loop.iteration = -1
-        taken = self._decided(node, active)
-        out = self.statement(node.body, taken) | state.continued
-        state.continued = 0
+        self.recorder.unrolled = False
+        self.recorder.flush()
+        together = UNROLLED if node.straight and self.recorder.unrolled and remaining > UNROLLED else 1
+        middle = remaining // 2
+        middle -= (PROBES + middle) % together
+        self.weight = outer * (remaining - 1) / together
+        out = 0
+        for ahead in range(middle, middle + together):
+            self.frame.slots = advance(base, deltas, ahead)
+            self.warp.place.loop.iteration = -1
+            taken = self._decided(node, active)
+            out |= self.statement(node.body, taken) | state.continued
+            state.continued = 0
+        self.recorder.flush()
         self.weight = outer
         self.frame.slots = advance(base, deltas, remaining - 1)
         return active & out or active
@@ -348,8 +367,10 @@ class Interpreter(Caller):
             if value.decided:
                 left &= ~hit
             on |= hit
+            self.recorder.flush()
             for child in statements:
                 on = self.statement(child, on)
+            self.recorder.flush()
         self.loops.pop()
         if self.loops:
             self.loops[-1].continued |= state.continued

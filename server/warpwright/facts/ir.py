@@ -202,6 +202,7 @@ class Loop(Stmt):
     condition: Expr | None
     step: Expr | None
     body: Stmt
+    straight: bool = False  # the compiler can unroll it, see merging.is_straight
 
 
 @dataclass(slots=True, eq=False)

@@ -15,6 +15,7 @@ from warpwright.facts import ir
 from warpwright.facts.constants import fold, substitute
 from warpwright.facts.declarations import MAX_EXPANSION, Scope, parse_fragment
 from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
+from warpwright.facts.merging import is_straight
 from warpwright.facts.predication import mark_last
 from warpwright.facts.types import (
     UNKNOWN_TYPE,
@@ -246,7 +247,7 @@ class Lowerer(ExpressionReader):
         step = self.expression(step_node) if step_node is not None else None
         body = self.statement(node.child_by_field_name("body"))
         self.scopes.pop()
-        return ir.Loop(self.span(node), "for", init, condition, step, body)
+        return ir.Loop(self.span(node), "for", init, condition, step, body, is_straight(body))
 
     def _range_for(self, node: Node) -> ir.Stmt:
         self.scopes.append(Scope({}))
@@ -262,12 +263,12 @@ class Lowerer(ExpressionReader):
     def _while(self, node: Node) -> ir.Stmt:
         condition = self.expression(node.child_by_field_name("condition"))
         body = self._scoped(node.child_by_field_name("body"))
-        return ir.Loop(self.span(node), "while", None, condition, None, body)
+        return ir.Loop(self.span(node), "while", None, condition, None, body, is_straight(body))
 
     def _do(self, node: Node) -> ir.Stmt:
         body = self._scoped(node.child_by_field_name("body"))
         condition = self.expression(node.child_by_field_name("condition"))
-        return ir.Loop(self.span(node), "do", None, condition, None, body)
+        return ir.Loop(self.span(node), "do", None, condition, None, body, is_straight(body))
 
     def _switch(self, node: Node) -> ir.Stmt:
         value = self.expression(node.child_by_field_name("condition"))

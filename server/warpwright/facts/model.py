@@ -178,6 +178,7 @@ class Access:
     why: str
     lanes: LaneAddresses | None = None
     in_loop: bool = False
+    joined: bool = False  # the compiler lets another access do it, whose counts these are
     idle: float = 0.0  # share of the requests in which a predicate leaves no lane on
     addresses_per_request: float | None = None
     iterations: float = 1.0
@@ -190,7 +191,10 @@ class Access:
 
     @property
     def excess(self) -> float | None:
-        """Transactions over the fewest possible; 1.0 is perfect. None where nothing was counted."""
+        """Transactions over the fewest possible; 1.0 is perfect. None where nothing was counted or another access
+        does this one's work."""
+        if self.joined:
+            return None
         if self.space is Space.SHARED:
             got, ideal = self.wavefronts_per_request, self.ideal_wavefronts_per_request
         else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import gcd
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import lanes
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
+from warpwright.facts.merging import PENDING, WIDEST, Pending, chains
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
+    BANK_BYTES,
     SECTOR_BYTES,
     WARP,
     Access,
@@ -38,7 +42,43 @@ EDGE_SHARE = 0.5
 
 
 @dataclass(slots=True)
+class _Counts:
+    """Requests and what they move, added up. `widths` maps the bytes of a lane's access to how many requests had it."""
+
+    requests: float = 0.0
+    counted: float = 0.0
+    ideal: float = 0.0
+    widths: dict[int, float] = field(default_factory=lambda: {})
+    worst: float = -1.0
+    worst_lanes: LaneAddresses | None = None
+    worst_width: int = 0
+
+    def add(self, request: _Request, width: int) -> None:
+        """Add a request of `width` bytes per lane."""
+        addresses, weight, space = request.addresses, request.weight, request.tally.space
+        active = WARP - addresses.count(None)
+        if space is Space.SHARED:
+            count: float = wavefronts(addresses, width)
+            ideal = ideal_wavefronts(count, active, width)
+        elif space is Space.CONSTANT:
+            count, ideal = len(set(addresses) - {None}), 1
+        else:
+            count = _aligned_on_average(addresses, width, request.pointer.soft)
+            ideal = ideal_sectors(count, active, width)
+        self.requests += weight
+        self.counted += weight * count
+        self.ideal += weight * ideal
+        self.widths[width] = self.widths.get(width, 0.0) + weight
+        if count / ideal > self.worst:
+            self.worst = count / ideal
+            self.worst_lanes = LaneAddresses(*request.place, addresses)
+            self.worst_width = width
+
+
+@dataclass(slots=True)
 class _AccessTally:
+    """What is known of one access. Its requests are counted as the text has them and as the compiler merges them."""
+
     span: Span
     array: str | None
     space: Space
@@ -46,15 +86,17 @@ class _AccessTally:
     size: int
     in_loop: bool
     basis: int = 0
-    requests: float = 0.0
     idle: float = 0.0  # requests of warps in which a predicate holds for no lane
     uncounted: float = 0.0
     uncounted_basis: int = 0
     active: float = 0.0
-    counted: float = 0.0
-    ideal: float = 0.0
-    worst: float = -1.0
-    worst_lanes: LaneAddresses | None = None
+    seen: float = 0.0
+    alone: _Counts = field(default_factory=_Counts)
+    together: _Counts = field(default_factory=_Counts)
+    leads: list[_AccessTally] = field(default_factory=lambda: [])  # the accesses that do this one's work too
+    led: _Counts = field(default_factory=_Counts)  # the requests that do so
+    partners: dict[int, int] = field(default_factory=lambda: {})  # merged with it -> bytes from it to this one
+    steady: int = WIDEST  # bytes by which its first addresses in the warps differ: what is wider is not merged
     distinct: float = 0.0
     misaligned: LaneAddresses | None = None
     structure: Structure | None = None
@@ -62,6 +104,24 @@ class _AccessTally:
     progress: Progress = field(default_factory=Progress)
     type: str = ""
     by_thread: bool = False
+
+    @property
+    def counts(self) -> _Counts:
+        apart = not self._is_steady or not all(lead._is_steady for lead in self.leads)
+        return self.alone if apart else self.together
+
+    @property
+    def _is_steady(self) -> bool:
+        return max(self.together.widths, default=0) <= max(self.size, self.steady)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Request(Pending):
+    """A request that waits for what the compiler may make of it and its neighbours."""
+
+    tally: _AccessTally
+    pointer: Value
+    place: tuple[int, Dim3]
 
 
 @dataclass(slots=True)
@@ -127,6 +187,11 @@ class Recorder:
     loops_run: int = 0
     conditions: dict[tuple[str, int, int], Sides] = field(default_factory=lambda: {})
     open_sides: list[Side] = field(default_factory=lambda: [])
+    waiting: dict[Space, list[_Request]] = field(default_factory=lambda: {Space.GLOBAL: [], Space.SHARED: []})
+    order: int = 0
+    looks: dict[int, int] = field(default_factory=lambda: {})  # of this warp: tally -> pieces of straight code seen
+    starts: dict[tuple[int, int], int] = field(default_factory=lambda: {})  # tally, piece -> bytes past 16 k
+    unrolled: bool = False  # requests of one place became one, as of successive iterations
     enabled: bool = True
 
     def sides(self, span: Span, last: bool, both: bool) -> Sides:
@@ -151,7 +216,7 @@ class Recorder:
         """One request of `size` bytes per lane at a pointer's addresses, by the lanes of `mask`."""
         if not self.enabled or not mask or size <= 0:
             return
-        key = (span.path, span.start, span.end, f"{kind}:{space}:{size}")
+        key = (span.path, span.start, span.end, f"{kind}:{space}")
         tally = self.accesses.get(key)
         if tally is None:
             name = pointer.region.name if pointer.region is not None else None
@@ -184,24 +249,94 @@ class Recorder:
         tally.progress.visit(place.loop, pointer, weight)
         distinct = 1 if isinstance(pointer.data, int) else len(set(addresses) - {None})
         tally.distinct += weight * distinct
+        tally.active += weight * active
+        tally.seen += weight
+        tally.basis = max(tally.basis, pointer.basis)
         if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer, place.guards):
             tally.misaligned = LaneAddresses(place.warp, place.block, tuple(addresses))
-        if space is Space.SHARED:
-            count: float = wavefronts(addresses, size)
-            ideal = ideal_wavefronts(count, active, size)
-        elif space is Space.CONSTANT:
-            count, ideal = distinct, 1
+        self.order += 1
+        known = size
+        if space is Space.SHARED and size >= BANK_BYTES:
+            known = WIDEST
+        elif space is Space.GLOBAL and tally.structure is not None:
+            known = tally.structure.align
+        request = _Request(
+            self.order, pointer.region, tuple(addresses), size, gcd(known, pointer.soft), weight,
+            tally, pointer, (place.warp, place.block),
+        )  # fmt: skip
+        if kind is AccessKind.ATOMIC or space is Space.CONSTANT:
+            self.flush()
+            tally.alone.add(request, size)
+            tally.together.add(request, size)
         else:
-            count = _aligned_on_average(addresses, size, pointer.soft)
-            ideal = ideal_sectors(count, active, size)
-        tally.basis = max(tally.basis, pointer.basis)
-        tally.requests += weight
-        tally.active += weight * active
-        tally.counted += weight * count
-        tally.ideal += weight * ideal
-        if count / ideal > tally.worst:
-            tally.worst = count / ideal
-            tally.worst_lanes = LaneAddresses(place.warp, place.block, tuple(addresses))
+            self._queue(request)
+
+    def _queue(self, request: _Request) -> None:
+        """Let a request wait with others of its space and kind; what it finds in a register it does not need."""
+        tally = request.tally
+        waiting = self.waiting[tally.space]
+        if tally.kind is AccessKind.LOAD and not request.pointer.soft:
+            kept = next((w for w in reversed(waiting) if w.region is request.region and request.is_at(w, 0)), None)
+            if kept is not None and kept.size == request.size:
+                if kept.tally is not tally:
+                    tally.led.add(kept, kept.size)
+                    if kept.tally not in tally.leads:
+                        tally.leads.append(kept.tally)
+                return
+        if waiting and (waiting[-1].tally.kind is not tally.kind or len(waiting) >= PENDING):
+            self._flush(tally.space)
+        self.waiting[tally.space].append(request)
+
+    def begin_warp(self) -> None:
+        self.looks.clear()
+
+    def flush(self) -> None:
+        """Count what waits: the code is straight only up to here."""
+        for space, waiting in self.waiting.items():
+            if waiting:
+                self._flush(space)
+
+    def _flush(self, space: Space) -> None:
+        waiting, self.waiting[space] = self.waiting[space], []
+        firsts: dict[int, _Request] = {}
+        for request in waiting:
+            request.tally.alone.add(request, request.size)
+            firsts.setdefault(id(request.tally), request)
+        for request in firsts.values():
+            self._compare_start(request)
+            for partner, distance in request.tally.partners.items():
+                if partner in firsts and request.first - firsts[partner].first != distance:
+                    request.tally.steady = 0  # they were neighbours by chance
+        loads = waiting[0].tally.kind is AccessKind.LOAD
+        for width, requests in chains(waiting, fill=loads):
+            pick = min if loads else max  # a load is done where the first stood, a store where the last did
+            lead = pick(requests, key=lambda request: request.order)
+            start = requests[0]
+            merged = replace(lead, addresses=start.addresses, pointer=start.pointer)
+            lead.tally.together.add(merged, width)
+            if len(requests) > 1:
+                self._merged(merged, width, requests, firsts)
+
+    def _compare_start(self, request: _Request) -> None:
+        """Learn from the warps how the first of an access's requests is aligned wherever it runs."""
+        tally = request.tally
+        number = self.looks[id(tally)] = self.looks.get(id(tally), 0) + 1
+        start = request.first % WIDEST
+        apart = abs(self.starts.setdefault((id(tally), number), start) - start)
+        if apart:
+            tally.steady = min(tally.steady, apart & -apart)
+
+    def _merged(self, merged: _Request, width: int, requests: list[_Request], firsts: Mapping[int, _Request]) -> None:
+        """Note who does whose work; `firsts` are the first requests of each tally of this piece of code."""
+        lead = merged.tally
+        for tally in {id(request.tally): request.tally for request in requests}.values():
+            if tally is not lead:
+                tally.led.add(merged, width)
+                if lead not in tally.leads:
+                    tally.leads.append(lead)
+                lead.partners.setdefault(id(tally), firsts[id(lead)].first - firsts[id(tally)].first)
+        if sum(request.tally is lead for request in requests) > 1:
+            self.unrolled = True
 
     def branch(
         self, span: Span, statement: Span, kind: str, condition: Value, taken: int, mask: int, weight: float,
@@ -259,13 +394,16 @@ class Recorder:
     # -- results ------------------------------------------------------------------------------------------------
 
     def access_facts(self, launch: int) -> list[Access]:
+        self.flush()
         for condition in self.conditions.values():
             if condition.predicated:
                 for side in condition.all:
                     if side.executed:
                         for key, weight in side.requests.items():
                             self.accesses[key].idle += side.skipped * weight / side.executed
-        return [_access_fact(tally, launch) for tally in self.accesses.values()]
+        facts = [_access_fact(tally, launch) for tally in self.accesses.values()]
+        own = {(f.span.path, f.span.line, f.space) for f in facts if not f.joined and f.basis is not Basis.UNKNOWN}
+        return [_uncounted(f) if f.joined and (f.span.path, f.span.line, f.space) in own else f for f in facts]
 
     def branch_facts(self, launch: int) -> list[Branch]:
         return [_branch_fact(tally, launch) for tally in self.branches.values()]
@@ -308,7 +446,7 @@ class Recorder:
         return None
 
 
-def _aligned_on_average(addresses: list[int | None], size: int, step: int) -> float:
+def _aligned_on_average(addresses: Sequence[int | None], size: int, step: int) -> float:
     """Sectors of one request whose start is known only up to multiples of `step` bytes: the mean over alignments."""
     if not step or step % SECTOR_BYTES == 0:
         return float(sectors(addresses, size))
@@ -345,16 +483,16 @@ def _is_misaligned(addresses: list[int | None], size: int, pointer: Value, guard
 
 
 def _access_fact(tally: _AccessTally, launch: int) -> Access:
-    counted = tally.requests > 0 and tally.requests >= tally.uncounted
-    basis = BASES[tally.basis if counted else max(tally.uncounted_basis, DATA if tally.uncounted else UNKNOWN)]
-    distinct = round(tally.distinct / tally.requests, 3) if counted else None
-    active = round(tally.active / tally.requests, 2) if counted else float(WARP)
+    joined = not tally.counts.requests and tally.led.requests > 0
+    counts = tally.led if joined else tally.counts
+    answered = tally.seen > 0 and tally.seen >= tally.uncounted
+    basis = BASES[tally.basis if answered else max(tally.uncounted_basis, DATA if tally.uncounted else UNKNOWN)]
     if tally.space is Space.LOCAL:
         basis = BASES[tally.basis]
-    moves = counted and tally.space in (Space.GLOBAL, Space.SHARED)
-    requests = tally.requests + tally.idle
-    per_request = round(tally.counted / requests, 3) if moves else None
-    ideal = round(tally.ideal / requests, 3) if moves else None
+    requests = counts.requests + tally.idle
+    moves = answered and counts.requests > 0 and tally.space in (Space.GLOBAL, Space.SHARED)
+    per_request = round(counts.counted / requests, 3) if moves else None
+    ideal = round(counts.ideal / requests, 3) if moves else None
     shared = tally.space is Space.SHARED
     return Access(
         span=tally.span,
@@ -363,20 +501,21 @@ def _access_fact(tally: _AccessTally, launch: int) -> Access:
         launch=launch,
         space=tally.space,
         kind=tally.kind,
-        bytes=tally.size,
+        bytes=tally.size if joined else max(counts.widths, key=lambda width: counts.widths[width], default=tally.size),
         basis=basis,
-        active_lanes=active,
-        requests=max(1, round(requests + tally.uncounted)),
+        active_lanes=round(tally.active / tally.seen, 2) if answered else float(WARP),
+        requests=0 if joined else round(requests) if answered else max(1, round(tally.uncounted)),
         sectors_per_request=None if shared else per_request,
         ideal_sectors_per_request=None if shared else ideal,
         wavefronts_per_request=per_request if shared else None,
         ideal_wavefronts_per_request=ideal if shared else None,
-        why=_why(tally, counted),
-        lanes=tally.worst_lanes,
+        why=_why(tally, counts, answered),
+        joined=joined,
+        lanes=tally.alone.worst_lanes,
         in_loop=tally.in_loop,
-        idle=round(tally.idle / requests, 4) if counted else 0.0,
-        addresses_per_request=distinct,
-        iterations=round(tally.progress.iterations(tally.requests), 3),
+        idle=round(tally.idle / requests, 4) if moves else 0.0,
+        addresses_per_request=round(tally.distinct / tally.seen, 3) if answered else None,
+        iterations=round(tally.progress.iterations(tally.seen), 3),
         loop_step=tally.progress.step,
         misaligned=tally.misaligned,
         structure=tally.structure,
@@ -386,17 +525,29 @@ def _access_fact(tally: _AccessTally, launch: int) -> Access:
     )
 
 
-def _why(tally: _AccessTally, counted: bool) -> str:
+def _uncounted(access: Access) -> Access:
+    """The access without counts: its line has a request of its own, and these belong to another line's."""
+    return replace(
+        access, sectors_per_request=None, ideal_sectors_per_request=None, wavefronts_per_request=None,
+        ideal_wavefronts_per_request=None,
+    )  # fmt: skip
+
+
+def _why(tally: _AccessTally, counts: _Counts, answered: bool) -> str:
     if tally.space is Space.LOCAL:
         return "local memory"
-    if not counted:
+    if not answered:
         if BASES[max(tally.uncounted_basis, DATA)] is Basis.DATA_DEPENDENT:
             return "the address is read from memory"
         return "the address could not be followed"
-    if tally.worst_lanes is None:
+    if counts.worst_lanes is None:
         return ""
-    why = describe(tally.worst_lanes.addresses, tally.size, tally.space, tally.basis == ASSUMED)
-    idle = tally.idle / (tally.requests + tally.idle)
+    why = describe(counts.worst_lanes.addresses, counts.worst_width, tally.space, tally.basis == ASSUMED)
+    if counts is tally.led:
+        return f"{why}; done by the access in line {tally.leads[0].span.line}"
+    if max(counts.widths) > tally.size:
+        why += f"; neighbouring accesses are merged into one of {max(counts.widths)} bytes"
+    idle = tally.idle / (counts.requests + tally.idle)
     return f"{why}; a predicate leaves no lane on in {idle:.0%} of the requests" if idle >= 0.005 else why
 
 

@@ -120,7 +120,7 @@ def _all_narrow(kernel: Kernel) -> list[Access]:
         or {a.kind for a in kernel.accesses} != {AccessKind.LOAD, AccessKind.STORE}
     ):
         return []
-    streams = [a for a in kernel.accesses if a.addresses_per_request != 1]
+    streams = [a for a in kernel.accesses if a.addresses_per_request != 1 and not a.joined]
     narrow = all(a.basis in COUNTED and a.bytes < WORD and stride(a.lanes) == a.bytes for a in streams)
     return streams if narrow else []
 
