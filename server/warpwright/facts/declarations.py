@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -13,6 +13,7 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold
+from warpwright.facts.qualified import Origin, chosen_text, components, inside, library_type, member_type
 from warpwright.facts.types import (
     BUILTIN_TYPES,
     INT,
@@ -24,7 +25,6 @@ from warpwright.facts.types import (
     struct_of,
 )
 from warpwright.facts.unit import TypeText, Unit, live_children
-from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
@@ -52,6 +52,8 @@ class DeclarationReader(ABC):
         self.at: Span | None = None  # the outermost macro use that is being expanded
         self.depth = 0
         self.this: CType | None = None  # the struct whose member function is read
+        self.around: list[Origin] = []  # the structs inside whose text names are read, innermost last
+        self.evaluating: set[Hashable] = set()  # the members of structs whose values are being read
         self.expanding: set[str] = set()
         self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
         self.incomplete: list[str] = []
@@ -119,7 +121,11 @@ class DeclarationReader(ABC):
         known = builtin_type(text)
         if known is not None:
             return known
-        short = unqualified(text)
+        parts = components(text)
+        found_member = self._member_type(parts)
+        if found_member is not None:
+            return found_member
+        short = parts[-1].split("<")[0].strip()
         macro = self.unit.macros.get(short)
         if macro is not None and macro.parameters is None and macro.body and self.depth < MAX_EXPANSION:
             self.depth += 1
@@ -127,48 +133,71 @@ class DeclarationReader(ABC):
             self.depth -= 1
             return found or UNKNOWN_TYPE
         alias = self.unit.types.get(short)
-        if alias is not None and short not in self.resolving:
+        key = parts[-1] if alias is not None and alias.template else short
+        if alias is not None and key not in self.resolving and len(self.resolving) < MAX_EXPANSION:
             plain = not alias.template and not self.bindings
             if plain and short in self.unit.resolved_types:
                 return self.unit.resolved_types[short]
-            self.resolving.add(short)
+            self.resolving.add(key)
             try:
-                found_type = self.within(alias.source, lambda: self._alias(alias, text))
+                found_type = self._alias(alias, parts[-1])
             finally:
-                self.resolving.discard(short)
+                self.resolving.discard(key)
             if plain and len(self.resolving) == 0:
                 self.unit.resolved_types[short] = found_type
             return found_type
-        return BUILTIN_TYPES.get(short) or CType(text, None)
+        return library_type(self, parts) or BUILTIN_TYPES.get(short) or CType(text, None)
+
+    def _member_type(self, parts: list[str]) -> CType | None:
+        """The type that a name inside a struct means: of one that is named, or of those whose text is being read."""
+        if len(parts) == 1:
+            for origin in reversed(self.around):
+                found = member_type(self, CType("", None, origin=origin), parts[0])
+                if found is not None:
+                    return found
+            return None
+        return member_type(self, self.named_type("::".join(parts[:-1])), parts[-1])
 
     def _alias(self, alias: TypeText, text: str) -> CType:
         node = alias.node
         if node.type == "enum_specifier":
             return INT
+        origin = chosen_text(self, alias, text) if alias.template else Origin(alias, ())
         if node.type == "alias_declaration":
-            return self.type_of(node.child_by_field_name("type"))
+            return inside(self, origin, lambda: self.type_of(node.child_by_field_name("type")))
         if node.type == "type_definition":
-            base = node.child_by_field_name("type")
-            for declarator in node.children_by_field_name("declarator"):
-                name = next(descendants(declarator, "type_identifier", "primitive_type", "identifier"), None)
-                if name is not None and self.source.node_text(name) == alias.name:
-                    return self.declared(self.type_of(base), declarator)[0]
-            return self.type_of(base)
-        outer = dict(self.bindings)
-        if alias.template:
-            arguments = template_texts(text)
-            for (parameter, is_type, default), given in zip(
-                alias.template, arguments + [None] * (len(alias.template) - len(arguments)), strict=False
-            ):
-                chosen = given if given is not None else default
-                if chosen is not None:
-                    bound = self.type_of_text(chosen) if is_type else self.constant_of_text(chosen)
-                    if bound is not None:
-                        self.bindings[parameter] = bound
+            return inside(self, origin, lambda: self.defined_type(node, alias.name))
+        return self.struct_type(origin.text.node, origin)
+
+    def defined_type(self, node: Node, name: str) -> CType:
+        """The type that a typedef gives a name."""
+        base = self.type_of(node.child_by_field_name("type"))
+        for declarator in node.children_by_field_name("declarator"):
+            label = next(descendants(declarator, "type_identifier", "primitive_type", "identifier"), None)
+            if label is not None and self.source.node_text(label) == name:
+                return self.declared(base, declarator)[0]
+        return base
+
+    def struct_type(self, node: Node, origin: Origin) -> CType:
+        """The struct that stands at a node, which knows the text that it comes from."""
+        made = inside(self, origin, lambda: self._struct(node, origin.text.name))
+        return replace(made, origin=origin)
+
+    def elsewhere(
+        self, source: Source, bindings: Iterable[tuple[str, CType | int]], around: list[Origin], action: Callable[[], T]
+    ) -> T:
+        """Run `action` with names read from a struct's text: its parameters, its members, then the file's."""
+        outer = self.bindings, self.scopes, self.around
+        self.bindings, self.scopes = dict(bindings), [Scope({})]
+        self.around = around[-MAX_EXPANSION:]
         try:
-            return self._struct(node, alias.name)
+            return self.within(source, action)
         finally:
-            self.bindings = outer
+            self.bindings, self.scopes, self.around = outer
+
+    def expression_at(self, node: Node, span: Span) -> ir.Expr:
+        """An expression of the present text that stands for a name used at `span`."""
+        return self.within(self.source, lambda: self.expression(node), span)
 
     def _struct(self, node: Node, name: str) -> CType:
         members: list[tuple[str, CType]] = []
@@ -278,16 +307,3 @@ def parse_fragment(text: str, kind: str) -> tuple[Source, Node] | None:
         return None
     node = next(descendants(source.root, kind), None)
     return (source, node) if node is not None else None
-
-
-def template_texts(text: str) -> list[str | None]:
-    """The arguments in `Name<a, b<c, d>>`."""
-    inside = text[text.find("<") + 1 : text.rfind(">")] if "<" in text else ""
-    out: list[str | None] = []
-    depth, start = 0, 0
-    for i, c in enumerate(inside + ","):
-        depth += (c in "<(") - (c in ">)")
-        if c == "," and depth == 0:
-            out.append(inside[start:i].strip())
-            start = i + 1
-    return [t for t in out if t]

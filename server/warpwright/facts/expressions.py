@@ -12,6 +12,7 @@ from tree_sitter import Node
 from warpwright.facts import ir
 from warpwright.facts.constants import LIMITS, number, substitute
 from warpwright.facts.declarations import MAX_EXPANSION, DeclarationReader, Scope
+from warpwright.facts.qualified import components, library_value, member_value
 from warpwright.facts.types import (
     BOOL,
     CHAR,
@@ -79,6 +80,10 @@ class ExpressionReader(DeclarationReader):
             return ir.Const(span, bound, INT)
         if self.this is not None and self.this.member(text) is not None:
             return ir.Member(span, self.name("this", span), text, arrow=False)
+        for origin in reversed(self.around):
+            constant = member_value(self, CType("", None, origin=origin), text, span)
+            if constant is not None:
+                return constant
         if text in SPECIALS:
             return ir.Special(span, text, None)
         if text == "warpSize":
@@ -128,7 +133,15 @@ class ExpressionReader(DeclarationReader):
         text = self.source.node_text(node)
         if re.fullmatch(r"(?:std::)?numeric_limits<[\w\s]+>::(?:max|min|lowest|infinity)", text):
             return ir.Opaque(self.span(node), [])
-        return self.name(text.rsplit("::", 1)[-1].split("<")[0], self.span(node))
+        parts = components(text)
+        known = library_value(self, parts)
+        if known is not None:
+            return ir.Const(self.span(node), known, BOOL)
+        if len(parts) > 1:
+            constant = member_value(self, self.named_type("::".join(parts[:-1])), parts[-1], self.span(node))
+            if constant is not None:
+                return constant
+        return self.name(parts[-1].split("<")[0], self.span(node))
 
     def _parenthesized(self, node: Node) -> ir.Expr:
         inner = uncommented(node)
@@ -364,6 +377,7 @@ EXPRESSIONS: dict[str, _Expression] = {
     "this": ExpressionReader._identifier,
     "type_identifier": ExpressionReader._identifier,
     "qualified_identifier": ExpressionReader._qualified,
+    "template_function": ExpressionReader._qualified,
     "parenthesized_expression": ExpressionReader._parenthesized,
     "condition_clause": ExpressionReader._condition_clause,
     "binary_expression": ExpressionReader._binary,

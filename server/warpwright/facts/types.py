@@ -21,6 +21,7 @@ class CType:
     extent: int | None = None  # an array's number of elements
     fields: tuple[tuple[str, int, CType], ...] = field(default=())  # (name, byte offset, type)
     assumed: bool = False  # a template parameter that nothing binds, taken as a 4-byte number
+    origin: object = field(default=None, compare=False, repr=False)  # a struct's text and bindings: qualified.Origin
 
     @property
     def is_integer(self) -> bool:

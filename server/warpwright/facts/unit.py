@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tree_sitter import Node
 
+from warpwright.facts.ir import Expr
 from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
 from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants, function_declarator
@@ -20,6 +21,8 @@ IncludeReader = Callable[[str, str], Source | None]
 """(path of the including file, quoted name) -> the included file, or None where it is not to be had."""
 
 MAX_INCLUDE_DEPTH = 16
+CONVERSION = "operator cast"
+"""What the member functions are called that turn a struct into another type."""
 _CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"}
 _TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
@@ -103,6 +106,8 @@ class Unit:
     methods: dict[str, list[FunctionText]] = field(default_factory=lambda: {})  # by their own name
     variables: dict[str, VariableText] = field(default_factory=lambda: {})
     types: dict[str, TypeText] = field(default_factory=lambda: {})
+    specializations: dict[str, list[TypeText]] = field(default_factory=lambda: {})  # by the template's own name
+    member_constants: dict[Hashable, Expr] = field(default_factory=lambda: {})  # by struct, bindings and name
     resolved_types: dict[str, CType] = field(default_factory=lambda: {})
     variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
@@ -196,7 +201,8 @@ def define(unit: Unit, source: Source, node: Node) -> None:
     unit.macros[name] = Macro(name, names, body)
 
 
-def _collect_template(unit: Unit, source: Source, node: Node) -> None:
+def template_parameters(source: Source, node: Node) -> Template:
+    """The parameters of a template_declaration."""
     parameters: list[TemplateParameter] = []
     names = node.child_by_field_name("parameters")
     for parameter in names.named_children if names is not None else []:
@@ -212,17 +218,25 @@ def _collect_template(unit: Unit, source: Source, node: Node) -> None:
         if identifier is not None:
             text = source.node_text(default) if default is not None else None
             parameters.append(TemplateParameter(source.node_text(identifier), is_type, text))
+    return tuple(parameters)
+
+
+def _collect_template(unit: Unit, source: Source, node: Node) -> None:
+    parameters = template_parameters(source, node)
     for child in node.named_children:
         if child.type == "function_definition":
-            _add_function(unit, source, child, tuple(parameters), node)
+            _add_function(unit, source, child, parameters, node)
         elif child.type in ("struct_specifier", "class_specifier"):
-            _add_type(unit, source, child, tuple(parameters))
+            _add_type(unit, source, child, parameters)
         elif child.type == "alias_declaration":
-            _add_alias(unit, source, child)
+            _add_alias(unit, source, child, parameters)
 
 
 def function_name(source: Source, node: Node) -> str | None:
-    """The unqualified name of a function definition."""
+    """The unqualified name of a function definition; CONVERSION for `operator T*()`."""
+    conversion = node.child_by_field_name("declarator")
+    if conversion is not None and conversion.type == "operator_cast":
+        return CONVERSION
     declarator = function_declarator(node)
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
     return source.node_text(name).rsplit("::", 1)[-1].split("<")[0].strip() if name is not None else None
@@ -230,7 +244,13 @@ def function_name(source: Source, node: Node) -> str | None:
 
 def _add_function(unit: Unit, source: Source, node: Node, template: Template, whole: Node | None) -> None:
     name = function_name(source, node)
-    if name:
+    declarator = function_declarator(node)
+    label = declarator.child_by_field_name("declarator") if declarator is not None else None
+    scope = label.child_by_field_name("scope") if label is not None else None
+    owner = source.node_text(scope).split("<")[0].strip() if scope is not None else ""
+    if name and owner in unit.types:  # a member function that is defined outside of its struct
+        unit.methods.setdefault(name, []).append(FunctionText(name, node, source, (), whole, owner))
+    elif name:
         unit.functions.setdefault(name, []).append(FunctionText(name, node, source, template, whole))
 
 
@@ -276,25 +296,32 @@ def _add_type(unit: Unit, source: Source, node: Node, template: Template) -> Non
                 step += 1
     if name is not None and (body is not None or node.type == "enum_specifier"):
         text = source.node_text(name)
-        unit.types[text] = TypeText(text, node, source, template)
+        if name.type == "template_type":
+            own = unit.specializations.setdefault(text.split("<")[0].strip(), [])
+            own.append(TypeText(text, node, source, template))
+        else:
+            unit.types[text] = TypeText(text, node, source, template)
         for member in body.named_children if body is not None else []:
-            method = function_name(source, member) if member.type == "function_definition" else None
+            function = member
+            parameters: Template = ()
+            if member.type == "template_declaration":
+                function = next((c for c in member.named_children if c.type == "function_definition"), member)
+                parameters = template_parameters(source, member)
+            method = function_name(source, function) if function.type == "function_definition" else None
             if method:
-                found = FunctionText(method, member, source, template, None, text)
+                found = FunctionText(method, function, source, parameters, None, text)
                 unit.methods.setdefault(method, []).append(found)
             inner = member.child_by_field_name("type") if member.type == "field_declaration" else None
             if inner is not None and inner.type in _TYPE_SPECIFIERS:
                 _add_type(unit, source, inner, template)
-            elif member.type in ("alias_declaration", "type_definition"):
-                _add_alias(unit, source, member)
 
 
-def _add_alias(unit: Unit, source: Source, node: Node) -> None:
+def _add_alias(unit: Unit, source: Source, node: Node, template: Template = ()) -> None:
     if node.type == "alias_declaration":
         name = node.child_by_field_name("name")
         if name is not None:
             text = source.node_text(name)
-            unit.types[text] = TypeText(text, node, source)
+            unit.types[text] = TypeText(text, node, source, template)
         return
     kind = node.child_by_field_name("type")
     if kind is not None and kind.type in ("struct_specifier", "union_specifier", "enum_specifier"):
