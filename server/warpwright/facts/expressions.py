@@ -107,7 +107,8 @@ class ExpressionReader(DeclarationReader):
                 scopes, self.scopes = self.scopes, [Scope({})]
                 try:
                     given = self.within(variable.source, lambda: self.expression(value_node), span)
-                    kind = self.type_of(variable.declaration.child_by_field_name("type"))
+                    type_node = variable.declaration.child_by_field_name("type")
+                    kind = self.within(variable.source, lambda: self.type_of(type_node))
                     return ir.Cast(span, kind, given) if kind.kind == "float" else given
                 finally:
                     self.expanding.discard(text)

@@ -49,7 +49,7 @@ LARGEST = 3.4028234e38
 SMALLEST = 1.1754944e-38
 """The largest and the smallest normal float (IEEE 754 binary32)."""
 
-_NUMBER = re.compile(r"(?:0[xX][\da-fA-F'.]+[pP][-+]?\d+|(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?)[lL]?")
+_NUMBER = re.compile(r"[-+]?(?:0[xX][\da-fA-F'.]+[pP][-+]?\d+|(?:\d[\d']*\.?[\d']*|\.\d[\d']*)(?:[eE][-+]?\d+)?)[lL]?")
 _NAMED = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -88,7 +88,7 @@ def _edits(promotion: Promotion) -> list[TextEdit] | str:
         text = literal.text
         if _NUMBER.fullmatch(text):
             digits = text.rstrip("lL")
-            value = float.fromhex(digits) if digits[:2].lower() == "0x" else float(digits.replace("'", ""))
+            value = float.fromhex(digits) if "0x" in digits.lower() else float(digits.replace("'", ""))
             if abs(value) > LARGEST or 0 < abs(value) < SMALLEST:
                 return f"`{text}` is beyond what a float can hold."
             out.append(TextEdit(literal.start, literal.end, f"{digits}f"))

@@ -2,10 +2,10 @@
 
 ## Why is this bad?
 
-In C++ `0.1` is a double, so `x * 0.1` converts a float `x` to double, multiplies in double and rounds back. A data centre
-GPU does half as many double operations per cycle as float ones, a desktop GPU one for 64, and each conversion costs as
-much as several multiplications. In a loop of one multiplication and one addition, an H200 took 8 times as long. With
-`exp(x * 0.1)` the whole function is the double one, of several times the instructions.
+In C++ `0.1` is a double, so `x * 0.1` converts a float `x` to double, multiplies in double and rounds back. A data
+centre GPU does half as many double operations per cycle as float ones, a desktop GPU one for 64, and each conversion
+costs as much as several multiplications. In a loop of one multiplication and one addition, an H200 took 8 times as
+long. With `exp(x * 0.1)` the whole function is the double one, of several times the instructions.
 
 The compiler itself drops the double where the result is the same, and that is not reported: a single `+ - * /` between
 floats, or with a literal that a float holds exactly, whose result goes to a float (`x * 0.5`, `1.0 / x`), and a
@@ -49,10 +49,11 @@ void run(float *out, const float *in, int n) {
 
 ## Limits
 
-- A warning in a loop; information where a function such as exp is the double one, and for a comparison in a loop; a hint
-  elsewhere, since an operation or two per thread hide behind its loads.
+- A warning in a loop; information where a function such as exp is the double one, and for a comparison in a loop; a
+  hint elsewhere, since an operation or two per thread hide behind its loads.
 - Where a double variable, array, parameter or function takes part, double is taken to be wanted and nothing is said.
-- Types that the text does not give (`auto` of a library's function, a template that nothing instantiates) are not judged.
+- Types that the text does not give (`auto` of a library's function, a template that nothing instantiates) are not
+  judged.
 - The results change in the last digits with the fix, so it is never called safe.
 """
 
@@ -112,4 +113,4 @@ def _message(promotion: Promotion, literals: list[str]) -> str:
 
 
 def _better(literal: str) -> str:
-    return f"`{literal}f`" if literal[:1].isdigit() or literal[:1] == "." else f"`(float){literal}`"
+    return f"`(float){literal}`" if literal[:1].isalpha() or literal[:1] == "_" else f"`{literal}f`"

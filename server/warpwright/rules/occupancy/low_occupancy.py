@@ -1,0 +1,170 @@
+"""The block's shape or shared memory leaves most of a multiprocessor's warps unused.
+
+## Why is this bad?
+
+A multiprocessor hides the latency of one warp behind the work of others. It holds up to 48 or 64 warps, but also no more
+than 16 to 32 blocks, and no more blocks than its shared memory has room for. Blocks of 32 threads reach half of the
+warps at best; blocks of 128 threads with 40 KB each, a third.
+
+## Example
+
+```cuda
+__global__ void blur(float *out, const float *in, int n) {
+  __shared__ float window[34];
+  int i = blockIdx.x * 32 + threadIdx.x;
+  window[threadIdx.x + 1] = in[i];
+  if (threadIdx.x == 0) {
+    window[0] = in[i - 1];
+    window[33] = in[i + 32];
+  }
+  __syncthreads();
+  out[i] = window[threadIdx.x] + window[threadIdx.x + 1] + window[threadIdx.x + 2];
+}
+
+void run(float *out, const float *in, int n) {
+  blur<<<n / 32, 32>>>(out, in, n);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void blur(float *out, const float *in, int n) {
+  __shared__ float window[130];
+  int i = blockIdx.x * 128 + threadIdx.x;
+  window[threadIdx.x + 1] = in[i];
+  if (threadIdx.x == 0) {
+    window[0] = in[i - 1];
+    window[129] = in[i + 128];
+  }
+  __syncthreads();
+  out[i] = window[threadIdx.x] + window[threadIdx.x + 1] + window[threadIdx.x + 2];
+}
+
+void run(float *out, const float *in, int n) {
+  blur<<<n / 128, 128>>>(out, in, n);
+}
+```
+
+## Limits
+
+- A hint: kernels that keep much in registers and shared memory, matrix products above all, run best at low occupancy.
+- Said under 60%, where the number of warps can be raised by what the finding names: more threads per block, less shared
+  memory per block, or a size that fills the multiprocessor evenly.
+- Registers are not counted here, since the text does not give them; the compiler's report does. The true occupancy can
+  be lower.
+- A grid too small to fill the machine is not judged, and neither is a launch whose block or shared memory the text does
+  not give.
+- There is no fix to press: the kernel's indices follow its block's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil, prod
+
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, WARP, Basis, Kernel, Launch
+from warpwright.facts.occupancy import ARCHITECTURES, Occupancy, architecture_number, occupancy
+from warpwright.rules.base import Finding, Severity
+
+severity = Severity.HINT
+
+LOW = 0.6
+"""Share of the multiprocessor's warps below which it is said."""
+LEAST_LEFT = 1 / 2
+"""Share of its shared memory that a block would have to keep; what has to give up more is another kernel."""
+MULTIPROCESSORS = 32
+"""A grid of fewer blocks than this many times the blocks that fit on one multiprocessor leaves most GPUs unfilled."""
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    said: set[tuple[object, ...]] = set()
+    for launch in kernel.launches:
+        shared = _shared_bytes(kernel, launch)
+        threads = launch.threads
+        if launch.span is None or launch.basis is not Basis.EXACT or shared is None or not threads:
+            continue
+        if not 0 < threads <= MAX_THREADS_PER_BLOCK or (launch.block, shared) in said:
+            continue
+        try:
+            now = occupancy(kernel.arch, 0, shared, threads)
+        except ValueError:  # an architecture that is not known
+            return
+        blocks = prod(launch.grid[i] or 0 for i in range(3)) if None not in launch.grid else None
+        if now.fraction >= LOW or now.blocks == 0 or (blocks is not None and blocks < now.blocks * MULTIPROCESSORS):
+            continue
+        way = _way(kernel.arch, now, shared, threads)
+        if not way:
+            continue
+        said.add((launch.block, shared))
+        yield Finding(
+            span=launch.span,
+            message=(
+                f"At most {now.fraction:.0%} of the warps that a multiprocessor of {kernel.arch} holds: {_cause(now, shared, threads)}. "
+                f"{way}"
+            ),
+            evidence={
+                "occupancy": round(now.fraction, 4),
+                "limiter": now.limiter,
+                "blocks_per_multiprocessor": now.blocks,
+                "warps_per_multiprocessor": now.warps,
+                "threads": threads,
+                "shared_bytes": shared,
+                "arch": kernel.arch,
+                "basis": launch.basis.value,
+            },
+        )
+
+
+def _shared_bytes(kernel: Kernel, launch: Launch) -> int | None:
+    """Static and dynamic shared memory of one block; None where a part is not known."""
+    static, dynamic = kernel.shared_bytes, launch.dynamic_shared_bytes
+    return static + dynamic if static is not None and dynamic is not None else None
+
+
+def _cause(now: Occupancy, shared: int, threads: int) -> str:
+    if now.limiter == "shared memory":
+        return f"its shared memory has room for {_blocks(now.blocks)} with {_size(shared)} each"
+    if now.limiter == "blocks":
+        return f"it holds {_blocks(now.blocks)}, here of {-(-threads // WARP)} {'warp' if threads <= WARP else 'warps'}"
+    return f"{_blocks(now.blocks)} of {threads} threads fit, and the rest has no room for another"
+
+
+def _way(arch: str, now: Occupancy, shared: int, threads: int) -> str:
+    """How to lift the occupancy; empty where nothing that the text shows would."""
+    limits = ARCHITECTURES[architecture_number(arch)]
+    if now.limiter == "blocks":
+        needed = -(-limits.threads // limits.blocks)
+        return f"Blocks of {-(-needed // WARP) * WARP} threads or more fill it."
+    if now.limiter == "warps":
+        better = [t for t in (128, 256, 384, 512, 768, 1024) if occupancy(arch, 0, shared, t).fraction > now.fraction]
+        best = max(better, key=lambda t: (occupancy(arch, 0, shared, t).fraction, -abs(t - threads)), default=None)
+        return f"Blocks of {best} threads fill it to {occupancy(arch, 0, shared, best).fraction:.0%}." if best else ""
+    enough = ceil(LOW * limits.threads / WARP / -(-threads // WARP))
+    most = _most_shared(arch, threads, enough)
+    if most is None or most < shared * LEAST_LEFT:
+        return ""
+    then = occupancy(arch, 0, most, threads)
+    return f"With at most {_size(most)} per block, {_blocks(then.blocks)} fit: {then.fraction:.0%}."
+
+
+def _most_shared(arch: str, threads: int, blocks: int) -> int | None:
+    """The most shared memory per block with which so many blocks fit; None where none does."""
+    limits = ARCHITECTURES[architecture_number(arch)]
+    granule = limits.shared_granule
+    most = limits.shared_bytes // blocks // granule * granule - limits.reserved_shared_bytes
+    return most if most > 0 and occupancy(arch, 0, most, threads).blocks >= blocks else None
+
+
+def _blocks(count: int) -> str:
+    return "1 block" if count == 1 else f"{count} blocks"
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(49152), _size(100), _size(5000)
+    ('48 KB', '100 bytes', '4.9 KB')
+    """
+    if count < 1024:
+        return f"{count} bytes"
+    return f"{count // 1024} KB" if count % 1024 == 0 else f"{count / 1024:.1f} KB"

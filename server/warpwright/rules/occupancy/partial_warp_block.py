@@ -1,0 +1,106 @@
+"""A block whose number of threads is no multiple of 32.
+
+## Why is this bad?
+
+Blocks are cut into warps of 32 lanes. The last warp of a block of 100 threads has 4 lanes on, and it is issued, holds
+registers and waits like a full one. The idle lanes are a share of the machine that no thread can use: 22% for a block of
+100 threads, half for one of 16.
+
+## Example
+
+```cuda
+__global__ void scale(float *data, float by, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    data[i] *= by;
+}
+
+void run(float *data, int n) {
+  scale<<<(n + 99) / 100, 100>>>(data, 2.0f, n);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void scale(float *data, float by, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    data[i] *= by;
+}
+
+void run(float *data, int n) {
+  scale<<<(n + 127) / 128, 128>>>(data, 2.0f, n);
+}
+```
+
+## Limits
+
+- A warning from a quarter of the lanes idle, information from an eighth, else a hint; a hint at most for a launch of one
+  block, such as one that sets something up.
+- Only blocks whose size the text gives are judged.
+- There is no fix to press: a kernel can rely on its block's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.document import dims_text
+from warpwright.facts.model import WARP, Basis, Kernel, Launch
+from warpwright.rules.base import Finding, Severity
+
+severity = Severity.WARNING
+
+GRAVE = 1 / 4
+"""Share of idle lanes from which it is a warning."""
+NOTABLE = 1 / 8
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    for launch in kernel.launches:
+        threads = launch.threads
+        if launch.span is None or launch.basis is not Basis.EXACT or not threads or threads % WARP == 0:
+            continue
+        if threads == 1 and launch.grid == (1, 1, 1):  # meant as a single thread
+            continue
+        warps = -(-threads // WARP)
+        idle = 1 - threads / (warps * WARP)
+        lanes = warps * WARP - threads
+        last = threads % WARP
+        yield Finding(
+            span=launch.span,
+            message=(
+                f"A block of {_size(launch)} is no multiple of 32: its last warp has {last} of 32 lanes on, so {idle:.0%} "
+                f"of the lanes that the block takes up stay idle. Use {_whole(launch)}."
+            ),
+            severity=_severity(launch, idle),
+            evidence={
+                "block": list(launch.block),
+                "threads": threads,
+                "warps": warps,
+                "idle_lanes": lanes,
+                "idle_share": round(idle, 3),
+                "basis": launch.basis.value,
+            },
+        )
+
+
+def _severity(launch: Launch, idle: float) -> Severity:
+    if launch.grid == (1, 1, 1):
+        return Severity.HINT
+    return Severity.WARNING if idle >= GRAVE else Severity.INFORMATION if idle >= NOTABLE else Severity.HINT
+
+
+def _size(launch: Launch) -> str:
+    threads = launch.threads
+    one = "thread" if threads == 1 else "threads"
+    return f"{threads} {one}" if launch.block[1:] == (1, 1) else f"{dims_text(launch.block)} = {threads} threads"
+
+
+def _whole(launch: Launch) -> str:
+    """What to use instead: the next multiple for one dimension, a row of 32 or a part of it for several."""
+    up = -(-(launch.threads or 1) // WARP) * WARP
+    if launch.block[1:] == (1, 1):
+        return f"{up} threads"
+    return "a shape whose threads are a multiple of 32, such as 32 x 8 or 16 x 16"
