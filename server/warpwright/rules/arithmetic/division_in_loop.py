@@ -107,14 +107,15 @@ def _instructions(division: Division) -> int:
 def _message(division: Division) -> str:
     what = "Division" if division.op == "/" else "Modulo"
     wide = ", twice as many when the numbers pass 32 bits" if division.bits == 64 else ""
+    in_macro = division.divisor == " ".join(division.span.text.split())
+    divisor = f"a run-time value in `{division.divisor}`" if in_macro else f"the run-time value `{division.divisor}`"
     advice = (
-        "Use 32-bit numbers where they are enough."
+        " Use 32-bit numbers where they are enough."
         if division.bits == 64
-        else "Make it a constant or template argument, or keep a counter that wraps around."
+        else ""
+        if not division.fixed_divisor
+        else " Make it a constant or template argument, or keep a counter that wraps around."
         if division.op == "%"
-        else "Make it a constant or template argument, or multiply by a reciprocal."
+        else " Make it a constant or template argument, or multiply by a reciprocal."
     )
-    return (
-        f"{what} by the run-time value `{division.divisor}` takes about {_instructions(division)} instructions at "
-        f"every iteration{wide}. {advice}"
-    )
+    return f"{what} by {divisor} takes about {_instructions(division)} instructions at every iteration{wide}.{advice}"

@@ -2,9 +2,9 @@
 
 ## Why is this bad?
 
-A multiprocessor hides the latency of one warp behind the work of others. It holds up to 48 or 64 warps, but also no more
-than 16 to 32 blocks, and no more blocks than its shared memory has room for. Blocks of 32 threads reach half of the
-warps at best; blocks of 128 threads with 40 KB each, a third.
+A multiprocessor hides the latency of one warp behind the work of others. It holds up to 48 or 64 warps, but also no
+more than 16 to 32 blocks, and no more blocks than its shared memory has room for. Blocks of 32 threads reach half of
+the warps at best; blocks of 128 threads with 40 KB each, a third.
 
 ## Example
 
