@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.unit import FunctionText, Unit
 from warpwright.facts.unit_launches import LaunchCache
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
 
 MAX_KERNELS = 512
+MAX_VERSIONS = 4
+"""Versions of one kernel that are kept: an edit that is taken back finds the facts from before it."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
+    """Facts of one version of a kernel; its spans know their paths but not the texts, which would be kept with them."""
+
     kernel: Kernel
     functions: tuple[tuple[str, int, int], ...]  # (path, start, end) of the kernel and of what it reaches
 
@@ -30,22 +34,35 @@ class _Entry:
 class KernelCache:
     """Least recently used entries go first. One per document set; not for several threads at once."""
 
-    entries: OrderedDict[Hashable, _Entry] = field(default_factory=OrderedDict)
+    kernels: OrderedDict[tuple[str, str], OrderedDict[Hashable, _Entry]] = field(default_factory=OrderedDict)
     launches: LaunchCache = field(default_factory=LaunchCache)
 
     def find(self, functions: list[FunctionText], key: Hashable) -> Kernel | None:
         """The facts under that key, moved to where the kernel and what it reaches stand; launches are the caller's."""
-        entry = self.entries.get(key)
-        if entry is None:
+        place = _signature(functions[0])
+        versions = self.kernels.get(place)
+        entry = versions.get(key) if versions is not None else None
+        if versions is None or entry is None:
             return None
-        self.entries.move_to_end(key)
+        self.kernels.move_to_end(place)
+        versions.move_to_end(key)
         return _moved(entry, functions)
 
     def keep(self, functions: list[FunctionText], key: Hashable, kernel: Kernel) -> None:
         spans = tuple((f.source.path, f.outer.start_byte, f.outer.end_byte) for f in functions)
-        self.entries[key] = _Entry(kernel, spans)
-        while len(self.entries) > MAX_KERNELS:
-            self.entries.popitem(last=False)
+        versions = self.kernels.setdefault(_signature(functions[0]), OrderedDict())
+        versions[key] = _Entry(_without_text(kernel), spans)
+        while len(versions) > MAX_VERSIONS:
+            versions.popitem(last=False)
+        while len(self.kernels) > MAX_KERNELS:
+            self.kernels.popitem(last=False)
+
+
+def _signature(function: FunctionText) -> tuple[str, str]:
+    """What stays of a kernel while its body is edited: its file and its head."""
+    source, body = function.source, function.node.child_by_field_name("body")
+    end = body.start_byte if body is not None else function.node.end_byte
+    return source.path, source.text(function.outer.start_byte, end)
 
 
 def kernel_key(unit: Unit, functions: list[FunctionText], launches: Hashable) -> Hashable:
@@ -95,10 +112,19 @@ def reached(unit: Unit, text: FunctionText) -> list[FunctionText]:
     return out
 
 
+def _without_text(kernel: Kernel) -> Kernel:
+    texts: dict[str, Source] = {}
+
+    def place(span: Span) -> Span:
+        return Span(texts.setdefault(span.path, Source(span.path, b"")), span.start, span.end)
+
+    launches = tuple(replace(launch, span=None) for launch in kernel.launches)  # a hit's are those of the caller
+    return replace(_placed(kernel, place), node=None, launches=launches)
+
+
 def _moved(entry: _Entry, functions: list[FunctionText]) -> Kernel | None:
     if len(functions) != len(entry.functions):
         return None
-    text = functions[0]
 
     def move(span: Span) -> Span:
         for (path, start, end), function in zip(entry.functions, functions, strict=True):
@@ -107,27 +133,31 @@ def _moved(entry: _Entry, functions: list[FunctionText]) -> Kernel | None:
                 return Span(function.source, span.start + shift, span.end + shift)
         raise LookupError(span)
 
-    kernel = entry.kernel
     try:
-        return replace(
-            kernel,
-            source=text.source,
-            span=move(kernel.span),
-            name_span=move(kernel.name_span),
-            node=text.node,
-            parameters=tuple(replace(p, span=move(p.span)) for p in kernel.parameters),
-            shared_arrays=tuple(replace(a, span=move(a.span)) for a in kernel.shared_arrays),
-            accesses=tuple(replace(a, span=move(a.span)) for a in kernel.accesses),
-            branches=tuple(replace(b, span=move(b.span), statement=move(b.statement)) for b in kernel.branches),
-            promotions=tuple(
-                replace(p, span=move(p.span), literals=tuple(map(move, p.literals))) for p in kernel.promotions
-            ),
-            divisions=tuple(replace(d, span=move(d.span)) for d in kernel.divisions),
-            powers=tuple(replace(p, span=move(p.span), base=move(p.base)) for p in kernel.powers),
-            barriers=tuple(
-                replace(b, span=move(b.span), condition=move(b.condition) if b.condition is not None else None)
-                for b in kernel.barriers
-            ),
-        )
+        return replace(_placed(entry.kernel, move), node=functions[0].node)
     except LookupError:  # a fact stands outside the functions, in a constant's text say: count again
         return None
+
+
+def _placed(kernel: Kernel, move: Callable[[Span], Span]) -> Kernel:
+    """The kernel with every span of it moved; its node stays."""
+    span = move(kernel.span)
+    return replace(
+        kernel,
+        source=span.source,
+        span=span,
+        name_span=move(kernel.name_span),
+        parameters=tuple(replace(p, span=move(p.span)) for p in kernel.parameters),
+        shared_arrays=tuple(replace(a, span=move(a.span)) for a in kernel.shared_arrays),
+        accesses=tuple(replace(a, span=move(a.span)) for a in kernel.accesses),
+        branches=tuple(replace(b, span=move(b.span), statement=move(b.statement)) for b in kernel.branches),
+        promotions=tuple(
+            replace(p, span=move(p.span), literals=tuple(map(move, p.literals))) for p in kernel.promotions
+        ),
+        divisions=tuple(replace(d, span=move(d.span)) for d in kernel.divisions),
+        powers=tuple(replace(p, span=move(p.span), base=move(p.base)) for p in kernel.powers),
+        barriers=tuple(
+            replace(b, span=move(b.span), condition=move(b.condition) if b.condition is not None else None)
+            for b in kernel.barriers
+        ),
+    )

@@ -17,13 +17,14 @@ from warpwright.syntax.source import Source
 
 log = logging.getLogger(__name__)
 
-MAX_UNITS = 64
+MAX_UNITS = 16
 Sites = Mapping[str, list[LaunchSite]]
 
 
 @dataclass(slots=True)
 class LaunchCache:
-    """Launches by the host code that they were read from. Least recently used ones go first."""
+    """Launches by the host code that they were read from, without their spans, which would keep the text with them.
+    Least recently used ones go first."""
 
     entries: OrderedDict[Hashable, list[LaunchSite]] = field(default_factory=OrderedDict)
 
@@ -34,7 +35,8 @@ class LaunchCache:
             return list(HostReader(unit).sites())
         known = self.entries.get(key)
         if known is None:
-            self.entries[key] = known = list(HostReader(unit).sites())
+            known = list(HostReader(unit).sites())
+            self.entries[key] = [replace(site, launch=replace(site.launch, span=None)) for site in known]
             while len(self.entries) > MAX_UNITS:
                 self.entries.popitem(last=False)
         else:
