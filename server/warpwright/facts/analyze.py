@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from warpwright.facts import ir
@@ -36,7 +36,7 @@ from warpwright.facts.recorder import NO_END, Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
-from warpwright.facts.values import ASSUMED, AnyValue, Region, StructValue, Value, soft
+from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Region, StructValue, Value, soft
 from warpwright.facts.warp_memory import OutOfStepsError, WarpContext
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span
@@ -47,6 +47,10 @@ MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
 FIRST_WARPS = 8
 """Warps of the first block that are run before their cost is known."""
+SLIGHT = 1e-3
+"""The weight of a warp that is run for the code that only it reaches, in its block and of its block."""
+FORCED_RUNS = 3
+"""Runs in which conditions that were one-sided are followed both ways; each may come upon new ones."""
 STEP_BUDGET = 40_000
 """Steps of the interpreter that one block shape of one kernel may take."""
 
@@ -269,37 +273,86 @@ def _run_warps(
     threads = shape[0] * shape[1] * shape[2]
     if not 0 < threads <= MAX_THREADS_PER_BLOCK:
         return f"a block of {threads} threads cannot be launched"
-    basis = 0 if launch.basis is Basis.EXACT else ASSUMED
     arguments = [_argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
-    regions: dict[str, Region] = {}
-    functions: dict[tuple[int, str], ir.Function] = {}
     blocks = list(_sample_blocks(launch, unit.extent))
     warps = (threads + WARP - 1) // WARP
-    cost = 0
-    while blocks:
-        block_index, block_weight, edge = blocks.pop(0)
-        affordable = max(2, STEP_BUDGET // (cost * (len(blocks) + 1))) if cost else FIRST_WARPS
-        samples = _sample_warps(warps, affordable)
-        while samples:
-            warp, warp_weight = samples.pop(0)
-            place = Place(block_index, warp, warp_weight, block_weight, edge)
-            context = warp_context(shape, launch, place, basis)
-            interpreter = Interpreter(unit, recorder, context, regions, functions)
-            place.guards = interpreter.guards
-            recorder.begin_warp()
-            try:
-                alive = interpreter.run(function, list(arguments))
-                recorder.flush()
-            except OutOfStepsError:
-                recorder.flush()
-                recorder.warps_seen.setdefault(block_index, {})[warp] = 0
-                return "its loops are too long to be followed whole"
-            recorder.warps_seen.setdefault(block_index, {})[warp] = alive
-            cost = max(cost, interpreter.steps)
-            if interpreter.steps > STEP_BUDGET // 4:  # the last warp stands for the others, the last block for the edge
-                samples = samples[-1:] and [(warps - 1, float(warps - 1))]
-                blocks = blocks[-1:]
+    run = _Run(
+        unit, function, launch, shape, arguments, recorder, ASSUMED if launch.basis is not Basis.EXACT else EXACT
+    )
+    try:
+        while blocks:
+            block_index, block_weight, edge = blocks.pop(0)
+            affordable = max(2, STEP_BUDGET // (run.cost * (len(blocks) + 1))) if run.cost else FIRST_WARPS
+            samples = _sample_warps(warps, affordable)
+            while samples:
+                warp, warp_weight = samples.pop(0)
+                steps = run.warp(Place(block_index, warp, warp_weight, block_weight, edge))
+                if steps > STEP_BUDGET // 4:  # the last warp stands for the others, the last block for the edge
+                    samples = samples[-1:] and [(warps - 1, float(warps - 1))]
+                    blocks = blocks[-1:]
+        run.explore(_spread_blocks(launch), warps)
+    except OutOfStepsError:
+        return "its loops are too long to be followed whole"
     return None
+
+
+@dataclass(slots=True)
+class _Run:
+    """What the interpreted warps of one launch have in common, and the steps of the dearest of them."""
+
+    unit: Unit
+    function: ir.Function
+    launch: Launch
+    shape: Dim3
+    arguments: list[AnyValue]
+    recorder: Recorder
+    basis: int
+    cost: int = 0
+    regions: dict[str, Region] = field(default_factory=lambda: {})
+    functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
+
+    def warp(self, place: Place) -> int:
+        """Interpret one warp; returns its steps. Raises OutOfStepsError where they are too many."""
+        recorder = self.recorder
+        context = warp_context(self.shape, self.launch, place, self.basis)
+        interpreter = Interpreter(self.unit, recorder, context, self.regions, self.functions)
+        place.guards = interpreter.guards
+        recorder.begin_warp()
+        alive = 0
+        try:
+            alive = interpreter.run(self.function, list(self.arguments))
+        finally:
+            recorder.flush()
+            recorder.warps_seen.setdefault(place.block, {})[place.warp] = alive
+        self.cost = max(self.cost, interpreter.steps)
+        return interpreter.steps
+
+    def explore(self, blocks: list[Dim3], warps: int) -> None:
+        """Find what no sampled warp did: in other blocks, and then by following both ways of what stayed one-sided.
+
+        These warps weigh next to nothing, so that they tell of the code that they are the first to reach and leave
+        the counts of the rest as they are.
+        """
+        budget = STEP_BUDGET // 2
+        self.recorder.records_barriers = False
+        for number, block in enumerate(blocks):
+            if self.recorder.unexplored and self.cost < budget:
+                budget -= self.warp(Place(block, (2 * number + 1) % warps, SLIGHT, SLIGHT, False))
+        for _ in range(FORCED_RUNS):
+            unexplored = self.recorder.unexplored
+            if unexplored and self.cost < budget:
+                self.recorder.forced |= unexplored
+                budget -= self.warp(Place(blocks[0], 0, SLIGHT, SLIGHT, False))
+
+
+def _spread_blocks(launch: Launch) -> list[Dim3]:
+    """Blocks of the grid that lie far from each other, none of which is an edge."""
+    extents = [
+        extent if extent is not None else 1 + 4 * (threads != 1)
+        for extent, threads in zip(launch.grid, launch.block, strict=True)
+    ]
+    shares = ((1, 3, 5), (5, 1, 3), (3, 5, 1), (7, 6, 2))
+    return [(x * extents[0] // 8, y * extents[1] // 8, z * extents[2] // 8) for x, y, z in shares]
 
 
 def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:

@@ -130,6 +130,12 @@ class Interpreter(Caller):
         sides = self.recorder.sides(node.span, node.last and self.ending, node.otherwise is not None)
         if condition.basis >= ASSUMED and taken in (0, mask) and not (condition.thread and sides.then.executed):
             return self._both_sides(node, condition, mask)  # assumed numbers must not hide a side from view
+        if taken in (0, mask) and self.recorder.is_forced(node.span):
+            self.recorder.forcing += 1
+            try:
+                return self._both_sides(node, condition, mask)
+            finally:
+                self.recorder.forcing -= 1
         self.guards.append(Guard(node.condition.span, mask, taken, condition, False))
         folded = self.call_depth > 0 and condition.uniform and not condition.thread and condition.basis == EXACT
         dead = folded or is_constant(node.condition)
@@ -140,6 +146,8 @@ class Interpreter(Caller):
         else:
             out |= mask & ~taken
         self.guards.pop()
+        if not dead:
+            self.recorder.outcome(node.span, bool(taken) or _leaves(node.then), bool(out & taken or mask & ~taken))
         return out
 
     def _side(self, side: Side, statement: ir.Stmt, mask: int, dead: bool) -> int:
@@ -242,6 +250,10 @@ class Interpreter(Caller):
                 condition = self.condition(node.condition, active, node.span, node.kind)
                 if condition.decided:
                     taken = truth(condition) & active
+                    if iteration == 0:
+                        if not taken and self.recorder.is_forced(node.span):
+                            return self._forced_iteration(node, active)
+                        self.recorder.outcome(node.span, bool(taken), passed=True)
                     self.guards.append(Guard(node.condition.span, active, taken, condition, False))
                     left |= active & ~taken
                     active = taken
@@ -277,6 +289,19 @@ class Interpreter(Caller):
         if active:
             self.recorder.open_ended = True
         return left if not active else left | active
+
+    def _forced_iteration(self, node: ir.Loop, active: int) -> int:
+        """One iteration of a loop that no warp entered, to see what it does."""
+        self.recorder.forcing += 1
+        assumed = soft(BOOL, True)
+        self.guards.append(Guard(node.span, active, active, assumed, True))
+        try:
+            self.statement(node.body, active)
+        finally:
+            self.recorder.forcing -= 1
+            self.guards.pop()
+        self.recorder.flush()
+        return active & ~self.frame.returned
 
     def _jump(
         self, node: ir.Loop, state: LoopState, history: list[list[AnyValue | Reference | None]], active: int, few: int
@@ -397,6 +422,13 @@ class Interpreter(Caller):
         if self.loops:
             self.loops[-1].continued |= mask
         return 0
+
+
+def _leaves(statement: ir.Stmt) -> bool:
+    """Whether a statement does nothing but leave its loop or function."""
+    if isinstance(statement, ir.Block) and len(statement.body) == 1:
+        statement = statement.body[0]
+    return isinstance(statement, (ir.Return, ir.Break, ir.Continue))
 
 
 _Statement = Callable[..., int]

@@ -37,6 +37,8 @@ NO_END = 1 << 62
 """Where the touched part of an array ends if an address is not known."""
 SMALL_STRIDE = 64
 """Bytes between lanes up to which a stride is one that the text gives: what is assumed of an extent is far larger."""
+TAKEN, PASSED = 1, 2
+"""What a warp did at a condition: went in, or went on behind it."""
 EDGE_SHARE = 0.5
 """A branch that splits more of the warps than this is no matter of the edge, whatever the block."""
 
@@ -186,6 +188,9 @@ class Recorder:
     open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
     loops_run: int = 0
     conditions: dict[tuple[str, int, int], Sides] = field(default_factory=lambda: {})
+    outcomes: dict[tuple[str, int, int], int] = field(default_factory=lambda: {})  # of a condition: TAKEN, PASSED
+    forced: set[tuple[str, int, int]] = field(default_factory=set)  # conditions of which both ways are followed
+    forcing: int = 0  # how many of these the interpreter stands under
     open_sides: list[Side] = field(default_factory=lambda: [])
     waiting: dict[Space, list[_Request]] = field(default_factory=lambda: {Space.GLOBAL: [], Space.SHARED: []})
     order: int = 0
@@ -193,6 +198,20 @@ class Recorder:
     starts: dict[tuple[int, int], int] = field(default_factory=lambda: {})  # tally, piece -> bytes past 16 k
     unrolled: bool = False  # requests of one place became one, as of successive iterations
     enabled: bool = True
+    records_barriers: bool = True
+
+    def outcome(self, span: Span, taken: bool, passed: bool) -> None:
+        """A warp came to a condition and went in, or on behind it, or both."""
+        key = (span.path, span.start, span.end)
+        self.outcomes[key] = self.outcomes.get(key, 0) | TAKEN * taken | PASSED * passed
+
+    def is_forced(self, span: Span) -> bool:
+        return (span.path, span.start, span.end) in self.forced
+
+    @property
+    def unexplored(self) -> set[tuple[str, int, int]]:
+        """Conditions of which the sampled warps saw one outcome alone."""
+        return {key for key, seen in self.outcomes.items() if seen != TAKEN | PASSED} - self.forced
 
     def sides(self, span: Span, last: bool, both: bool) -> Sides:
         """The two sides of a condition; without `both`, there is nothing on the second."""
@@ -251,7 +270,7 @@ class Recorder:
         tally.distinct += weight * distinct
         tally.active += weight * active
         tally.seen += weight
-        tally.basis = max(tally.basis, pointer.basis)
+        tally.basis = max(tally.basis, pointer.basis, ASSUMED if self.forcing else EXACT)
         if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer, place.guards):
             tally.misaligned = LaneAddresses(place.warp, place.block, tuple(addresses))
         self.order += 1
@@ -364,7 +383,7 @@ class Recorder:
 
     def barrier(self, span: Span, mask: int, alive: int, weight: float, place: Place, guards: list[Guard]) -> None:
         """A warp at a block-wide barrier; `alive` are its lanes that have not returned."""
-        if not self.enabled:
+        if not self.enabled or not self.records_barriers:
             return
         key = (span.path, span.start, span.end, "barrier")
         visits = self.barriers.setdefault(key, (span, []))[1]
