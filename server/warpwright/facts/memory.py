@@ -14,7 +14,15 @@ from math import ceil
 from warpwright.facts.model import BANK_BYTES, BANKS, SECTOR_BYTES
 
 Addresses = Sequence[int | None]
+PATTERNS = 1024
+"""Patterns of addresses of which the count is kept: most requests of a kernel are like one before, further on."""
 _ROW = BANKS * BANK_BYTES
+
+
+def _pattern(addresses: Addresses) -> Addresses:
+    """The addresses as seen from the row of all banks (and of four sectors) that the first lies in."""
+    first = next((a for a in addresses if a is not None), 0) // _ROW * _ROW
+    return tuple([None if a is None else a - first for a in addresses])
 
 
 def sectors(addresses: Addresses, size: int) -> int:
@@ -25,6 +33,11 @@ def sectors(addresses: Addresses, size: int) -> int:
     >>> sectors([4 * lane + 4 for lane in range(32)], 4), sectors([0] * 32, 4)
     (5, 1)
     """
+    return _sectors(_pattern(addresses), size)
+
+
+@lru_cache(maxsize=PATTERNS)
+def _sectors(addresses: Addresses, size: int) -> int:
     touched = {a // SECTOR_BYTES for a in addresses if a is not None}
     if size > 1:
         touched |= {(a + size - 1) // SECTOR_BYTES for a in addresses if a is not None}
@@ -52,13 +65,11 @@ def wavefronts(addresses: Addresses, size: int) -> int:
     >>> wavefronts([8 * (lane % 16) for lane in range(32)], 8)
     2
     """
-    first = min((a for a in addresses if a is not None), default=0) // _ROW * _ROW
-    return _wavefronts(tuple([None if a is None else a - first for a in addresses]), size)
+    return _wavefronts(_pattern(addresses), size)
 
 
-@lru_cache(maxsize=1024)
-def _wavefronts(addresses: tuple[int | None, ...], size: int) -> int:
-    """The same for addresses from 0: a pattern comes back with each row of shared memory."""
+@lru_cache(maxsize=PATTERNS)
+def _wavefronts(addresses: Addresses, size: int) -> int:
     parts = max(1, size // BANK_BYTES)
     if parts > 1 and all(
         addresses[i] == addresses[i + 1] or addresses[i] is None or addresses[i + 1] is None

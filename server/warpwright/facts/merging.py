@@ -44,14 +44,16 @@ class Pending:
 
     @property
     def first(self) -> int:
-        return next(a for a in self.addresses if a is not None)
+        first = self.addresses[0]
+        return first if first is not None else next(a for a in self.addresses if a is not None)
 
     def is_at(self, other: Pending, distance: int) -> bool:
         """Whether every lane is `distance` bytes further than in the other request, and the same lanes are on."""
         if distance == 0:
             return self.addresses == other.addresses
-        pairs = zip(self.addresses, other.addresses, strict=True)
-        return all(a == (None if b is None else b + distance) for a, b in pairs)
+        if self.first - other.first != distance:
+            return False
+        return self.addresses == tuple([None if a is None else a + distance for a in other.addresses])
 
 
 AnyPending = TypeVar("AnyPending", bound=Pending)

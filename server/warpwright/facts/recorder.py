@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import cast
 from math import gcd
 
 from warpwright.facts import ir
-from warpwright.facts.lanes import lanes
+from warpwright.facts.lanes import Data, integers, lanes
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
-from warpwright.facts.merging import PENDING, WIDEST, Pending, chains
+from warpwright.facts.merging import PENDING, WIDEST, Addresses, Pending, chains
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
     BANK_BYTES,
@@ -30,7 +31,7 @@ from warpwright.facts.model import (
 )
 from warpwright.facts.predication import Key, Side, Sides
 from warpwright.facts.progress import LoopPosition, Progress
-from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, LANE_BITS, UNKNOWN, Value
+from warpwright.facts.values import ASSUMED, BASES, DATA, EXACT, FULL, LANE_BITS, UNKNOWN, Value
 from warpwright.syntax.source import Span
 
 NO_END = 1 << 62
@@ -235,7 +236,7 @@ class Recorder:
         """One request of `size` bytes per lane at a pointer's addresses, by the lanes of `mask`."""
         if not self.enabled or not mask or size <= 0:
             return
-        key = (span.path, span.start, span.end, f"{kind}:{space}")
+        key = (span.path, span.start, span.end, kind + space)
         tally = self.accesses.get(key)
         if tally is None:
             name = pointer.region.name if pointer.region is not None else None
@@ -258,21 +259,18 @@ class Recorder:
             if pointer.data is not None:
                 tally.basis = max(tally.basis, pointer.basis)
             return
-        addresses = [
-            int(a) if mask & bit and a is not None else None
-            for a, bit in zip(lanes(pointer.data), LANE_BITS, strict=True)
-        ]
+        addresses = _addresses(pointer.data, mask)
         active = WARP - addresses.count(None)
         if not active:
             return
         tally.progress.visit(place.loop, pointer, weight)
-        distinct = 1 if isinstance(pointer.data, int) else len(set(addresses) - {None})
+        distinct = len(set(addresses)) - (active < WARP)
         tally.distinct += weight * distinct
         tally.active += weight * active
         tally.seen += weight
         tally.basis = max(tally.basis, pointer.basis, ASSUMED if self.forcing else EXACT)
         if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer, place.guards):
-            tally.misaligned = LaneAddresses(place.warp, place.block, tuple(addresses))
+            tally.misaligned = LaneAddresses(place.warp, place.block, addresses)
         self.order += 1
         known = size
         if space is Space.SHARED and size >= BANK_BYTES:
@@ -280,7 +278,7 @@ class Recorder:
         elif space is Space.GLOBAL and tally.structure is not None:
             known = tally.structure.align
         request = _Request(
-            self.order, pointer.region, tuple(addresses), size, gcd(known, pointer.soft), weight,
+            self.order, pointer.region, addresses, size, gcd(known, pointer.soft), weight,
             tally, pointer, (place.warp, place.block),
         )  # fmt: skip
         if kind is AccessKind.ATOMIC or space is Space.CONSTANT:
@@ -331,10 +329,12 @@ class Recorder:
             pick = min if loads else max  # a load is done where the first stood, a store where the last did
             lead = pick(requests, key=lambda request: request.order)
             start = requests[0]
+            if len(requests) == 1:
+                lead.tally.together.add(lead, width)
+                continue
             merged = replace(lead, addresses=start.addresses, pointer=start.pointer)
             lead.tally.together.add(merged, width)
-            if len(requests) > 1:
-                self._merged(merged, width, requests, firsts)
+            self._merged(merged, width, requests, firsts)
 
     def _compare_start(self, request: _Request) -> None:
         """Learn from the warps how the first of an access's requests is aligned wherever it runs."""
@@ -485,7 +485,15 @@ def _structure(pointer: Value) -> Structure | None:
     return Structure(element.name, element.size, element.align)
 
 
-def _is_misaligned(addresses: list[int | None], size: int, pointer: Value, guards: list[Guard]) -> bool:
+def _addresses(data: Data, mask: int) -> Addresses:
+    """The addresses by lane, None for a lane that is off or not known."""
+    by_lane = cast("list[int | None]", lanes(integers(data)))
+    if mask == FULL:
+        return tuple(by_lane)
+    return tuple([a if mask & bit else None for a, bit in zip(by_lane, LANE_BITS, strict=True)])
+
+
+def _is_misaligned(addresses: Addresses, size: int, pointer: Value, guards: list[Guard]) -> bool:
     """Whether an address is certainly no multiple of the access's size, and no unknown condition may say so too.
 
     Under assumed values only a stride that no assumed extent is part of tells: of lanes 4 bytes apart not all can be at
@@ -494,7 +502,7 @@ def _is_misaligned(addresses: list[int | None], size: int, pointer: Value, guard
     if not all(guard.value.decided for guard in guards):
         return False
     if pointer.basis == EXACT and not pointer.soft % size:
-        return any(a is not None and a % size for a in addresses)
+        return any([a is not None and a % size for a in addresses])
     if pointer.uniform:
         return False
     steps = {b - a for a, b in pairwise(a for a in addresses if a is not None)}
