@@ -191,6 +191,8 @@ class Interpreter(Caller):
         out_else = self.statement(node.otherwise, mask) if node.otherwise is not None else mask
         self.recorder.flush()
         self.guards.pop()
+        if not (out and out_else) and not condition.uniform:
+            self.warp.place.thinned = True
         if not out_else:  # only the first side goes on
             self.frame.slots = after_then
             self._restore_exits(exits if out else exits_then)

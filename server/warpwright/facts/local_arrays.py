@@ -98,7 +98,7 @@ def _why(array: LocalArray, uses: list[LocalUse]) -> str:
     looped = any(use.dynamic and use.in_loop for use in uses)
     narrow = element.kind != "struct" and element.size != 4 and size > (element.size or 0)
     if narrow or (size > 4 * SELECTED_WORDS and (looped or len(dynamic) > 1)):
-        return f"{array.name} is indexed by a run-time value: it lies in local memory"
+        return f"{array.name} is indexed by run-time values: it lies in local memory"
     return ""
 
 
@@ -121,6 +121,7 @@ def _access(array: LocalArray, use: LocalUse, launch: int, why: str) -> Access:
         why=why,
         in_loop=use.in_loop,
         type=use.type.name,
+        run_time_index=use.dynamic,
     )
 
 

@@ -158,7 +158,8 @@ class Access:
     is known. `structure` is what the array's elements are, None where they are numbers; `value_bytes` is the size of
     the value that is read or written, which moves in pieces of `bytes`, and `type` its name, such as "float".
     `by_thread` is false where nothing of the address depends on the thread within its block, which the compiler sees
-    too.
+    too. `run_time_index`: of a local array, whether a run-time value picks the element here.
+    `thinned`, of an atomic: data decide which of the active lanes really come here.
     """
 
     span: Span
@@ -188,6 +189,8 @@ class Access:
     value_bytes: int = 0
     type: str = ""
     by_thread: bool = True
+    run_time_index: bool = False
+    thinned: bool = False
 
     @property
     def excess(self) -> float | None:

@@ -107,6 +107,7 @@ class _AccessTally:
     progress: Progress = field(default_factory=Progress)
     type: str = ""
     by_thread: bool = False
+    thinned: bool = False
 
     @property
     def counts(self) -> _Counts:
@@ -174,6 +175,7 @@ class Place:
     block_weight: float
     edge: bool  # the block is the last along an axis of its grid
     loop: LoopPosition = field(default_factory=LoopPosition)
+    thinned: bool = False  # some lanes have left on a condition on data
     guards: list[Guard] = field(default_factory=lambda: [])  # the conditions around the statement that is run
 
 
@@ -231,7 +233,7 @@ class Recorder:
 
     def access(
         self, span: Span, pointer: Value, space: Space, kind: AccessKind, size: int, mask: int, weight: float,
-        place: Place, in_loop: bool,
+        place: Place, in_loop: bool, thinned: bool = False,
     ) -> None:  # fmt: skip
         """One request of `size` bytes per lane at a pointer's addresses, by the lanes of `mask`."""
         if not self.enabled or not mask or size <= 0:
@@ -246,6 +248,7 @@ class Recorder:
                 tally.type, tally.value_bytes = pointer.type.to.name, pointer.type.to.size or size
         tally.in_loop = tally.in_loop or in_loop
         tally.by_thread = tally.by_thread or pointer.thread
+        tally.thinned = tally.thinned or thinned
         if space is Space.SHARED and tally.array is not None:
             self._reach(tally.array, pointer, size, mask)
         if self.open_sides:
@@ -549,6 +552,7 @@ def _access_fact(tally: _AccessTally, launch: int) -> Access:
         value_bytes=tally.value_bytes,
         type=tally.type,
         by_thread=tally.by_thread,
+        thinned=tally.thinned,
     )
 
 

@@ -150,10 +150,15 @@ class WarpMemory(ABC):
             self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.place, in_loop)
             return
         width = piece_width(kind, region.space)
+        thinned = access is AccessKind.ATOMIC and self._is_thinned()
         for offset in range(0, kind.size, width):
             size = min(width, kind.size - offset)
             at = shifted(pointer, offset)
-            self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop)
+            self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop, thinned)
+
+    def _is_thinned(self) -> bool:
+        """Whether data decide which lanes come here."""
+        return self.warp.place.thinned or any(g.undecided and not g.value.uniform for g in self.guards)
 
     def _access_cost(self, region: Region, access: AccessKind) -> int:
         """What an access adds to the instructions of the side of a condition that it stands on."""

@@ -100,8 +100,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=launch.span,
             message=(
-                f"At most {now.fraction:.0%} of the warps that a multiprocessor of {kernel.arch} holds: {_cause(now, shared, threads)}. "
-                f"{way}"
+                f"At most {now.fraction:.0%} of the warps that a multiprocessor of {kernel.arch} holds: "
+                f"{_cause(now, shared, threads)}. {way}"
             ),
             evidence={
                 "occupancy": round(now.fraction, 4),

@@ -1,0 +1,167 @@
+"""Lanes of a warp update one address with atomics that the compiler cannot combine.
+
+## Why is this bad?
+
+Atomics on one address run one after the other. Where the address is plainly the same for the whole warp and the numbers
+are 32-bit integers, the compiler adds them up within the warp first and sends one atomic. It does not do so for float and
+double, whose sums depend on their order, for 64-bit numbers, or where the address is computed from threadIdx, however
+equal it turns out: then every lane's update waits in line. Adding up 16 million floats on an H200 took 29 ms by one
+atomicAdd per thread, and 0.9 ms with a reduction in the warp before; on one address per block it was 20 times the time
+of a plain store. In shared memory an atomicAdd of float is a loop that one lane at a time gets through.
+
+## Example
+
+```cuda
+__global__ void sum(float *total, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    atomicAdd(total, in[i]);
+}
+
+void run(float *total, const float *in, int n) {
+  sum<<<(n + 255) / 256, 256>>>(total, in, n);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void sum(float *total, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float mine = i < n ? in[i] : 0.0f;
+  for (int step = 16; step > 0; step /= 2)
+    mine += __shfl_down_sync(0xffffffff, mine, step);
+  if (threadIdx.x % 32 == 0)
+    atomicAdd(total, mine);
+}
+
+void run(float *total, const float *in, int n) {
+  sum<<<(n + 255) / 256, 256>>>(total, in, n);
+}
+```
+
+## Limits
+
+- A warning from 16 lanes for each address, information from 8; up to 4 the hardware combines them at no cost. Integer
+  atomics on shared memory are information at most.
+- Said only where the addresses of the lanes are known: the bins of a histogram depend on the data. Where data decide
+  which lanes come, it is information.
+- `atomicCAS` and `atomicExch`, of which locks and flags are made, are not judged.
+- An atomic that few warps reach, and one in a launch of a single block, is a hint at most.
+- There is no fix to press: the reduction has to take in which lanes are on, and changes the order of the sum.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
+from warpwright.facts.types import builtin_type
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.words import (
+    COUNTED,
+    holds_for,
+    is_shaped,
+    is_small,
+    launch_evidence,
+    launch_of,
+    launch_related,
+    number,
+    worst_by_place,
+)
+from warpwright.syntax.nodes import node_at
+
+severity = Severity.WARNING
+
+GRAVE = 16.0
+"""Lanes for each address from which it is a warning."""
+NOTABLE = 8.0
+RARE = 1 / 32
+"""Requests, as a share of those of the busiest access, below which few warps come here."""
+
+_COMBINED = re.compile(r"atomic(Add|Sub|Min|Max|And|Or|Xor|Inc)(_block|_system)?\b")
+"""What nvcc combines in a warp for 32-bit integers where the address is the same by its looks, the result unused."""
+_COUNTED_UP = re.compile(r"atomic(Add|Sub|Inc)(_block|_system)?\b")
+"""The same where the result is used."""
+_IN_TURN = re.compile(r"atomic(CAS|Exch)")
+_LITERAL_ADD = re.compile(r"atomicAdd(_block|_system)?\s*\(.*,\s*(?:\([\w\s]+\)\s*)?\d+[uUlL]*\s*\)", re.DOTALL)
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    atomics = [a for a in kernel.accesses if a.kind is AccessKind.ATOMIC and a.basis in COUNTED]
+    for access in worst_by_place(atomics, lambda a: _per_address(a) or 0.0):
+        together = _per_address(access)
+        if together is None or together < NOTABLE or _is_combined(access) or _IN_TURN.match(access.span.text):
+            continue
+        launch = launch_of(kernel, access.launch)
+        yield Finding(
+            span=access.span,
+            message=(
+                f"{'Up to ' if access.thinned else ''}{number(access.active_lanes)} lanes of a warp update {_addresses(access)}, and {_why(access)}: they go one "
+                f"after the other{holds_for(launch, access.basis)}. {_ADVICE}"
+            ),
+            severity=_severity(kernel, access, together),
+            evidence={
+                "active_lanes": round(access.active_lanes, 3),
+                "addresses_per_request": access.addresses_per_request,
+                "space": access.space.value,
+                "type": access.type,
+                "basis": access.basis.value,
+                **launch_evidence(launch),
+            },
+            related=launch_related(launch),
+        )
+
+
+_ADVICE = "Combine them within the warp or block first, so that one lane updates."
+
+
+def _per_address(access: Access) -> float | None:
+    """Active lanes for each different address of a request."""
+    return access.active_lanes / access.addresses_per_request if access.addresses_per_request else None
+
+
+def _severity(kernel: Kernel, access: Access, together: float) -> Severity:
+    if is_small(kernel) or access.requests < RARE * max(other.requests for other in kernel.accesses):
+        return Severity.HINT
+    launch = launch_of(kernel, access.launch)
+    assumed = launch is None or (launch.basis is not Basis.EXACT and is_shaped(kernel, launch))
+    cheap = access.space is Space.SHARED and _is_small_integer(access)
+    certain = together >= GRAVE and not (assumed or cheap or access.thinned)
+    return Severity.WARNING if certain else Severity.INFORMATION
+
+
+def _is_small_integer(access: Access) -> bool:
+    kind = builtin_type(access.type)
+    return kind is not None and kind.is_integer and kind.size == 4
+
+
+def _is_combined(access: Access) -> bool:
+    """Whether the compiler makes one atomic of the warp's."""
+    if access.by_thread:
+        return False
+    text = access.span.text
+    if not _is_small_integer(access):
+        kind = builtin_type(access.type)
+        return kind is None or (kind.is_integer and _LITERAL_ADD.match(text) is not None)
+    return bool((_COUNTED_UP if _is_used(access) else _COMBINED).match(text))
+
+
+def _is_used(access: Access) -> bool:
+    span = access.span
+    node = node_at(span.source.root, span.start, span.end)
+    return node is None or node.parent is None or node.parent.type != "expression_statement"
+
+
+def _addresses(access: Access) -> str:
+    count = access.addresses_per_request or 1.0
+    return "one address" if count == 1 else f"{number(count)} addresses"
+
+
+def _why(access: Access) -> str:
+    if access.by_thread:
+        return "the compiler does not see that they are the same"
+    if access.type in ("float", "double"):
+        return f"the compiler does not combine atomics of {access.type}"
+    return "the compiler does not combine these"
