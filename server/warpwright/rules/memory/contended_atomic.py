@@ -3,11 +3,11 @@
 ## Why is this bad?
 
 Atomics on one address run one after the other. Where the address is plainly the same for the whole warp and the numbers
-are 32-bit integers, the compiler adds them up within the warp first and sends one atomic. It does not do so for float and
-double, whose sums depend on their order, for 64-bit numbers, or where the address is computed from threadIdx, however
-equal it turns out: then every lane's update waits in line. Adding up 16 million floats on an H200 took 29 ms by one
-atomicAdd per thread, and 0.9 ms with a reduction in the warp before; on one address per block it was 20 times the time
-of a plain store. In shared memory an atomicAdd of float is a loop that one lane at a time gets through.
+are 32-bit integers, the compiler adds them up within the warp first and sends one atomic. It does not do so for float
+and double, whose sums depend on their order, for 64-bit numbers, or where the address is computed from threadIdx,
+however equal it turns out: then every lane's update waits in line. Adding up 16 million floats on an H200 took 29 ms by
+one atomicAdd per thread, and 0.9 ms with a reduction in the warp before; on one address per block it was 20 times the
+time of a plain store. In shared memory an atomicAdd of float is a loop that one lane at a time gets through.
 
 ## Example
 
