@@ -95,11 +95,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if together is None or together < NOTABLE or _is_combined(access) or _IN_TURN.match(access.span.text):
             continue
         launch = launch_of(kernel, access.launch)
+        lanes = f"{'Up to ' if access.thinned else ''}{number(access.active_lanes)} lanes"
         yield Finding(
             span=access.span,
             message=(
-                f"{'Up to ' if access.thinned else ''}{number(access.active_lanes)} lanes of a warp update {_addresses(access)}, and {_why(access)}: they go one "
-                f"after the other{holds_for(launch, access.basis)}. {_ADVICE}"
+                f"{lanes} of a warp update {_addresses(access)}, and {_why(access)}: they go one after the other"
+                f"{holds_for(launch, access.basis)}. {_ADVICE}"
             ),
             severity=_severity(kernel, access, together),
             evidence={
