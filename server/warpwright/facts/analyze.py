@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from warpwright.facts import ir
@@ -31,7 +32,7 @@ from warpwright.facts.model import (
     SharedArray,
     Space,
 )
-from warpwright.facts.overloads import sites_of
+from warpwright.facts.overloads import by_kernel
 from warpwright.facts.recorder import NO_END, Place, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
@@ -52,7 +53,11 @@ SLIGHT = 1e-3
 FORCED_RUNS = 3
 """Runs in which conditions that were one-sided are followed both ways; each may come upon new ones."""
 STEP_BUDGET = 40_000
-"""Steps of the interpreter that one block shape of one kernel may take."""
+"""Steps of the interpreter that one block shape of one kernel may take, at most."""
+STEPS_BY_FILE = 200_000
+STEPS_BY_LINE = 100
+LEAST_STEPS = 1_000
+"""A large file's kernels share so many steps for the file and for each of its lines: a generated one ends too."""
 
 SiteReader = Callable[[], list[LaunchSite]]
 
@@ -76,7 +81,15 @@ def analyze(
     """
     unit = collect(source, include, assume or Assumptions())
     launches = UnitLaunches(cache.launches if cache is not None else None)
-    kernels = [_cached_kernel(unit, text, launches, cache) for text in unit.kernels()]
+    sites = by_kernel(unit.kernels(), launches.of(unit))
+    uneven: dict[FunctionText, list[LaunchSite]] = {}
+
+    def uneven_sites(text: FunctionText) -> list[LaunchSite]:
+        if not uneven:
+            uneven.update(by_kernel(unit.kernels(), launches.of(replace(unit, extent=UNEVEN_EXTENT))))
+        return uneven[text]
+
+    kernels = [_cached_kernel(unit, text, of_it, partial(uneven_sites, text), cache) for text, of_it in sites.items()]
     defined = {text.name for text in unit.kernels()}
     for name, launched in launches.of(unit).items():
         first = launched[0].launch.span
@@ -86,17 +99,9 @@ def analyze(
     return Program(source, unit.sources, tuple(kernels))
 
 
-def _sites(unit: Unit, text: FunctionText, launches: UnitLaunches) -> list[LaunchSite]:
-    namesakes = [other for other in unit.functions.get(text.name, ()) if other.is_kernel]
-    return sites_of(text, namesakes, launches.of(unit))
-
-
-def _cached_kernel(unit: Unit, text: FunctionText, launches: UnitLaunches, cache: KernelCache | None) -> Kernel:
-    sites = _sites(unit, text, launches)
-
-    def uneven() -> list[LaunchSite]:
-        return _sites(replace(unit, extent=UNEVEN_EXTENT), text, launches)
-
+def _cached_kernel(
+    unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader, cache: KernelCache | None
+) -> Kernel:
     if cache is None:
         return _kernel(unit, text, sites, uneven)
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
@@ -279,18 +284,20 @@ def _run_warps(
     run = _Run(
         unit, function, launch, shape, arguments, recorder, ASSUMED if launch.basis is not Basis.EXACT else EXACT
     )
+    budget = _step_budget(unit)
+    first = FIRST_WARPS if budget == STEP_BUDGET else 2
     try:
         while blocks:
             block_index, block_weight, edge = blocks.pop(0)
-            affordable = max(2, STEP_BUDGET // (run.cost * (len(blocks) + 1))) if run.cost else FIRST_WARPS
+            affordable = max(2, budget // (run.cost * (len(blocks) + 1))) if run.cost else first
             samples = _sample_warps(warps, affordable)
             while samples:
                 warp, warp_weight = samples.pop(0)
                 steps = run.warp(Place(block_index, warp, warp_weight, block_weight, edge))
-                if steps > STEP_BUDGET // 4:  # the last warp stands for the others, the last block for the edge
+                if steps > budget // 4:  # the last warp stands for the others, the last block for the edge
                     samples = samples[-1:] and [(warps - 1, float(warps - 1))]
                     blocks = blocks[-1:]
-        run.explore(_spread_blocks(launch), warps)
+        run.explore(_spread_blocks(launch), warps, budget // 2)
     except OutOfStepsError:
         return "its loops are too long to be followed whole"
     return None
@@ -327,13 +334,12 @@ class _Run:
         self.cost = max(self.cost, interpreter.steps)
         return interpreter.steps
 
-    def explore(self, blocks: list[Dim3], warps: int) -> None:
+    def explore(self, blocks: list[Dim3], warps: int, budget: int) -> None:
         """Find what no sampled warp did: in other blocks, and then by following both ways of what stayed one-sided.
 
         These warps weigh next to nothing, so that they tell of the code that they are the first to reach and leave
         the counts of the rest as they are.
         """
-        budget = STEP_BUDGET // 2
         self.recorder.records_barriers = False
         for number, block in enumerate(blocks):
             if self.recorder.unexplored and self.cost < budget:
@@ -353,6 +359,12 @@ def _spread_blocks(launch: Launch) -> list[Dim3]:
     ]
     shares = ((1, 3, 5), (5, 1, 3), (3, 5, 1), (7, 6, 2))
     return [(x * extents[0] // 8, y * extents[1] // 8, z * extents[2] // 8) for x, y, z in shares]
+
+
+def _step_budget(unit: Unit) -> int:
+    lines = sum(len(source.line_starts) for source in unit.sources.values())
+    kernels = sum(1 for _ in unit.kernels())
+    return max(LEAST_STEPS, min(STEP_BUDGET, (STEPS_BY_FILE + STEPS_BY_LINE * lines) // max(1, kernels)))
 
 
 def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:
@@ -439,16 +451,16 @@ def _argument(parameter: ir.FunctionParameter, extent: int, index: int, site: La
 
 def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
     fields: dict[str, AnyValue] = {}
-    for field, _, member in kind.fields:
-        label = f"{name}.{field}"
+    for part, _, member in kind.fields:
+        label = f"{name}.{part}"
         if member.kind == "pointer":
-            fields[field] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
+            fields[part] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
         elif member.is_integer:
-            fields[field] = Value(extent, member, ASSUMED)
+            fields[part] = Value(extent, member, ASSUMED)
         elif member.kind == "struct":
-            fields[field] = _struct_argument(label, member, extent)
+            fields[part] = _struct_argument(label, member, extent)
         else:
-            fields[field] = soft(member, False)
+            fields[part] = soft(member, False)
     return StructValue(kind, fields)
 
 

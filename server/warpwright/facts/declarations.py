@@ -34,6 +34,9 @@ Bindings = Mapping[str, CType | int]
 
 T = TypeVar("T")
 MAX_EXPANSION = 24
+"""How deep macros and constants may stand in one another."""
+FREE_EXPANSIONS = 64
+"""Of those inside of one use that count for nothing."""
 
 
 @dataclass(slots=True)
@@ -55,7 +58,9 @@ class DeclarationReader(ABC):
         self.around: list[Origin] = []  # the structs inside whose text names are read, innermost last
         self.evaluating: set[Hashable] = set()  # the members of structs whose values are being read
         self.expanding: set[str] = set()
+        self.nested = 0  # macros and constants read so far inside of the outermost use
         self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
+        self.cycles = 0  # how often a type was left out: it was being read already, or too many are
         self.incomplete: list[str] = []
         self.bindings: dict[str, CType | int] = dict(bindings or {})
 
@@ -77,6 +82,14 @@ class DeclarationReader(ABC):
 
     def span(self, node: Node) -> Span:
         return self.at if self.at is not None else Span(self.source, node.start_byte, node.end_byte)
+
+    def may_expand(self) -> bool:
+        """Whether one more macro or constant may be read; each answer counts as one."""
+        self.nested = self.nested + 1 if self.expanding else 0
+        if self.nested <= FREE_EXPANSIONS:
+            return len(self.expanding) <= MAX_EXPANSION
+        self.unit.expansions -= 1
+        return len(self.expanding) <= MAX_EXPANSION and self.unit.expansions >= 0
 
     # -- types --------------------------------------------------------------------------------------------------
 
@@ -134,16 +147,19 @@ class DeclarationReader(ABC):
             return found or UNKNOWN_TYPE
         alias = self.unit.types.get(short)
         key = parts[-1] if alias is not None and alias.template else short
-        if alias is not None and key not in self.resolving and len(self.resolving) < MAX_EXPANSION:
+        if alias is not None and (key in self.resolving or len(self.resolving) >= MAX_EXPANSION):
+            self.cycles += 1
+        elif alias is not None:
             plain = not alias.template and not self.bindings
             if plain and short in self.unit.resolved_types:
                 return self.unit.resolved_types[short]
             self.resolving.add(key)
+            cycles = self.cycles
             try:
                 found_type = self._alias(alias, parts[-1])
             finally:
                 self.resolving.discard(key)
-            if plain and len(self.resolving) == 0:
+            if plain and (not self.resolving or self.cycles == cycles):  # else a part of it was left out
                 self.unit.resolved_types[short] = found_type
             return found_type
         return library_type(self, parts) or BUILTIN_TYPES.get(short) or CType(text, None)

@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import LIMITS, number, substitute
-from warpwright.facts.declarations import MAX_EXPANSION, DeclarationReader, Scope
+from warpwright.facts.declarations import DeclarationReader, Scope
 from warpwright.facts.qualified import components, library_value, member_value
 from warpwright.facts.types import (
     BOOL,
@@ -109,7 +109,7 @@ class ExpressionReader(DeclarationReader):
         variable = self.unit.variables.get(text)
         if variable is not None and variable.is_const and variable.space == "host" and variable.value is not None:
             value_node = variable.value
-            if text not in self.expanding and value_node.type != "initializer_list":
+            if text not in self.expanding and value_node.type != "initializer_list" and self.may_expand():
                 self.expanding.add(text)
                 scopes, self.scopes = self.scopes, [Scope({})]
                 try:
@@ -128,7 +128,7 @@ class ExpressionReader(DeclarationReader):
         literal = number(body.strip("() "), span) if body.strip("() ")[:1].isdigit() else None
         if isinstance(literal, ir.Const) and literal.value is not None:
             return literal
-        if len(self.expanding) > MAX_EXPANSION:
+        if not self.may_expand():
             return ir.Opaque(span, [])
         self.expanding.add(macro.name)
         try:

@@ -26,6 +26,9 @@ from warpwright.syntax.source import Source
 
 DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
 MAX_TRACE = 24
+"""How far a number is followed through definitions and callers."""
+MAX_LOOKUPS = 100_000
+"""Of names in one file, for functions that call one another in circles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,9 @@ class HostReader:
         self.tracing: list[tuple[int, str]] = []
         self.calls: dict[str, list[tuple[Source, Node]]] | None = None
         self.checks = LaunchChecks(unit)
+        self.found: dict[tuple[int, str, int], HostValue] = {}
+        self.cycles = 0  # how often a name that is being traced was met
+        self.lookups = 0
 
     def _outside(self) -> Known:
         """A number that is not in the text."""
@@ -212,13 +218,22 @@ class HostReader:
 
     def lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
         key = (scope.function.id if scope.function is not None else 0, name)
-        if key in self.tracing or len(self.tracing) > MAX_TRACE:
+        place = (*key, before)
+        if place in self.found:
+            return self.found[place]
+        self.cycles += key in self.tracing
+        self.lookups += 1
+        if key in self.tracing or len(self.tracing) > MAX_TRACE or self.lookups > MAX_LOOKUPS:
             return self._outside()
+        cycles = self.cycles
         self.tracing.append(key)
         try:
-            return self._lookup(name, scope, before)
+            found = self._lookup(name, scope, before)
         finally:
             self.tracing.pop()
+        if self.cycles == cycles:
+            self.found[place] = found
+        return found
 
     def _lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
         found = [d for d in scope.definitions.get(name, []) if d[0] < before]

@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, substitute
-from warpwright.facts.declarations import MAX_EXPANSION, Scope, parse_fragment
+from warpwright.facts.declarations import Scope, parse_fragment
 from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
 from warpwright.facts.merging import is_straight
 from warpwright.facts.predication import mark_last
@@ -148,7 +148,7 @@ class Lowerer(ExpressionReader):
         function = call.child_by_field_name("function")
         name = self.source.node_text(function) if function is not None else ""
         macro = self.unit.macros.get(name)
-        if macro is None or macro.parameters is None or name in self.expanding or len(self.expanding) > MAX_EXPANSION:
+        if macro is None or macro.parameters is None or name in self.expanding or not self.may_expand():
             return None
         arguments = [self.source.node_text(a) for a in uncommented(call.child_by_field_name("arguments"))]
         text = substitute(macro, arguments)

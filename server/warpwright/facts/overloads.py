@@ -24,34 +24,52 @@ def by_name(sites: Iterable[LaunchSite]) -> dict[str, list[LaunchSite]]:
     return found
 
 
-def sites_of(
-    text: FunctionText, namesakes: Sequence[FunctionText], sites: Mapping[str, list[LaunchSite]]
-) -> list[LaunchSite]:
-    """The launches of one kernel; `namesakes` are all kernels of its name, itself among them."""
-    named = sites.get(text.name, [])
-    return named if len(namesakes) < 2 else [site for site in named if text in _meant(namesakes, site)]
+def by_kernel(
+    kernels: Iterable[FunctionText], sites: Mapping[str, list[LaunchSite]]
+) -> dict[FunctionText, list[LaunchSite]]:
+    """The launches of each kernel, in their order."""
+    namesakes: dict[str, list[FunctionText]] = {}
+    for text in kernels:
+        namesakes.setdefault(text.name, []).append(text)
+    found: dict[FunctionText, list[LaunchSite]] = {}
+    for name, texts in namesakes.items():
+        named = sites.get(name, [])
+        if len(texts) == 1:
+            found[texts[0]] = named
+            continue
+        arities = [(text, _arity(text), _namespaces(text.source, text.node)) for text in texts]
+        found |= {text: [] for text in texts}
+        for site in named:
+            for text in _meant(arities, site):
+                found[text].append(site)
+    return found
 
 
-def _meant(namesakes: Sequence[FunctionText], site: LaunchSite) -> Sequence[FunctionText]:
-    left = [text for text in namesakes if _takes(text, len(site.arguments))] or namesakes
+_Candidate = tuple[FunctionText, range, list[str]]
+"""A kernel, how many arguments it takes, and its namespaces, outermost first."""
+
+
+def _meant(namesakes: Sequence[_Candidate], site: LaunchSite) -> list[FunctionText]:
+    left = [kernel for kernel in namesakes if len(site.arguments) in kernel[1]] or namesakes
+    everyone = [text for text, _, _ in left]
     span = site.launch.span
     if span is None:
-        return left
+        return everyone
     qualifier = span.text.partition("<<<")[0].partition("<")[0].split("::")[:-1]
     qualifier = [part.strip() for part in qualifier if part.strip()]
     if qualifier:
-        return [text for text in left if _namespaces(text.source, text.node)[-len(qualifier) :] == qualifier] or left
+        return [text for text, _, path in left if path[-len(qualifier) :] == qualifier] or everyone
     here = _namespaces(span.source, node_at(span.source.closed_root, span.start, span.end))
-    visible = [(path, text) for text in left if (path := _namespaces(text.source, text.node)) == here[: len(path)]]
+    visible = [(path, text) for text, _, path in left if path == here[: len(path)]]
     nearest = max((len(path) for path, _ in visible), default=0)
-    return [text for path, text in visible if len(path) == nearest] or left
+    return [text for path, text in visible if len(path) == nearest] or everyone
 
 
-def _takes(text: FunctionText, arguments: int) -> bool:
-    """Whether a call with so many arguments fits the kernel's parameters, some of which may have defaults."""
+def _arity(text: FunctionText) -> range:
+    """How many arguments a call of the kernel may have: some of its parameters may have defaults."""
     parameters = [p for p in parameters_of(text.node) if text.source.node_text(p).strip() != "void"]
     needed = [p for p in parameters if p.type != "optional_parameter_declaration"]
-    return len(needed) <= arguments <= len(parameters)
+    return range(len(needed), len(parameters) + 1)
 
 
 def _namespaces(source: Source, node: Node | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import operator
 import re
 from collections.abc import Callable, Hashable, Iterator
@@ -17,12 +18,16 @@ from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import Source
 
+log = logging.getLogger(__name__)
+
 IncludeReader = Callable[[str, str], Source | None]
 """(path of the including file, quoted name) -> the included file, or None where it is not to be had."""
 
 MAX_INCLUDE_DEPTH = 16
 CONVERSION = "operator cast"
 """What the member functions are called that turn a struct into another type."""
+MAX_EXPANSIONS = 20_000
+"""Macros and constants inside of others that are read in one analysis beyond those that each use has free."""
 _CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"}
 _TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
@@ -112,6 +117,7 @@ class Unit:
     variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     launches: list[tuple[Source, Node]] = field(default_factory=lambda: [])
+    expansions: int = MAX_EXPANSIONS  # that are left: macros that double one another have no end
 
     def kernels(self) -> Iterator[FunctionText]:
         for overloads in self.functions.values():
@@ -133,6 +139,9 @@ def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
 
 def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
     unit.sources[source.path] = source
+    if source.is_tangled:
+        log.warning("%s: nests too deeply, or is no program: nothing is read of it", source.path)
+        return
     _collect_children(unit, source, source.closed_root, include, depth)
     unit.launches += [(source, node) for node in _launch_syntax(source)]
 

@@ -45,6 +45,8 @@ from warpwright.facts.values import (
 from warpwright.syntax.source import Span
 
 MAX_STEPS = 60_000
+MOST_PIECES = 256
+"""Requests that are counted of one value that is copied whole; the rest of a larger one is taken to be like them."""
 
 
 class OutOfStepsError(Exception):
@@ -151,7 +153,10 @@ class WarpMemory(ABC):
             return
         width = piece_width(kind, region.space)
         thinned = access is AccessKind.ATOMIC and self._is_thinned()
-        for offset in range(0, kind.size, width):
+        pieces = max(1, -(-kind.size // width))
+        looked_at = min(pieces, MOST_PIECES)
+        weight *= pieces / looked_at
+        for offset in range(0, looked_at * width, width):
             size = min(width, kind.size - offset)
             at = shifted(pointer, offset)
             self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop, thinned)

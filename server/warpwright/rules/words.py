@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import PurePath
 
 from warpwright.facts.document import dims_text
-from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, Launch, Space
+from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, LaneAddresses, Launch, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Fix, Related, Severity
 from warpwright.syntax.nodes import enclosing, node_at
@@ -151,19 +151,35 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
 def wasted_share(kernel: Kernel, access: Access) -> float:
     """What an access and those of its kind to the same array have too many, as a share of the transactions that the
     kernel would make in that memory if all others were ideal; accesses that were not counted are left out."""
-    needed = wasted = 0.0
-    for other in kernel.accesses:
-        if (other.space, other.launch) != (access.space, access.launch):
-            continue
-        shared = other.space is Space.SHARED
-        got = other.wavefronts_per_request if shared else other.sectors_per_request
-        ideal = other.ideal_wavefronts_per_request if shared else other.ideal_sectors_per_request
-        if got is None or ideal is None:
-            continue
-        needed += other.requests * ideal
-        if (other.array, other.kind) == (access.array, access.kind):
-            wasted += other.requests * (got - ideal)
-    return wasted / (needed + wasted) if needed else 1.0
+    needed, wasted = _transactions(kernel)
+    memory = (access.space, access.launch)
+    wasted_here = wasted.get((*memory, access.array, access.kind), 0.0)
+    return wasted_here / (needed[memory] + wasted_here) if needed.get(memory) else 1.0
+
+
+_Memory = tuple[Space, int]
+_Array = tuple[Space, int, str | None, AccessKind]
+_Transactions = tuple[dict[_Memory, float], dict[_Array, float]]
+_latest: list[tuple[Kernel, _Transactions]] = []  # the kernel that was asked about last: each of its findings asks
+
+
+def _transactions(kernel: Kernel) -> _Transactions:
+    """What a kernel needs in each memory, and what its accesses to each array have too many, for each launch."""
+    for known, transactions in _latest:
+        if known is kernel:
+            return transactions
+    needed: dict[_Memory, float] = {}
+    wasted: dict[_Array, float] = {}
+    for access in kernel.accesses:
+        shared = access.space is Space.SHARED
+        got = access.wavefronts_per_request if shared else access.sectors_per_request
+        ideal = access.ideal_wavefronts_per_request if shared else access.ideal_sectors_per_request
+        if got is not None and ideal is not None:
+            memory, array = (access.space, access.launch), (access.space, access.launch, access.array, access.kind)
+            needed[memory] = needed.get(memory, 0.0) + access.requests * ideal
+            wasted[array] = wasted.get(array, 0.0) + access.requests * (got - ideal)
+    _latest[:] = [(kernel, (needed, wasted))]
+    return needed, wasted
 
 
 def is_small(kernel: Kernel) -> bool:
@@ -179,30 +195,53 @@ def is_shaped(kernel: Kernel, launch: Launch) -> bool:
     return _OTHER_AXES.search(kernel.source.data, kernel.span.start, kernel.span.end) is not None
 
 
-def shares(kernel: Kernel, access: Access, others: Iterable[Access], granule: int) -> tuple[float, float]:
-    """Of the pieces of `granule` bytes that a request touches, the shares that it and it with others use.
+class Neighbours:
+    """Which bytes a kernel's accesses use together, in pieces of `granule` bytes.
 
-    Of the others those count that are of the same kind and array, by the same warp of the same block; a structure that
-    is copied whole counts whole. (0, 0) where the lanes' addresses are not known.
+    Accesses belong together that are of the same kind and array, by the same warp of the same block, and alike in
+    `alike`; a structure that is copied whole counts whole. All of them are read once: a kernel may have thousands.
     """
-    if access.lanes is None or access.array is None:
-        return 0.0, 0.0
-    pieces = {at // granule for at in access.lanes.addresses if at is not None}
-    used = _bytes(access.lanes, _whole(kernel, access), pieces, granule)
-    for other in others:
-        lanes = other.lanes
-        if (other.array, other.launch, other.kind) != (access.array, access.launch, access.kind) or lanes is None:
-            continue
-        if (lanes.warp, lanes.block) == (access.lanes.warp, access.lanes.block):
-            used |= _bytes(lanes, _whole(kernel, other), pieces, granule)
-    touched = max(1, len(pieces) * granule)
-    return len(_bytes(access.lanes, access.bytes, pieces, granule)) / touched, len(used) / touched
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        accesses: Iterable[Access],
+        granule: int,
+        alike: Callable[[LaneAddresses], Hashable] = lambda _: None,
+    ) -> None:
+        self._granule = granule
+        self._alike = alike
+        self._used: dict[Hashable, dict[int, int]] = {}  # by group and piece: a bit for each byte that is used
+        for access in accesses:
+            if access.lanes is not None and access.array is not None:
+                used = self._used.setdefault(self._group(access, access.lanes), {})
+                _mark(used, access.lanes, _whole(kernel, access), granule)
+
+    def shares(self, access: Access) -> tuple[float, float]:
+        """Of the pieces that a request touches, the shares that it and it with its neighbours use.
+
+        (0, 0) where the lanes' addresses are not known.
+        """
+        if access.lanes is None or access.array is None:
+            return 0.0, 0.0
+        own: dict[int, int] = {}
+        _mark(own, access.lanes, access.bytes, self._granule)
+        pieces = {at // self._granule for at in access.lanes.addresses if at is not None}
+        touched = max(1, len(pieces) * self._granule)
+        together = self._used.get(self._group(access, access.lanes), own)
+        alone, shared = (sum(used.get(piece, 0).bit_count() for piece in pieces) for used in (own, together))
+        return alone / touched, shared / touched
+
+    def _group(self, access: Access, lanes: LaneAddresses) -> Hashable:
+        return access.array, access.launch, access.kind, lanes.warp, lanes.block, self._alike(lanes)
 
 
-def _bytes(lanes: LaneAddresses, size: int, pieces: set[int], granule: int) -> set[int]:
-    """The bytes of these pieces in the elements of `size` bytes that the lanes touch."""
-    starts = [at - at % size for at in lanes.addresses if at is not None]
-    return {byte for start in starts for byte in range(start, start + size) if byte // granule in pieces}
+def _mark(used: dict[int, int], lanes: LaneAddresses, size: int, granule: int) -> None:
+    """Add the bytes of the elements of `size` bytes that the lanes touch."""
+    for start in {at - at % size for at in lanes.addresses if at is not None}:
+        for piece in range(start // granule, (start + size - 1) // granule + 1):
+            first, last = max(start - piece * granule, 0), min(start + size - piece * granule, granule)
+            used[piece] = used.get(piece, 0) | (1 << last) - (1 << first)
 
 
 def _whole(kernel: Kernel, access: Access) -> int:

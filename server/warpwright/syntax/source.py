@@ -22,6 +22,10 @@ from warpwright.syntax.edits import TextEdit, apply_edits
 CUDA = Language(tree_sitter_cuda.language())
 MOST_BYTES = 64 << 20
 """Of a file that is read: what is larger is data, or a device without an end."""
+MOST_NESTING = 16_000
+"""Levels of a tree that is looked into, at most; a sum of so many terms is one."""
+MOST_PIECES = 30_000
+"""Of a text that is no program, at most."""
 _ATTRIBUTES = re.compile(rb"\b__(?:align|builtin_align|cluster_dims|block_size|maxnreg)__\s*\([^()\n]*\)")
 
 
@@ -72,6 +76,27 @@ class Source:
         return closed if _functions(closed) > _functions(self.root) else self.root
 
     @cached_property
+    def is_tangled(self) -> bool:
+        """Whether the tree is so deep, or as an error so wide, that nothing is read of it: tree-sitter finds a node's
+        parent from the root on, so what looks outwards would take the square of its size.
+
+        A tree that is deep somewhere is so over a long run of its nodes: some are looked at.
+        """
+        if self.closed_root.type == "ERROR" and self.closed_root.child_count > MOST_PIECES:
+            return True
+        count = self.closed_root.descendant_count
+        cursor = self.closed_root.walk()
+        for index in range(0, count if count > MOST_NESTING else 0, MOST_NESTING // 4):
+            cursor.goto_descendant(index)
+            if cursor.depth > MOST_NESTING // 2:
+                return True
+        return False
+
+    @cached_property
+    def _is_ascii(self) -> bool:
+        return self.data.isascii()
+
+    @cached_property
     def line_starts(self) -> list[int]:
         """Byte offset of the first byte of each line."""
         starts = [0]
@@ -94,6 +119,8 @@ class Source:
         offset = max(0, min(offset, len(self.data)))
         line = bisect_right(self.line_starts, offset)
         start = self.line_starts[line - 1]
+        if self._is_ascii:
+            return line, offset - start + 1
         return line, len(self.data[start:offset].decode("utf-8", errors="replace")) + 1
 
     def line_text(self, line: int) -> str:

@@ -72,13 +72,14 @@ void run(float *out, int n) {
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, node_at
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
 
 severity = Severity.INFORMATION
 
@@ -88,7 +89,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if launch.span is None or launch.checked:
             continue
         call = _launch_call(launch.span)
-        if call is not None and _is_covered_later(call):
+        if call is not None and _is_covered_later(call, launch.span.source):
             continue
         yield Finding(
             span=_head(launch.span, call),
@@ -114,7 +115,7 @@ def _head(span: Span, call: Node | None) -> Span:
     return Span(span.source, span.start, configuration.end_byte) if configuration is not None else span
 
 
-def _is_covered_later(call: Node) -> bool:
+def _is_covered_later(call: Node, source: Source) -> bool:
     """Whether a check after a later launch of the same function would also read this one's error.
 
     It does where every path from this launch comes by: the later launch's block is the same or surrounds it.
@@ -122,11 +123,19 @@ def _is_covered_later(call: Node) -> bool:
     function = enclosing(call, "function_definition", "lambda_expression")
     if function is None:
         return False
-    around = list(ancestors(call))
-    return any(
-        other.start_byte > call.start_byte and launch_configuration(other) is not None and _block(other) in around
-        for other in descendants(function, "call_expression")
-    )
+    last = _last_launches(source, function)
+    return any(last.get(around.id, -1) > call.start_byte for around in ancestors(call))
+
+
+@lru_cache(maxsize=8)
+def _last_launches(_source: Source, function: Node) -> dict[int, int]:
+    """Where the last launch of each block of a function starts. The kernels that one function launches ask in turn."""
+    last: dict[int, int] = {}
+    for call in descendants(function, "call_expression"):
+        block = _block(call) if launch_configuration(call) is not None else None
+        if block is not None:
+            last[block.id] = max(call.start_byte, last.get(block.id, -1))
+    return last
 
 
 def _block(call: Node) -> Node | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from math import ceil
 
@@ -12,6 +12,10 @@ SMALL_STRUCTURE = 64
 """Bytes of a structure that stays in the L1 cache while a lane walks over it."""
 WIDEST = 16
 """Bytes of the widest access of one lane."""
+LARGEST = 1 << 16
+"""Bytes of one value that are looked at."""
+MOST_BESIDE = 64
+"""Accesses before and behind one that are looked at together with it."""
 
 
 def stride(lanes: LaneAddresses | None) -> int | None:
@@ -44,16 +48,37 @@ def steps_over_structures(access: Access) -> bool:
 
 
 def beside(kernel: Kernel, access: Access) -> list[Access]:
-    """The accesses to the same array by the same warp, the access itself among them."""
-    at = access.lanes
-    return [
-        a
-        for a in kernel.accesses
-        if at is not None
-        and a.lanes is not None
-        and (a.array, a.launch, a.space) == (access.array, access.launch, access.space)
-        and (a.lanes.warp, a.lanes.block) == (at.warp, at.block)
-    ]
+    """The accesses to the same array by the same warp, the access itself among them; of very many the nearest ones."""
+    if access.lanes is None:
+        return []
+    groups, places = _groups(kernel)
+    group = groups[_group(access, access.lanes)]
+    at = places[id(access)]
+    return group[max(0, at - MOST_BESIDE) : at + MOST_BESIDE]
+
+
+_Groups = tuple[dict[Hashable, list[Access]], dict[int, int]]
+_latest: list[tuple[Kernel, _Groups]] = []  # of the kernel that was asked about last: each of its accesses asks
+
+
+def _groups(kernel: Kernel) -> _Groups:
+    """A kernel's accesses by array and warp, and where in its group each stands, by its id."""
+    for known, groups in _latest:
+        if known is kernel:
+            return groups
+    found: dict[Hashable, list[Access]] = {}
+    places: dict[int, int] = {}
+    for access in kernel.accesses:
+        if access.lanes is not None:
+            group = found.setdefault(_group(access, access.lanes), [])
+            places[id(access)] = len(group)
+            group.append(access)
+    _latest[:] = [(kernel, (found, places))]
+    return found, places
+
+
+def _group(access: Access, lanes: LaneAddresses) -> Hashable:
+    return access.array, access.launch, access.space, lanes.warp, lanes.block
 
 
 def used_offsets(accesses: Iterable[Access], period: int, base: int) -> set[int]:
@@ -65,7 +90,9 @@ def used_offsets(accesses: Iterable[Access], period: int, base: int) -> set[int]
             step = access.loop_step or period
             times = min(round(access.iterations), max(1, period // abs(step)))
             starts = range(first - base, first - base + times * step, step)
-            used |= {(start + byte) % period for start in starts for byte in range(access.value_bytes)}
+            used |= {
+                (start + byte) % period for start in starts for byte in range(min(period, LARGEST, access.value_bytes))
+            }
     return used
 
 

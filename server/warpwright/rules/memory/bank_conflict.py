@@ -76,12 +76,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.facts.memory import ideal_wavefronts, wavefronts
-from warpwright.facts.model import WARP, Access, Basis, Kernel, SharedArray, Space
+from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.words import (
     ADDRESS_SEQUENTIALLY,
     COUNTED,
     MOSTLY_USED,
+    Neighbours,
     holds_for,
     in_doubling_loop,
     launch_evidence,
@@ -91,7 +92,6 @@ from warpwright.rules.words import (
     of_busy,
     plural,
     reduction_fix,
-    shares,
     weighed,
     worst_by_place,
 )
@@ -109,6 +109,7 @@ PIECE = 16
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     shared = [a for a in kernel.accesses if a.space is Space.SHARED and a.basis in COUNTED]
+    neighbours = Neighbours(kernel, shared, PIECE, _distances)
     said: set[str | None] = set()
     for access in worst_by_place(shared, lambda a: a.excess or 0.0):
         excess = access.excess
@@ -120,7 +121,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         array = next((a for a in kernel.shared_arrays if a.name == access.array), None)
         launch = launch_of(kernel, access.launch)
-        own, used = shares(kernel, access, [a for a in shared if _goes_along(access, a)], PIECE)
+        own, used = neighbours.shares(access)
         level = Severity.WARNING if excess >= GRAVE else Severity.INFORMATION
         if merged := (used >= MOSTLY_USED and used > own) or _becomes_wide(access):
             if access.array in said:
@@ -158,12 +159,11 @@ def _becomes_wide(access: Access) -> bool:
     return got < GRAVE * ideal_wavefronts(got, WARP - pieces.count(None), PIECE)
 
 
-def _goes_along(access: Access, other: Access) -> bool:
-    """Whether the other access is at one distance from this one in all lanes, as with members of a structure."""
-    if access.lanes is None or other.lanes is None:
-        return False
-    pairs = zip(access.lanes.addresses, other.lanes.addresses, strict=True)
-    return len({None if a is None or b is None else b - a for a, b in pairs} - {None}) == 1
+def _distances(lanes: LaneAddresses) -> tuple[int | None, ...]:
+    """From the first lane that is on to each: equal where two accesses stay at one distance from one another, as those
+    to the members of a structure do."""
+    first = next((at for at in lanes.addresses if at is not None), 0)
+    return tuple(None if at is None else at - first for at in lanes.addresses)
 
 
 def _has_rows(array: SharedArray | None) -> bool:

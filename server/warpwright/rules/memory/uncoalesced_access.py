@@ -67,6 +67,7 @@ from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_struct
 from warpwright.rules.words import (
     COUNTED,
     MOSTLY_USED,
+    Neighbours,
     holds_for,
     launch_evidence,
     launch_of,
@@ -74,7 +75,6 @@ from warpwright.rules.words import (
     number,
     of_busy,
     plural,
-    shares,
     weighed,
     worst_by_place,
 )
@@ -92,6 +92,7 @@ _BOTH_AXES = (re.compile(rb"\bthreadIdx\s*\.\s*x\b"), re.compile(rb"\bthreadIdx\
 
 def check(kernel: Kernel) -> Iterator[Finding]:
     counted = [a for a in kernel.accesses if a.space is Space.GLOBAL and a.basis in COUNTED]
+    neighbours = Neighbours(kernel, counted, SECTOR_BYTES)
     said: set[str | None] = set()
     for access in worst_by_place(counted, lambda a: a.excess or 0.0):
         if steps_over_structures(access) or elements_of_a_lane(kernel, access):
@@ -102,7 +103,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         launch = launch_of(kernel, access.launch)
         why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
-        own, used = shares(kernel, access, counted, SECTOR_BYTES)
+        own, used = neighbours.shares(access)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
         if cached := used >= MOSTLY_USED and used > own:
             if level is not Severity.WARNING or access.array in said:
