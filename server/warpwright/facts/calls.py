@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from warpwright.facts import ir
@@ -10,7 +11,6 @@ from warpwright.facts.intrinsics import call_intrinsic, group_method
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.places import (
     Frame,
-    MemoryPlace,
     Reference,
 )
 from warpwright.facts.types import UNKNOWN_TYPE, CType
@@ -40,15 +40,20 @@ class Caller(Evaluator):
         if isinstance(node.target, ir.Lambda):
             return self._inline(node, node.target.function, node.arguments, mask, self.frame)
         if node.target is not None:
-            method = self._method(node, node.target, mask)
+            method = self.method(node, node.target, mask)
             if method is not None:
-                return self._inline(node, method, [node.target, *node.arguments], mask, None)
+                objects = [node.target] if takes_this(method) else []
+                return self._inline(node, method, [*objects, *node.arguments], mask, None)
             target = self.any_value(node.target, mask)
             if isinstance(target, Group):
                 return group_method(self, target, node, mask)
             for argument in node.arguments:
                 self.any_value(argument, mask)
             return unknown()
+        if node.owner is not None:
+            method = self.static_method(node.owner, node, mask)
+            if method is not None and not takes_this(method):
+                return self._inline(node, method, node.arguments, mask, None)
         texts = self.unit.functions.get(node.name)
         if texts:
             found = self._user_function(node, texts, mask)
@@ -56,18 +61,13 @@ class Caller(Evaluator):
                 return self._inline(node, found, node.arguments, mask, None)
         return call_intrinsic(self, node, mask)
 
-    def _method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
-        """The member function that a call on an object means, by the struct's name and the number of arguments."""
-        methods = self.unit.methods.get(node.name)
-        if not methods or self.call_depth >= MAX_CALL_DEPTH:
-            return None
-        place = self.place(target, mask)
-        whole = place if isinstance(place, MemoryPlace) else self.load(place, 0)
-        owner = whole.type.name if isinstance(whole, (MemoryPlace, Value, StructValue)) else ""
-        for text in methods:
-            if text.owner == owner and parameter_count(text) == len(node.arguments):
-                return self._lowered(text, {})
-        return None
+    @abstractmethod
+    def method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
+        """The member function that a call on an object means; None where the struct is not in the unit."""
+
+    @abstractmethod
+    def static_method(self, owner: CType, node: ir.Call, mask: int) -> ir.Function | None:
+        """The member function that `owner::name(...)` means."""
 
     def _user_function(self, node: ir.Call, texts: list[FunctionText], mask: int) -> ir.Function | None:
         if self.call_depth >= MAX_CALL_DEPTH:
@@ -78,18 +78,25 @@ class Caller(Evaluator):
         if not matching:
             return None
         text = matching[-1]
-        bindings = self._bindings(node, text, mask) if text.template else {}
-        return self._lowered(text, bindings)
+        bindings = self.bindings(node, text, mask) if text.template else {}
+        return self.lowered(text, bindings)
 
-    def _lowered(self, text: FunctionText, bindings: dict[str, CType | int]) -> ir.Function:
+    def lowered(
+        self,
+        text: FunctionText,
+        bindings: dict[str, CType | int],
+        this: CType | None = None,
+        owner: CType | None = None,
+    ) -> ir.Function:
         """A function with its template parameters bound, lowered once for all warps and launches of a kernel."""
-        key = (text.node.id, repr(sorted((k, v if isinstance(v, int) else v.name) for k, v in bindings.items())))
+        named = sorted((k, v if isinstance(v, int) else v.name) for k, v in bindings.items())
+        key = (text.node.id, repr((named, this.name if this is not None else "")))
         found = self.functions.get(key)
         if found is None:
-            found = self.functions[key] = Lowerer(self.unit, text.source, bindings).function(text)
+            found = self.functions[key] = Lowerer(self.unit, text.source, bindings).function(text, this, owner)
         return found
 
-    def _bindings(self, node: ir.Call, text: FunctionText, mask: int) -> dict[str, CType | int]:
+    def bindings(self, node: ir.Call, text: FunctionText, mask: int) -> dict[str, CType | int]:
         """Template parameters from explicit arguments, then from the types of the call's arguments."""
         out: dict[str, CType | int] = {}
         for (name, is_type, _), given in zip(text.template, node.template_arguments, strict=False):
@@ -102,7 +109,7 @@ class Caller(Evaluator):
                     out[name] = value.data
         open_names = {name for name, is_type, _ in text.template if is_type and name not in out}
         if open_names:
-            generic = self._lowered(text, out)
+            generic = self.lowered(text, out)
             enabled, self.recorder.enabled = self.recorder.enabled, False
             for parameter, argument in zip(generic.parameters, node.arguments, strict=False):
                 wanted = parameter.type
@@ -130,7 +137,22 @@ class Caller(Evaluator):
                 given.append(Reference(place))
             else:
                 value = self.any_value(argument, mask)
+                value = self.as_type(value, parameter.type, mask)
                 given.append(self.converted(clone(value) or unknown(), parameter.type))
+        try:
+            return self.run_function(function, given, mask, closure)
+        finally:
+            self.ending = ending
+
+    def run_function(
+        self,
+        function: ir.Function,
+        given: list[AnyValue | Reference],
+        mask: int,
+        closure: Frame | None,
+        returned: Frame | None = None,
+    ) -> AnyValue:
+        """Run a function's body; `returned.place` becomes the place that it returns a reference to."""
         outer, loops = self.frame, self.loops
         depth = len(self.guards)
         self.call_depth += 1
@@ -146,18 +168,26 @@ class Caller(Evaluator):
         self.loops = []
         for parameter, bound in zip(function.parameters, given, strict=False):
             self.frame.slots[parameter.slot] = bound
+        self.frame.wants_place = returned is not None and function.reference
         try:
             self.statement(function.body, mask)
             result = self.frame.result
+            if returned is not None:
+                returned.place = self.frame.place
         finally:
             if closure is not None:
                 closure.returned, closure.result = saved
-            self.frame, self.loops, self.ending = outer, loops, ending
+            self.frame, self.loops = outer, loops
             del self.guards[depth:]
             self.call_depth -= 1
         if result is None:
             return unknown(function.returns)
         return self.converted(result, function.returns)
+
+
+def takes_this(function: ir.Function) -> bool:
+    """Whether a member function has an object to work on."""
+    return bool(function.parameters) and function.parameters[0].name == "this"
 
 
 def parameter_count(text: FunctionText) -> int:

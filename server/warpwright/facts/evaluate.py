@@ -51,6 +51,14 @@ class Evaluator(WarpMemory):
     def call(self, node: ir.Call, mask: int) -> AnyValue:
         """The value of a call, with what its body does to memory."""
 
+    @abstractmethod
+    def constructed(self, kind: CType, values: list[AnyValue], mask: int) -> AnyValue | None:
+        """What a struct's own constructor makes; None where it has none that fits."""
+
+    @abstractmethod
+    def as_type(self, value: AnyValue, kind: CType, mask: int) -> AnyValue:
+        """A struct as the type that a conversion of its own makes of it; other values as they are."""
+
     def _call(self, node: ir.Call, mask: int) -> AnyValue:
         return self.call(node, mask)
 
@@ -224,8 +232,8 @@ class Evaluator(WarpMemory):
         return self.any_value(node.right, mask)
 
     def _cast(self, node: ir.Cast, mask: int) -> AnyValue:
-        value = self.any_value(node.operand, mask)
         kind = node.type
+        value = self.as_type(self.any_value(node.operand, mask), kind, mask)
         if isinstance(value, ArrayValue):
             return value if kind.kind != "pointer" else self.scalar(value)
         if not isinstance(value, Value):
@@ -240,6 +248,9 @@ class Evaluator(WarpMemory):
         if kind.kind == "struct":
             if len(values) == 1 and isinstance(values[0], StructValue):
                 return values[0]
+            made = self.constructed(kind, values, mask)
+            if made is not None:
+                return made
             names = kind.fields
             if kind.name == "dim3":
                 values += [Value(1, UINT)] * (3 - len(values))

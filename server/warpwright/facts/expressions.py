@@ -23,7 +23,6 @@ from warpwright.facts.types import (
     CType,
 )
 from warpwright.facts.unit import Macro
-from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import launch_configuration, uncommented
 from warpwright.syntax.source import Span
 
@@ -44,7 +43,9 @@ class ExpressionReader(DeclarationReader):
     """Reads expressions; a lambda's body is a statement, so functions and statements are the subclass's."""
 
     @abstractmethod
-    def function_body(self, name: str, parameters: Node | None, body: Node | None, returns: CType) -> ir.Function:
+    def function_body(
+        self, name: str, parameters: Node | None, body: Node | None, returns: CType, members: Node | None = None
+    ) -> ir.Function:
         """A function or lambda with its parameters declared in a scope of their own."""
 
     def expression(self, node: Node | None) -> ir.Expr:
@@ -358,6 +359,9 @@ class ExpressionReader(DeclarationReader):
             return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
         if function.type == "field_expression":
             return self._method_call(function, arguments, span)
+        if function.type == "call_expression":  # Op()(a, b)
+            called = self.expression(function)
+            return ir.Call(span, "operator()", [self.expression(a) for a in arguments], target=called)
         if function.type == "lambda_expression":
             return ir.Call(span, "", [self.expression(a) for a in arguments], target=self.expression(function))
         return self._named_call(function, arguments, span)
@@ -375,7 +379,8 @@ class ExpressionReader(DeclarationReader):
     def _named_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
         """A cast, a macro, a local lambda, a constructor or a function, by what its name means here."""
         text = self.source.node_text(function)
-        name = unqualified(text)
+        parts = components(text)
+        name = parts[-1].split("<")[0].strip()
         given: list[CType | ir.Expr] = []
         template = function
         while template.type == "qualified_identifier":
@@ -399,6 +404,10 @@ class ExpressionReader(DeclarationReader):
             called: ir.Expr = ir.Var(span, local, name)
             return ir.Call(span, name, [self.expression(a) for a in arguments], given, target=called)
         lowered = [self.expression(a) for a in arguments]
+        if name in self.unit.methods:
+            member = self._member_call(parts, name, lowered, given, span)
+            if member is not None:
+                return member
         if name not in self.unit.functions:
             kind = self.named_type(text)
             if kind.size is not None and (kind.kind != "other"):
@@ -406,6 +415,20 @@ class ExpressionReader(DeclarationReader):
                     return ir.Construct(span, kind, lowered)
                 return ir.Cast(span, kind, lowered[0] if lowered else ir.Const(span, 0, INT))
         return ir.Call(span, name, lowered, given)
+
+    def _member_call(
+        self, parts: list[str], name: str, arguments: list[ir.Expr], given: list[CType | ir.Expr], span: Span
+    ) -> ir.Expr | None:
+        """`Struct<T>::name(...)`, or `name(...)` inside of the struct's own functions."""
+        if len(parts) > 1:
+            owner = self.named_type("::".join(parts[:-1]))
+            return ir.Call(span, name, arguments, given, owner=owner) if owner.origin is not None else None
+        around = self.around[-1] if self.around else None
+        if around is None or all(text.owner != around.text.name for text in self.unit.methods[name]):
+            return None
+        if self.this is not None:
+            return ir.Call(span, name, arguments, given, target=self.name("this", span))
+        return ir.Call(span, name, arguments, given, owner=CType(around.text.name, None, origin=around))
 
     def _template_argument(self, node: Node) -> CType | ir.Expr:
         if node.type == "type_descriptor":

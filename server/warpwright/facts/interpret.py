@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from warpwright.facts import ir
-from warpwright.facts.calls import Caller
 from warpwright.facts.loops import advance, deltas_of, join_slots
 from warpwright.facts.model import Space
+from warpwright.facts.objects import Objects
 from warpwright.facts.places import (
     Closure,
     Frame,
@@ -55,7 +55,7 @@ THRIFTY_LIMIT = 6
 
 
 @dataclass(slots=True)
-class Interpreter(Caller):
+class Interpreter(Objects):
     """Runs a function's statements for one warp."""
 
     def run(self, function: ir.Function, arguments: list[AnyValue]) -> int:
@@ -110,7 +110,8 @@ class Interpreter(Caller):
         elif isinstance(node.init, ir.Lambda):
             self.closures[node.slot] = Closure(node.init.function, self.frame)
         else:
-            value = self.converted(clone(self.any_value(node.init, mask)) or unknown(), kind)
+            made = self.as_type(self.any_value(node.init, mask), kind, mask)
+            value = self.converted(clone(made) or unknown(), kind)
             old = slots[node.slot]
             slots[node.slot] = value if mask == FULL or isinstance(old, Reference) else merge(old, value, mask)
         return mask
@@ -407,7 +408,9 @@ class Interpreter(Caller):
     def _return(self, node: ir.Return, mask: int) -> int:
         if self.call_depth == 0:
             self.cost += NEVER
-        if node.value is not None:
+        if node.value is not None and self.frame.wants_place:
+            self.frame.place = self.place(node.value, mask)
+        elif node.value is not None:
             value = clone(self.any_value(node.value, mask)) or unknown()
             self.frame.result = value if self.frame.result is None else merge(self.frame.result, value, mask)
         self.frame.returned |= mask

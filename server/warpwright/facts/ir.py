@@ -135,6 +135,7 @@ class Call(Expr):
     arguments: list[Expr]
     template_arguments: list[CType | Expr] = field(default_factory=lambda: [])
     target: Expr | None = None  # the object of a method call, or an expression that is called
+    owner: CType | None = None  # the struct in `Struct::name(...)`
 
 
 @dataclass(slots=True, eq=False)
@@ -244,3 +245,4 @@ class Function:
     slots: int
     returns: CType
     incomplete: list[str] = field(default_factory=lambda: [])
+    reference: bool = False  # it returns one

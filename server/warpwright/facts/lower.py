@@ -17,6 +17,7 @@ from warpwright.facts.declarations import Scope, parse_fragment
 from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
 from warpwright.facts.merging import is_straight
 from warpwright.facts.predication import mark_last
+from warpwright.facts.qualified import Origin
 from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
@@ -31,7 +32,13 @@ from warpwright.syntax.source import Span
 class Lowerer(ExpressionReader):
     """Reads one function."""
 
-    def function(self, text: FunctionText) -> ir.Function:
+    def function(self, text: FunctionText, this: CType | None = None, owner: CType | None = None) -> ir.Function:
+        """`this` is the type of a member function's object, `owner` the struct whose text the function stands in."""
+        if text.owner:
+            kind = owner or this or self.named_type(text.owner)
+            if isinstance(kind.origin, Origin):
+                self.around = [kind.origin]
+            self.this = this or kind
         for name, is_type, default in text.template:
             if name in self.bindings:
                 continue
@@ -43,16 +50,38 @@ class Lowerer(ExpressionReader):
                 self.bindings[name] = CType(name, 4, 4, "float", assumed=True)
         declarator = function_declarator(text.node)
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
-        returns = self.type_of(text.node.child_by_field_name("type"))
-        if text.owner:
-            self.this = self.named_type(text.owner)
+        returns, reference = self._returned(text)
+        body = text.node.child_by_field_name("body")
+        static = any(self.source.node_text(c) == "static" for c in text.node.children)
+        if self.this is None or static:
+            self.this = None
+            made = self.function_body(text.name, parameters, body, returns)
+        else:
             slot = self.declare("this", self.this)
-            body = self.function_body(text.name, parameters, text.node.child_by_field_name("body"), returns)
-            body.parameters.insert(0, ir.FunctionParameter(slot, "this", self.this, reference=True))
-            return body
-        return self.function_body(text.name, parameters, text.node.child_by_field_name("body"), returns)
+            members = next((c for c in text.node.named_children if c.type == "field_initializer_list"), None)
+            made = self.function_body(text.name, parameters, body, returns, members)
+            made.parameters.insert(0, ir.FunctionParameter(slot, "this", self.this, reference=True))
+        made.reference = reference
+        return made
 
-    def function_body(self, name: str, parameters: Node | None, body: Node | None, returns: CType) -> ir.Function:
+    def _returned(self, text: FunctionText) -> tuple[CType, bool]:
+        """What a function returns, and whether by reference; the `*` and `&` stand around its declarator."""
+        node = text.node.child_by_field_name("declarator")
+        kind = text.node.child_by_field_name("type")
+        if kind is None and node is not None and node.type == "operator_cast":
+            kind = next((c for c in node.named_children if c.type != "type_qualifier"), None)
+            node = next((c for c in node.named_children if c.type.startswith("abstract_")), None)
+        returns, reference = self.type_of(kind), False
+        while node is not None and node.type not in ("function_declarator", "abstract_function_declarator"):
+            if node.type in ("pointer_declarator", "abstract_pointer_declarator"):
+                returns = pointer_to(returns)
+            reference = reference or node.type in ("reference_declarator", "abstract_reference_declarator")
+            node = next((c for c in node.named_children if c.type.endswith("declarator")), None)
+        return returns, reference
+
+    def function_body(
+        self, name: str, parameters: Node | None, body: Node | None, returns: CType, members: Node | None = None
+    ) -> ir.Function:
         self.scopes.append(Scope({}))
         lowered: list[ir.FunctionParameter] = []
         for node in live_children(self.unit, self.source, parameters) if parameters is not None else []:
@@ -66,9 +95,23 @@ class Lowerer(ExpressionReader):
         statement: ir.Stmt = ir.Block(self.span(body) if body is not None else Span(self.source, 0, 0), [])
         if body is not None:
             statement = self.statement(body)
+        if members is not None:
+            statement = ir.Block(statement.span, [*map(self._initializer, members.named_children), statement])
         self.scopes.pop()
         mark_last(statement)
         return ir.Function(name, lowered, statement, len(self.slot_types), returns, self.incomplete)
+
+    def _initializer(self, node: Node) -> ir.Stmt:
+        """`x(a)` of a constructor as the assignment `this->x = a`."""
+        span = self.span(node)
+        label, value = (*uncommented(node), None, None)[:2]
+        values = [self.expression(child) for child in uncommented(value)]
+        member = ir.Member(
+            span, self.name("this", span), self.source.node_text(label) if label is not None else "", False
+        )
+        if len(values) != 1 or self.this is None or self.this.member(member.field) is None:
+            return ir.Evaluate(span, ir.Opaque(span, values))
+        return ir.Evaluate(span, ir.Assign(span, "", member, values[0]))
 
     def statement(self, node: Node | None) -> ir.Stmt:
         if node is None:
@@ -193,8 +236,11 @@ class Lowerer(ExpressionReader):
                 slot = self.declare(name, kind)
                 out.append(ir.Declare(place, slot, name, kind, None, False, variable))
                 continue
-            init = self.expression(value) if value is not None and value.type != "argument_list" else None
-            if value is not None and value.type == "argument_list":
+            listed = value is not None and (
+                value.type == "argument_list" or (value.type == "initializer_list" and kind.kind == "struct")
+            )
+            init = self.expression(value) if value is not None and not listed else None
+            if value is not None and listed:
                 init = ir.Construct(self.span(value), kind, [self.expression(a) for a in uncommented(value)])
                 if kind.kind != "struct" and len(init.arguments) == 1:
                     init = init.arguments[0]

@@ -29,6 +29,8 @@ class Frame:
     slots: list[AnyValue | Reference | None]
     returned: int = 0
     result: AnyValue | None = None
+    wants_place: bool = False  # the caller asks what the returned reference names
+    place: Location = None
 
 
 # Where an assignment goes. Not frozen: one is made for each read and write, and a frozen one takes twice as long.

@@ -166,7 +166,7 @@ def member_type(reader: DeclarationReader, owner: CType, name: str, bases: int =
     node = _declared_type(reader, origin, name.split("<")[0].strip())
     if node is not None:
         return inside(reader, origin, lambda: _type_at(reader, origin, node, name))
-    for base in _base_types(reader, origin):
+    for base in base_types(reader, origin):
         found = member_type(reader, base, name, bases + 1)
         if found is not None:
             return found
@@ -182,7 +182,7 @@ def member_value(reader: DeclarationReader, owner: CType, name: str, span: Span,
         value = _constant_value(origin.text.source, field, name)
         if value is not None:
             return _evaluated(reader, origin, name, value, span)
-    for base in _base_types(reader, origin):
+    for base in base_types(reader, origin):
         found = member_value(reader, base, name, span, bases + 1)
         if found is not None:
             return found
@@ -285,7 +285,7 @@ def _type_at(reader: DeclarationReader, origin: Origin, node: Node, name: str) -
     return reader.struct_type(node, Origin(TypeText(name, node, origin.text.source), origin.bindings))
 
 
-def _base_types(reader: DeclarationReader, origin: Origin) -> Iterator[CType]:
+def base_types(reader: DeclarationReader, origin: Origin) -> Iterator[CType]:
     for clause in origin.text.node.named_children:
         if clause.type == "base_class_clause":
             for parent in clause.named_children:

@@ -92,6 +92,10 @@ class WarpMemory(ABC):
     def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
         """What an expression is worth in the lanes of the mask."""
 
+    @abstractmethod
+    def subscript(self, base: ir.Expr, index: ir.Expr, mask: int) -> Location:
+        """What `object[index]` names where the object's struct has an operator for it; None elsewhere."""
+
     def value(self, node: ir.Expr, mask: int) -> Value:
         value = self.any_value(node, mask)
         return value if isinstance(value, Value) else self.scalar(value)
@@ -189,6 +193,9 @@ class WarpMemory(ABC):
             case ir.Global(name=name):
                 return self.global_place(name, node.span)
             case ir.Index(base=base, index=index):
+                found = self.subscript(base, index, mask)
+                if found is not None:
+                    return found
                 return self._element_place(base, self.value(index, mask), node.span, mask)
             case ir.Deref(pointer=pointer):
                 value = self.any_value(pointer, mask)
