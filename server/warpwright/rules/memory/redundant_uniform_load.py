@@ -47,7 +47,7 @@ void run(float *out, const float *at, const float *mass, int n) {
 
 - Only an address that moves by a constant from one iteration to the next, by a few elements, is found: neighbouring
   iterations use one sector, so that the data of 32 iterations could come with one request.
-- Only in loops of at least 32 iterations, and in blocks of more than one warp.
+- Only in loops of at least 32 iterations, in blocks of more than one warp, of arrays that the kernel does not change.
 - The L1 cache serves most of these loads, so it is information, and once for each loop; of integers, which are mostly
   offsets, it is a hint. There is no fix to press.
 """
@@ -56,7 +56,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.aliasing import loop_around
+from warpwright.facts.aliasing import changes, loop_around
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.words import (
@@ -79,7 +79,8 @@ DATA_TYPES = ("float", "double", "half")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
-    uniform = [a for a in kernel.accesses if _is_walked_together(kernel, a)]
+    changed = {a.array for a in kernel.accesses if changes(a)}
+    uniform = [a for a in kernel.accesses if a.array not in changed and _is_walked_together(kernel, a)]
     loops: dict[int, list[Access]] = {}
     for access in worst_by_place(uniform, lambda a: a.iterations):
         loop = loop_around(access.span)

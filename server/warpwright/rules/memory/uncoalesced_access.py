@@ -95,12 +95,12 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     neighbours = Neighbours(kernel, counted, SECTOR_BYTES)
     said: set[str | None] = set()
     for access in worst_by_place(counted, lambda a: a.excess or 0.0):
-        if steps_over_structures(access) or elements_of_a_lane(kernel, access):
-            continue  # strided-struct-access and narrow-access say what to do about these
         excess = access.excess
         got, ideal = of_busy(access, access.sectors_per_request), of_busy(access, access.ideal_sectors_per_request)
         if got is None or ideal is None or excess is None or excess < NOTABLE:
             continue
+        if steps_over_structures(access) or elements_of_a_lane(kernel, access):
+            continue  # strided-struct-access and narrow-access say what to do about these
         launch = launch_of(kernel, access.launch)
         why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         own, used = neighbours.shares(access)
