@@ -422,8 +422,11 @@ def warp_context(shape: Dim3, launch: Launch, place: Place, basis: int) -> WarpC
     zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
     one = Value(1, UINT, basis)
     index = [Value(i, UINT, basis) for i in place.block]
-    grid = [Value(e, UINT, basis) if e is not None else Value(ASSUMED_EXTENT // 16, UINT, ASSUMED) for e in launch.grid]
-    dims = [Value(e, UINT, basis) if e is not None else one for e in launch.block]
+    grid = [
+        Value(e if e is not None else ASSUMED_EXTENT // 16, UINT, basis if e is not None else ASSUMED, grain=1)
+        for e in launch.grid
+    ]
+    dims = [Value(e, UINT, basis, grain=1) if e is not None else one for e in launch.block]
     specials = {
         "threadIdx": (xs, ys, zs),
         "blockIdx": (index[0], index[1], index[2]),
@@ -444,8 +447,8 @@ def _argument(parameter: ir.FunctionParameter, extent: int, index: int, site: La
     if kind.is_integer:
         given = site.arguments[index] if site is not None and index < len(site.arguments) else None
         if isinstance(given, Known):
-            return Value(given.value, kind, ASSUMED if given.assumed else 0)
-        return Value(extent, kind, ASSUMED)
+            return Value(given.value, kind, ASSUMED if given.assumed else EXACT, grain=1)
+        return Value(extent, kind, ASSUMED, grain=1)
     return soft(kind, False)
 
 
@@ -456,7 +459,7 @@ def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
         if member.kind == "pointer":
             fields[part] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
         elif member.is_integer:
-            fields[part] = Value(extent, member, ASSUMED)
+            fields[part] = Value(extent, member, ASSUMED, grain=1)
         elif member.kind == "struct":
             fields[part] = _struct_argument(label, member, extent)
         else:

@@ -256,7 +256,7 @@ class DeclarationReader(ABC):
         while node is not None:
             kind = node.type
             if kind in ("pointer_declarator", "abstract_pointer_declarator", "pointer_type_declarator"):
-                base = pointer_to(base)
+                base = base if base.name == "auto" else pointer_to(base)  # `auto *p = a` is what a is
             elif kind in ("reference_declarator", "abstract_reference_declarator"):
                 reference = True
             elif kind in ("array_declarator", "abstract_array_declarator", "array_type_declarator"):

@@ -126,7 +126,13 @@ class Evaluator(WarpMemory):
         if isinstance(place, MemoryPlace):
             pointer = place.pointer
             return Value(
-                pointer.data, pointer_to(place.type), pointer.basis, pointer.soft, pointer.thread, pointer.region
+                pointer.data,
+                pointer_to(place.type),
+                pointer.basis,
+                pointer.soft,
+                pointer.thread,
+                pointer.region,
+                pointer.grain,
             )
         kind = UNKNOWN_TYPE
         if place is not None:
@@ -155,7 +161,7 @@ class Evaluator(WarpMemory):
         place = self.place(node.target, mask)
         old = self.scalar(self.load(place, mask))
         new = binary(node.op, old, Value(1, INT))
-        new = Value(new.data, old.type, new.basis, new.soft, new.thread, new.region)
+        new = Value(new.data, old.type, new.basis, new.soft, new.thread, new.region, new.grain)
         self.store(place, new, mask)
         return new if node.prefix else old
 
@@ -239,7 +245,7 @@ class Evaluator(WarpMemory):
         if not isinstance(value, Value):
             return value
         if kind.kind == "pointer" and value.region is not None:
-            return Value(value.data, kind, value.basis, value.soft, value.thread, value.region)
+            return Value(value.data, kind, value.basis, value.soft, value.thread, value.region, value.grain)
         return convert(value, kind)
 
     def _construct(self, node: ir.Construct, mask: int) -> AnyValue:

@@ -19,7 +19,7 @@ from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Basis, Dim3, Launch
 from warpwright.facts.types import CType
-from warpwright.facts.unit import Unit, function_name
+from warpwright.facts.unit import Unit, function_name, template_parameters
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
@@ -62,6 +62,8 @@ class LaunchSite:
     arguments: tuple[Known | None, ...]
 
 
+MAX_BINDINGS = 1
+"""Different template arguments of a host function for which its launches are read."""
 MANY = 64
 """What a part of a run-time number, such as the tiles of a row, is at least."""
 
@@ -83,6 +85,7 @@ class HostReader:
         self.scopes: dict[int, _HostScope] = {}
         self.tracing: list[tuple[int, str]] = []
         self.calls: dict[str, list[tuple[Source, Node]]] | None = None
+        self.bindings: dict[str, CType | int] = {}  # of the template of the host function that is read
         self.checks = LaunchChecks(unit)
         self.found: dict[tuple[int, str, int], HostValue] = {}
         self.cycles = 0  # how often a name that is being traced was met
@@ -109,12 +112,35 @@ class HostReader:
 
     def sites(self) -> Iterator[LaunchSite]:
         for source, syntax, function, call in launch_calls(self.unit):
-            yield self._site(source, syntax, function, call)
+            for bindings in self._host_bindings(self.scope(source, call)):
+                self.bindings = bindings
+                yield self._site(source, syntax, function, call)
+            self.bindings = {}
+
+    def _host_bindings(self, scope: _HostScope) -> list[dict[str, CType | int]]:
+        """What the parameters of a host function's template stand for, for each different call with such arguments.
+
+        Example: `run<float, 256>(a, n)` binds T and N in `template <class T, int N> void run(T* a, int n)`.
+        """
+        template = enclosing(scope.function, "template_declaration") if scope.function is not None else None
+        if scope.function is None or template is None:
+            return [{}]
+        parameters = template_parameters(scope.source, template)
+        out: list[dict[str, CType | int]] = []
+        for source, call in self._calls_of(function_name(scope.source, scope.function) or ""):
+            called = call.child_by_field_name("function")
+            if called is None:
+                continue
+            given = self._templates(Lowerer(self.unit, source), called, self.scope(source, call))
+            bound = {p.name: value for p, value in zip(parameters, given, strict=False) if value is not None}
+            if bound and bound not in out and len(out) < MAX_BINDINGS:
+                out.append(bound)
+        return out or [{}]
 
     def _site(self, source: Source, syntax: Node, function: Node, call: Node) -> LaunchSite:
         name = self._through_macro(unqualified(source.node_text(function)))
         scope = self.scope(source, call)
-        lowerer = Lowerer(self.unit, source)
+        lowerer = Lowerer(self.unit, source, self.bindings)
         config = uncommented(syntax)
         grid = self._dims(lowerer, config[0], scope) if config else None
         block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
@@ -255,7 +281,7 @@ class HostReader:
     def _defined(self, value: Node | None, kind: str, scope: _HostScope, offset: int) -> HostValue:
         if value is None:
             return self._outside()
-        lowerer = Lowerer(self.unit, scope.source)
+        lowerer = Lowerer(self.unit, scope.source, self.bindings)
         if kind == "construct":
             parts = [self.value(self._argument(lowerer, c), scope, offset) for c in uncommented(value)]
             if len(parts) == 1 and isinstance(parts[0], Triple):
@@ -295,16 +321,8 @@ class HostReader:
     def _from_callers(self, scope: _HostScope, parameter: int) -> HostValue:
         """What the callers in this unit pass; where they disagree, the last, marked as assumed."""
         name = function_name(scope.source, scope.function) if scope.function is not None else None
-        if self.calls is None:
-            self.calls = {}
-            for source in self.unit.sources.values():
-                for call in descendants(source.closed_root, "call_expression"):
-                    function = call.child_by_field_name("function")
-                    if function is not None:
-                        text = unqualified(source.node_text(function))
-                        self.calls.setdefault(text, []).append((source, call))
         values: list[HostValue] = []
-        for source, call in self.calls.get(name or "", [])[:6]:
+        for source, call in self._calls_of(name or "")[:6]:
             items = uncommented(call.child_by_field_name("arguments"))
             if parameter < len(items):
                 lowerer = Lowerer(self.unit, source)
@@ -318,6 +336,17 @@ class HostReader:
             return first
         last = values[-1]
         return Known(last.value, assumed=True) if isinstance(last, Known) else last
+
+    def _calls_of(self, name: str) -> list[tuple[Source, Node]]:
+        if self.calls is None:
+            self.calls = {}
+            for source in self.unit.sources.values():
+                for call in descendants(source.closed_root, "call_expression"):
+                    function = call.child_by_field_name("function")
+                    if function is not None:
+                        text = unqualified(source.node_text(function))
+                        self.calls.setdefault(text, []).append((source, call))
+        return self.calls.get(name, [])
 
     # -- expressions --------------------------------------------------------------------------------------------
 

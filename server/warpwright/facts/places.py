@@ -123,6 +123,7 @@ def shifted(pointer: Value, offset: int) -> Value:
         pointer.soft,
         pointer.thread,
         pointer.region,
+        pointer.grain,
     )
 
 

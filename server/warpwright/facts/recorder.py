@@ -281,7 +281,7 @@ class Recorder:
         elif space is Space.GLOBAL and tally.structure is not None:
             known = tally.structure.align
         request = _Request(
-            self.order, pointer.region, addresses, size, gcd(known, pointer.soft), weight,
+            self.order, pointer.region, addresses, size, gcd(known, pointer.soft, pointer.grain), weight,
             tally, pointer, (place.warp, place.block),
         )  # fmt: skip
         if kind is AccessKind.ATOMIC or space is Space.CONSTANT:

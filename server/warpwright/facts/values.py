@@ -48,7 +48,8 @@ class Region:
 @dataclass(slots=True, eq=False)
 class Value:
     """`basis` indexes BASES; `thread` is true where the value depends on the thread within its block; a pointer has a
-    `region`, and its data is the byte offset in it."""
+    `region`, and its data is the byte offset in it. `grain` is the step of what the compiler cannot know of the value,
+    such as a kernel's argument or blockDim: 0 where it knows all but the thread, 32 after a multiplication by 32."""
 
     data: Data
     type: CType
@@ -56,6 +57,7 @@ class Value:
     soft: int = 0
     thread: bool = False
     region: Region | None = None
+    grain: int = 0
 
     @property
     def uniform(self) -> bool:
@@ -117,11 +119,11 @@ def convert(value: Value, kind: CType) -> Value:
     data = value.data
     if kind.kind == "other":
         known = kind if kind.size is not None else value.type
-        return Value(data, known, value.basis, value.soft, value.thread, value.region)
+        return Value(data, known, value.basis, value.soft, value.thread, value.region, value.grain)
     needs = kind.kind != value.type.kind or kind.size != value.type.size
     if needs and kind.kind not in ("pointer", "array") and value.region is None:
         data = wrapped(data, kind)
-    return Value(data, kind, value.basis, value.soft, value.thread, value.region)
+    return Value(data, kind, value.basis, value.soft, value.thread, value.region, value.grain)
 
 
 def binary(op: str, left: Value, right: Value) -> Value:
@@ -155,8 +157,11 @@ def binary(op: str, left: Value, right: Value) -> Value:
         data = None
     if data is None:
         data = _absorbing(op, left, right)
-    step = _soft_step(op, left, right) if left.soft or right.soft else 0
-    return _known(data, kind, basis, step, thread)
+    step = _step(op, left, right, left.soft, right.soft) if left.soft or right.soft else 0
+    if data is None:
+        return Value(None, kind, max(basis, DATA), 0, thread)
+    grain = _step(op, left, right, left.grain, right.grain) if left.grain or right.grain else 0
+    return Value(data, kind, basis, step, thread, None, grain)
 
 
 def _scaled_by_data(op: str, left: Value, right: Value) -> bool:
@@ -179,20 +184,21 @@ def _absorbing(op: str, left: Value, right: Value) -> Data:
     return None
 
 
-def _soft_step(op: str, left: Value, right: Value) -> int:
-    """How the unknown part of a sum or product moves; 1 where nothing better is known."""
+def _step(op: str, left: Value, right: Value, moves: int, too: int) -> int:
+    """How a result moves whose left operand moves in steps of `moves` and the right one of `too`, 0 for not at all; 1
+    where nothing better is known."""
     if op in ("+", "-"):
-        return gcd(left.soft, right.soft)
-    other, own = (right, left.soft) if left.soft else (left, right.soft)
-    if other.soft or not isinstance(other.data, int):
+        return gcd(moves, too)
+    other, own = (right, moves) if moves else (left, too)
+    if (moves and too) or not isinstance(other.data, int):
         return 1
     if op == "*":
         return max(1, abs(own * other.data))
-    if op == "<<" and left.soft and 0 <= other.data < 32:
+    if op == "<<" and moves and 0 <= other.data < 32:
         return own << other.data
-    if op == "/" and left.soft and other.data and own % other.data == 0:
+    if op == "/" and moves and other.data and own % other.data == 0:
         return max(1, own // abs(other.data))
-    if op == "%" and left.soft and other.data and own % other.data == 0:
+    if op == "%" and moves and other.data and own % other.data == 0:
         return 0
     return 1
 
@@ -226,7 +232,8 @@ def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
     data = compute("+", pointer.data, compute("*", integers(index.data), scale))
     if data is None:
         return Value(None, kind, max(basis, DATA), 0, thread, pointer.region)
-    return Value(data, kind, basis, gcd(pointer.soft, index.soft * size), thread, pointer.region)
+    step, grain = gcd(pointer.soft, index.soft * size), gcd(pointer.grain, index.grain * size)
+    return Value(data, kind, basis, step, thread, pointer.region, grain)
 
 
 def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
@@ -240,7 +247,15 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
         data = simplify(
             [n if mask & bit else o for n, o, bit in zip(lanes(new.data), lanes(old.data), LANE_BITS, strict=True)]
         )
-        return Value(data, new.type, max(old.basis, new.basis), gcd(old.soft, new.soft), True, new.region)
+        return Value(
+            data,
+            new.type,
+            max(old.basis, new.basis),
+            gcd(old.soft, new.soft),
+            True,
+            new.region,
+            gcd(old.grain, new.grain),
+        )
     if isinstance(old, StructValue) and isinstance(new, StructValue):
         return StructValue(new.type, {n: merge(old.fields.get(n), v, mask) for n, v in new.fields.items()})
     return new

@@ -127,7 +127,7 @@ class WarpMemory(ABC):
 
     def load_memory(self, pointer: Value, kind: CType, span: Span, mask: int) -> AnyValue:
         if kind.kind == "array":
-            return Value(pointer.data, kind, pointer.basis, pointer.soft, pointer.thread, pointer.region)
+            return Value(pointer.data, kind, pointer.basis, pointer.soft, pointer.thread, pointer.region, pointer.grain)
         if pointer.region is not None:
             self.touch(pointer, kind, span, AccessKind.LOAD, mask)
         if pointer.uniform:
@@ -226,7 +226,7 @@ class WarpMemory(ABC):
                     self.recorder.row(region.name, index, array_type.extent, mask)
                 pointer = Value(
                     inner.pointer.data, array_type, inner.pointer.basis, inner.pointer.soft, inner.pointer.thread,
-                    inner.pointer.region,
+                    inner.pointer.region, inner.pointer.grain,
                 )  # fmt: skip
                 return MemoryPlace(offset_pointer(pointer, index), array_type.to or UNKNOWN_TYPE, span)
             whole = self.load(inner, mask)
