@@ -27,8 +27,8 @@ CLASSES: dict[str, str] = {
     "atomic": "An atomic: the compiler or the hardware combines the lanes' requests, or they are tried again.",
     "block shape": "The kernel was profiled with a block shape that the facts did not look at.",
     "wider": "The compiler merged accesses into wider ones, or split them.",
-    "predicate": "The ratio agrees, the count per request does not, and a predicate guards an instruction: the compiler "
-    "made it of an `if`, so that requests with no lane on count (the counters of `dev` do not tell).",
+    "predicate": "The ratio agrees, the count per request does not, and a predicate guards an instruction: the "
+    "compiler made it of an `if`, so that requests with no lane on count (the counters of `dev` do not tell).",
     "requests": "The ratio agrees, the count per request does not: predicates, or a loop's requests weigh differently.",
     "lanes": "Another share of the lanes is on: their number depends on data or on sizes that the text does not give.",
     "alignment": "Within one transaction of the count: a run-time size or base decides where a row begins.",
