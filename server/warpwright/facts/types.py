@@ -6,7 +6,7 @@ Sizes and alignments are those of CUDA C++ on a 64-bit host (CUDA C++ Programmin
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,13 @@ class CType:
 
     def member(self, name: str) -> tuple[int, CType] | None:
         """(byte offset, type) of a field."""
-        return next(((offset, kind) for field_name, offset, kind in self.fields if field_name == name), None)
+        for field_name, offset, kind in self.fields:
+            if field_name == name:
+                return offset, kind
+        return None
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.size))  # enough to tell types apart, and quick for a struct of many members
 
 
 UNKNOWN_TYPE = CType("?", None)
@@ -48,6 +54,7 @@ FLOAT = CType("float", 4, 4, "float")
 DOUBLE = CType("double", 8, 8, "float")
 
 
+@lru_cache(maxsize=1024)
 def pointer_to(target: CType) -> CType:
     return CType(target.name + "*", 8, 8, "pointer", to=target)
 

@@ -110,12 +110,13 @@ class WarpMemory(ABC):
         return unknown(value.type if isinstance(value, StructValue) else UNKNOWN_TYPE)
 
     def load(self, place: Location, mask: int) -> AnyValue:
+        if isinstance(place, SlotPlace):
+            slots = place.frame.slots
+            value = slots[place.slot] if place.slot < len(slots) else None
+            if isinstance(value, Reference):
+                return self.load(value.place, mask)
+            return value if value is not None else unknown()
         match place:
-            case SlotPlace(frame, slot):
-                value = frame.slots[slot] if slot < len(frame.slots) else None
-                if isinstance(value, Reference):
-                    return self.load(value.place, mask)
-                return value if value is not None else unknown()
             case FieldPlace(base, name, kind):
                 whole = self.load(base, mask)
                 return field_of(whole, name, kind)
@@ -162,7 +163,7 @@ class WarpMemory(ABC):
         weight *= pieces / looked_at
         for offset in range(0, looked_at * width, width):
             size = min(width, kind.size - offset)
-            at = shifted(pointer, offset)
+            at = shifted(pointer, offset) if offset else pointer
             self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop, thinned)
 
     def _is_thinned(self) -> bool:
@@ -180,16 +181,9 @@ class WarpMemory(ABC):
 
     def place(self, node: ir.Expr, mask: int) -> Location:
         """The place that an expression names; None for what is no place."""
+        if isinstance(node, ir.Var):
+            return self._variable_place(node)
         match node:
-            case ir.Var(slot=slot, name=name):
-                value = self.frame.slots[slot] if slot < len(self.frame.slots) else None
-                if isinstance(value, Reference):
-                    return value.place
-                if isinstance(value, Value) and value.region is not None and value.region.space is Space.SHARED:
-                    declared_scalar = value.region.name == name and value.type.kind not in ("pointer", "array")
-                    if declared_scalar:
-                        return MemoryPlace(value, value.type, node.span)
-                return SlotPlace(self.frame, slot)
             case ir.Global(name=name):
                 return self.global_place(name, node.span)
             case ir.Index(base=base, index=index):
@@ -213,6 +207,17 @@ class WarpMemory(ABC):
                 self.value(node, mask)
                 return self.place(target, mask)
         return None
+
+    def _variable_place(self, node: ir.Var) -> Location:
+        slots = self.frame.slots
+        value = slots[node.slot] if node.slot < len(slots) else None
+        if isinstance(value, Reference):
+            return value.place
+        if isinstance(value, Value) and value.region is not None and value.region.space is Space.SHARED:
+            declared_scalar = value.region.name == node.name and value.type.kind not in ("pointer", "array")
+            if declared_scalar:
+                return MemoryPlace(value, value.type, node.span)
+        return SlotPlace(self.frame, node.slot)
 
     def _element_place(self, base: ir.Expr, index: Value, span: Span, mask: int) -> Location:
         whole: AnyValue
