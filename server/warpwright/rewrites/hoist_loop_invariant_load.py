@@ -39,19 +39,20 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, has_volatile, is_plain_load, loop_around
+from warpwright.facts.aliasing import LOOPS, changes, has_volatile, is_plain_load, loop_around
 from warpwright.facts.model import Access, Kernel
-from warpwright.rewrites._code import STATEMENTS, in_macro, overlaps
+from warpwright.rewrites._code import in_macro, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, node_at, walk
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at, walk
 from warpwright.syntax.source import Source, Span
 
 title = "Load it once, before the loop"
 goals = ("speed",)
 
 NAME = "hoist-loop-invariant-load"
-_CONDITIONAL = ("if_statement", "switch_statement", "conditional_expression", *STATEMENTS)
+_CONDITIONAL = ("if_statement", "switch_statement", "conditional_expression")
+_THROUGH_POINTER = ("subscript_expression", "field_expression", "pointer_expression")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -82,16 +83,18 @@ def _hoisted(kernel: Kernel, load: Access, others: list[Access]) -> Rewrite | De
         return Declined(
             NAME, "The loop is the body of another statement without braces, so there is no line before it."
         )
-    if reason := _refusal(load, loop):
+    if reason := _refusal(kernel, load, loop):
         return Declined(NAME, reason)
-    together = [load, *(a for a in others if a.array == load.array and loop_around(a.span) == loop)]
-    texts = dict.fromkeys(a.span.text for a in together if not _refusal(a, loop))
+    while (outer := _next_loop(loop, source)) is not None and not _refusal(kernel, load, outer):
+        loop = outer
+    together = [load, *(a for a in others if a.array == load.array and a.span.source is source and _is_in(a, loop))]
+    texts = dict.fromkeys(a.span.text for a in together if not _refusal(kernel, a, loop))
     line = source.line_text(_line(source, loop))
     indent = line[: len(line) - len(line.lstrip())]
     names: list[str] = []
     before, edits = "", []
     for text in texts:
-        names.append(_new_name(kernel, load, names))
+        names.append(_new_name(kernel, load.array, text, names))
         before += f"const auto {names[-1]} = {text};\n{indent}"
         edits += [TextEdit(n.start_byte, n.end_byte, names[-1]) for n in _uses(loop, text, source)]
     return Rewrite(
@@ -105,15 +108,28 @@ def _hoisted(kernel: Kernel, load: Access, others: list[Access]) -> Rewrite | De
     )
 
 
-def _refusal(load: Access, loop: Node) -> str:
-    """Why a load cannot be moved before its loop; empty where it can."""
+def _next_loop(loop: Node, source: Source) -> Node | None:
+    """The loop around a loop, where there is a line before it."""
+    outer = loop_around(source.span(loop))
+    return (
+        outer if outer is not None and outer.parent is not None and outer.parent.type == "compound_statement" else None
+    )
+
+
+def _is_in(access: Access, loop: Node) -> bool:
+    return loop.start_byte <= access.span.start < loop.end_byte
+
+
+def _refusal(kernel: Kernel, load: Access, loop: Node) -> str:
+    """Why a load cannot be moved before a loop around it; empty where it can."""
     source = load.span.source
     node = node_at(source.root, load.span.start, load.span.end)
     if node is None or in_macro(node) or source.node_text(node) != load.span.text:
         return f"{load.expression} comes from a macro."
-    if condition := _condition(node, loop):
-        return f"{load.expression} is read only where the condition at line {_line(source, condition)} holds."
-    changed = _changed_in(node, loop, source)
+    if condition := _condition(node, loop) or _jump_before(node, loop):
+        return f"{load.expression} is read only as line {_line(source, condition)} decides."
+    pointers = {p.name for p in kernel.parameters if p.is_pointer}
+    changed = _changed_in(node, loop, source, pointers)
     return f"{changed} is set in the loop." if changed else ""
 
 
@@ -150,15 +166,29 @@ def _condition(node: Node, loop: Node) -> Node | None:
     return None
 
 
-def _changed_in(node: Node, loop: Node, source: Source) -> str:
-    """A variable of the expression that the loop declares or assigns; empty where there is none."""
+def _jump_before(node: Node, loop: Node) -> Node | None:
+    """What may leave the iteration before it comes to the node."""
+    for jump in descendants(loop, "break_statement", "continue_statement", "return_statement", "goto_statement"):
+        left = enclosing(jump, *LOOPS) if jump.type in ("break_statement", "continue_statement") else loop
+        around = left is not None and left.start_byte <= node.start_byte < left.end_byte
+        if around and jump.end_byte <= node.start_byte:
+            return jump
+    return None
+
+
+def _changed_in(node: Node, loop: Node, source: Source, pointers: set[str]) -> str:
+    """A variable of the expression that the loop declares or assigns; empty where there is none.
+
+    What is stored through one of the kernel's pointers does not change the pointer.
+    """
     used = {source.node_text(n) for n in descendants(node, "identifier")}
     if any(True for _ in descendants(node, "call_expression", "assignment_expression", "update_expression")):
         return "A value that the expression computes"
     for target in _targets(loop):
         for name in descendants(target, "identifier"):
-            if source.node_text(name) in used:
-                return source.node_text(name)
+            text = source.node_text(name)
+            if text in used and not (target.type in _THROUGH_POINTER and text in pointers):
+                return text
             if target.type not in ("init_declarator", "declaration"):
                 break
     return ""
@@ -183,9 +213,11 @@ def _targets(loop: Node) -> list[Node]:
     return found
 
 
-def _new_name(kernel: Kernel, load: Access, taken: list[str]) -> str:
-    """A name that the kernel's text does not use: `scale_value` for `scale[row]`."""
-    stem = re.sub(r"\W+", "_", load.array or "loaded").strip("_")
+def _new_name(kernel: Kernel, array: str | None, expression: str, taken: list[str]) -> str:
+    """A name that the kernel's text does not use: `scale_value` for `scale[row]`, `points_x` for `points[row].x`."""
+    stem = re.sub(r"\W+", "_", array or "loaded").strip("_")
+    member = re.search(r"(?:\.|->)\s*(\w+)$", expression)
+    wanted = f"{stem}_{member.group(1) if member else 'value'}"
     text = kernel.span.text
-    names = [f"{stem}_value", *(f"{stem}_value{i}" for i in range(2, 100))]
+    names = [wanted, *(f"{wanted}{i}" for i in range(2, 100))]
     return next(name for name in names if name not in taken and not re.search(rf"\b{name}\b", text))
