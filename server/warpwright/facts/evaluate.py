@@ -15,7 +15,7 @@ from warpwright.facts.places import (
     field_of,
     truth,
 )
-from warpwright.facts.predication import NEVER
+from warpwright.facts.predication import INTEGER, NEVER, OPERATION, is_access
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.values import (
     ASSUMED,
@@ -181,8 +181,7 @@ class Evaluator(WarpMemory):
     def _binary(self, node: ir.Binary, mask: int) -> AnyValue:
         left, right = self.value(node.left, mask), self.value(node.right, mask)
         if left.basis or right.basis or not (left.uniform and right.uniform):
-            divides = node.op in ("/", "%") and not isinstance(node.right, ir.Const)
-            self.cost += NEVER if divides else 1
+            self.cost += _operation_cost(node, left, right)
         return binary(node.op, left, right)
 
     def _logical(self, node: ir.Logical, mask: int) -> AnyValue:
@@ -211,6 +210,8 @@ class Evaluator(WarpMemory):
 
     def _conditional(self, node: ir.Conditional, mask: int) -> AnyValue:
         condition = self.value(node.condition, mask)
+        if self.recorder.open_sides and is_access(node.then) != is_access(node.otherwise):
+            self.recorder.nests()  # of two accesses one is made, at either address; one alone is a branch
         if not condition.decided:
             then, otherwise = self.any_value(node.then, mask), self.any_value(node.otherwise, mask)
             return join(then, otherwise, condition) or unknown()
@@ -269,6 +270,14 @@ class Evaluator(WarpMemory):
 
     def _lambda(self, node: ir.Lambda, _mask: int) -> AnyValue:
         return unknown(CType("lambda", None))
+
+
+def _operation_cost(node: ir.Binary, left: Value, right: Value) -> int:
+    """What an operation adds to the side of a condition that it stands on; a division is a call or a long sequence."""
+    floating = "float" in (left.type.kind, right.type.kind)
+    if node.op in ("/", "%") and (floating or not isinstance(node.right, ir.Const)):
+        return NEVER
+    return OPERATION if floating else INTEGER
 
 
 _Expression = Callable[..., AnyValue]

@@ -179,8 +179,7 @@ class Interpreter(Objects):
         """The condition is not known: the same lanes go down both sides, and what they leave is joined."""
         before = [clone(v) if not isinstance(v, Reference) else v for v in self.frame.slots]
         exits = self._exits()
-        for side in self.recorder.open_sides[-1:]:
-            side.nests = True
+        self.recorder.nests()
         self.recorder.flush()
         self.guards.append(Guard(node.condition.span, mask, mask, condition, True))
         out = self.statement(node.then, mask)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from warpwright.facts import ir
 from warpwright.facts.lanes import Number, each, lanes, pairwise, simplify
 from warpwright.facts.model import WARP, AccessKind
-from warpwright.facts.predication import NEVER
+from warpwright.facts.predication import NEVER, OPERATION
 from warpwright.facts.types import (
     BUILTIN_TYPES,
     FLOAT,
@@ -52,9 +52,8 @@ _UNARY: dict[str, Callable[[float], float]] = {
 }  # fmt: skip
 
 
-_CALL_COST = 1
-_COSTS = {"exp": 4, "log": 4, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
-"""Instructions of a call, see predication.LIMIT; 1 for what is not listed."""
+_COSTS = {"exp": 8, "log": 8, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
+"""Instructions of a call, see predication.LIMIT; that of one operation for what is not listed."""
 
 
 def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
@@ -80,7 +79,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _both(arguments, lambda a, b: binary("*", a, b))
     if name in ("div_up", "ceil_div", "cdiv", "divUp") and len(arguments) == 2:
         return _both(arguments, lambda a, b: Value(pairwise(_ceil_divide, a.data, b.data), INT, max(a.basis, b.basis)))
-    run.cost += _COSTS.get(name.removeprefix("__").rstrip("f"), _CALL_COST)
+    run.cost += _COSTS.get(name.removeprefix("__").rstrip("f"), OPERATION)
     plain = name.removeprefix("__").rstrip("f")
     if plain in _UNARY and len(arguments) == 1 and isinstance(arguments[0], Value):
         return _math(_UNARY[plain], arguments[0], name)
@@ -188,6 +187,7 @@ def _atomic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     values = [run.any_value(a, mask) for a in node.arguments]
     if not values or not isinstance(values[0], Value):
         return unknown()
+    run.cost += NEVER
     pointer = values[0]
     kind = pointer.type.to or UNKNOWN_TYPE
     run.touch(pointer, kind, node.span, AccessKind.ATOMIC, mask)

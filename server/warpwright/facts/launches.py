@@ -126,15 +126,21 @@ class HostReader:
         if scope.function is None or template is None:
             return [{}]
         parameters = template_parameters(scope.source, template)
+        outer, self.bindings = self.bindings, {}
         out: list[dict[str, CType | int]] = []
         for source, call in self._calls_of(function_name(scope.source, scope.function) or ""):
             called = call.child_by_field_name("function")
-            if called is None:
+            key = (call.id, "")
+            if called is None or key in self.tracing or len(self.tracing) > MAX_TRACE:
                 continue
-            given = self._templates(Lowerer(self.unit, source), called, self.scope(source, call))
+            self.tracing.append(key)
+            self.bindings = self._host_bindings(self.scope(source, call))[0]
+            given = list(self._templates(Lowerer(self.unit, source, self.bindings), called, self.scope(source, call)))
+            self.tracing.pop()
             bound = {p.name: value for p, value in zip(parameters, given, strict=False) if value is not None}
             if bound and bound not in out and len(out) < MAX_BINDINGS:
                 out.append(bound)
+        self.bindings = outer
         return out or [{}]
 
     def _site(self, source: Source, syntax: Node, function: Node, call: Node) -> LaunchSite:

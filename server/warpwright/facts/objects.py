@@ -105,9 +105,7 @@ class Objects(Caller):
         if "operator[]" not in self.unit.methods or not isinstance(base, (ir.Var, ir.Member, ir.Index, ir.Deref)):
             return None
         inner = self.place(base, mask)
-        if isinstance(inner, MemoryPlace):
-            kind = inner.type
-        elif isinstance(inner, FieldPlace):
+        if isinstance(inner, MemoryPlace) or isinstance(inner, FieldPlace):
             kind = inner.type
         else:
             kind = _type_of(self.load(inner, 0))

@@ -16,9 +16,13 @@ from warpwright.facts import ir
 
 Key = tuple[str, int, int, str]
 
-LIMIT = 10
-"""The cost of a side up to which it is predicated: 1 for an access and for an arithmetic operation."""
-FIRST_LOAD, FIRST_STORE = 2, 4
+LIMIT = 20
+"""The cost of a side up to which it is predicated."""
+ACCESS = OPERATION = 2
+INTEGER = 1
+"""The cost of an access, of an operation on floating-point numbers, and of one on integers, many of which are part of
+an address."""
+FIRST_LOAD, FIRST_STORE = 4, 8
 """The cost of the first access of a side to an array in global memory, whose address has to be made."""
 NEVER = 1000
 """The cost of what keeps a branch: a loop, a call, an atomic, a barrier, a division, a way out."""
@@ -31,7 +35,6 @@ class Side:
     executed: float = 0.0
     skipped: float = 0.0  # came with lanes on, and in none of them was the condition this side's
     cost: int = 0
-    loads: bool = False
     nests: bool = False  # holds a condition of its own over accesses: of nested ones the innermost is predicated
     requests: dict[Key, float] = field(default_factory=lambda: {})
 
@@ -52,12 +55,12 @@ class Sides:
     def predicated(self) -> bool:
         """Whether the compiler makes predicates of this condition.
 
-        At the end of a kernel the lanes that fail a test leave it instead, unless there is nothing to wait for.
+        At the end of a kernel the lanes that fail a test leave it instead.
         """
         sides = self.all
-        if any(side.cost > LIMIT or side.nests for side in sides):
+        if self.last and len(sides) == 1:
             return False
-        return not (self.last and len(sides) == 1 and sides[0].loads)
+        return not any(side.cost > LIMIT or side.nests for side in sides)
 
 
 def mark_last(body: ir.Stmt) -> None:
@@ -86,5 +89,18 @@ def is_constant(node: ir.Expr) -> bool:
             return is_constant(inner)
         case ir.Binary(left=left, right=right) | ir.Logical(left=left, right=right):
             return is_constant(left) and is_constant(right)
+        case _:
+            return False
+
+
+def is_access(node: ir.Expr) -> bool:
+    """Whether an arm of `?:` is a load, perhaps converted or computed with."""
+    match node:
+        case ir.Index() | ir.Deref() | ir.Member(arrow=True):
+            return True
+        case ir.Unary(operand=inner) | ir.Cast(operand=inner) | ir.Member(base=inner):
+            return is_access(inner)
+        case ir.Binary(left=left, right=right):
+            return is_access(left) or is_access(right)
         case _:
             return False

@@ -163,7 +163,7 @@ def member_type(reader: DeclarationReader, owner: CType, name: str, bases: int =
     origin = owner.origin
     if not isinstance(origin, Origin) or bases > MAX_BASES:
         return None
-    node = _declared_type(reader, origin, name.split("<")[0].strip())
+    node = _declared_type(reader, origin, name.split("<", maxsplit=1)[0].strip())
     if node is not None:
         return inside(reader, origin, lambda: _type_at(reader, origin, node, name))
     for base in base_types(reader, origin):

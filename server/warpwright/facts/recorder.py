@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import cast
 from math import gcd
+from typing import cast
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import Data, integers, lanes
@@ -216,6 +216,11 @@ class Recorder:
         """Conditions of which the sampled warps saw one outcome alone."""
         return {key for key, seen in self.outcomes.items() if seen != TAKEN | PASSED} - self.forced
 
+    def nests(self) -> None:
+        """The side of a condition that is run holds a condition of its own over accesses."""
+        if self.open_sides:
+            self.open_sides[-1].nests = True
+
     def sides(self, span: Span, last: bool, both: bool) -> Sides:
         """The two sides of a condition; without `both`, there is nothing on the second."""
         key = (span.path, span.start, span.end)
@@ -254,7 +259,6 @@ class Recorder:
         if self.open_sides:
             side = self.open_sides[-1]
             side.requests[key] = side.requests.get(key, 0.0) + weight
-            side.loads = side.loads or kind is AccessKind.LOAD
         if pointer.data is None or space is Space.LOCAL:
             tally.progress.uneven = True
             tally.uncounted += weight

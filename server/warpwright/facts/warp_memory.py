@@ -22,7 +22,7 @@ from warpwright.facts.places import (
     piece_width,
     shifted,
 )
-from warpwright.facts.predication import FIRST_LOAD, FIRST_STORE, NEVER
+from warpwright.facts.predication import ACCESS, FIRST_LOAD, FIRST_STORE, NEVER
 from warpwright.facts.recorder import Guard, Place, Recorder
 from warpwright.facts.types import INT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.unit import Unit
@@ -175,7 +175,7 @@ class WarpMemory(ABC):
         if access is AccessKind.ATOMIC:
             return NEVER
         if region.space is not Space.GLOBAL or region in self.addressed:
-            return 1
+            return ACCESS
         self.addressed.add(region)
         return FIRST_STORE if access is AccessKind.STORE else FIRST_LOAD
 

@@ -60,7 +60,6 @@ void run(float *out, const float *in) {
 from __future__ import annotations
 
 from collections.abc import Iterator
-
 from math import ceil
 
 from tree_sitter import Node
