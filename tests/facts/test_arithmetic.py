@@ -44,6 +44,8 @@ ARRAYS = {
     "bytes": "char t[16]; for (int k = 0; k < 16; k++) t[k] = h[i * 16 + k]; o[i] = t[n];",
     "stack": "int t[32]; int top = 0; t[top++] = 0; float s = 0; while (top) { int q = t[--top]; s += a[q];"
     " int c = h[q]; if (c > 0 && top < 31) t[top++] = c; } o[i] = s;",
+    "chosen": "int t[32]; for (int k = 0; k < 32; k++) t[k] = n; for (int r = 0; r < n; r++) {"
+    " int at = (h[r] > i) * 16 + (h[r + 1] > i) * 8; if (t[at] < r) t[at] = h[r + 2]; } o[i] = t[8] + t[24];",
     "helper": "float t[32]; for (int k = 0; k < 32; k++) t[k] = a[i * 32 + k]; o[i] = pick(t, n) + pick(t, h[i]);",
     "helper_known": "float t[32]; for (int k = 0; k < 32; k++) t[k] = a[i * 32 + k]; o[i] = pick(t, 2) + pick(t, 7);",
 }

@@ -79,13 +79,28 @@ class Body:
 
     def ends_late(self, loop: ir.Loop) -> bool:
         """Whether a run-time value decides how often a loop runs, so that it cannot be unrolled whole."""
-        return loop.condition is None or self.is_run_time(loop.condition)
+        return loop.condition is None or self.decides(loop.condition)
 
     def in_late_loop(self, step: Step) -> bool:
         return self.late_depth > 0 or any(map(self.ends_late, step.loops))
 
     def is_run_time(self, node: ir.Expr) -> bool:
-        """Whether the value of an expression is certain not to be known to the compiler."""
+        """Whether a number is certain not to be known to the compiler. A choice between two known ones is not that."""
+        match node:
+            case ir.Logical() | ir.Unary(op="!"):
+                return False
+            case ir.Binary(op=op) if op in _COMPARISONS:
+                return False
+            case ir.Conditional(then=then, otherwise=otherwise):
+                return self.is_run_time(then) or self.is_run_time(otherwise)
+            case _:
+                return self._depends(node, self.is_run_time)
+
+    def decides(self, node: ir.Expr) -> bool:
+        """Whether a condition is certain not to be known to the compiler."""
+        return self._depends(node, self.decides)
+
+    def _depends(self, node: ir.Expr, on: Callable[[ir.Expr], bool]) -> bool:
         match node:
             case ir.Var(slot=slot):
                 return slot in self.run_time
@@ -94,10 +109,10 @@ class Body:
             case ir.Index() | ir.Deref() if self.local_array(node) is None:
                 return True
             case ir.Assign(value=value):
-                return self.is_run_time(value)
+                return on(value)
             case ir.Lambda():
                 return False
-        return any(self.is_run_time(part) for part in parts(node))
+        return any(on(part) for part in parts(node))
 
     def local_array(self, node: ir.Expr) -> LocalArray | None:
         """The local array that an element or a row is of."""
@@ -272,7 +287,7 @@ def _declare(body: Body, statement: ir.Stmt) -> None:
                 _declare(body, init.function.body)
             known = body.type_of(init) if kind.name == "auto" and init is not None else kind
             body.types[slot] = known
-            if kind.kind == "array" and statement.shared is None:
+            if kind.kind == "array" and statement.shared is None and not statement.static:
                 body.arrays[slot] = LocalArray(name, kind, (statement.span.path, statement.span.start))
             elif kind.kind == "pointer" and isinstance(init, ir.Var) and init.slot in body.arrays:
                 body.arrays[slot] = body.arrays[init.slot]
@@ -294,12 +309,12 @@ def _spread(body: Body, statement: ir.Stmt, late: int) -> None:
             _assign(body, expr, late)
         case ir.If(condition=condition):
             _assign(body, condition, late)
-            late += body.is_run_time(condition)
+            late += body.decides(condition)
         case ir.Loop():
             _spread_loop(body, statement, late)
             return
         case ir.Switch(value=value):
-            late += body.is_run_time(value)
+            late += body.decides(value)
     for child in inner_statements(statement):
         _spread(body, child, late)
 
@@ -330,7 +345,7 @@ def _assign(body: Body, whole: ir.Expr, late: int) -> None:
             target = target.base
         if not isinstance(target, ir.Var) or target.slot in body.run_time:
             continue
-        given = isinstance(node, ir.Assign) and body.is_run_time(node.value)
+        given = isinstance(node, ir.Assign) and (body.decides if node.op else body.is_run_time)(node.value)
         if given or late > body.born.get(target.slot, 0):
             body.run_time.add(target.slot)
     if body.outline.lambdas:

@@ -90,6 +90,7 @@ def _branch(branch: Branch) -> dict[str, Any]:
         "condition": branch.condition,
         "divergence": branch.divergence.value,
         "warps_diverging": branch.warps_diverging,
+        "predicated": branch.predicated,
         "why": branch.why,
     }
 
@@ -128,7 +129,10 @@ def facts_text(program: Program) -> str:
         for access in kernel.accesses:
             note(access.span, access_text(access))
         for branch in kernel.branches:
-            note(branch.span, f"branch: {branch.divergence.value}: {branch.why}")
+            note(
+                branch.span,
+                f"branch: {branch.divergence.value}: {branch.why}{', but predicated' if branch.predicated else ''}",
+            )
         for barrier in kernel.barriers:
             note(barrier.span, f"barrier: {'divergent' if barrier.divergent else 'uniform'}: {barrier.reason}")
     lines: list[str] = []

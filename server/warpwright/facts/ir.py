@@ -163,6 +163,7 @@ class Declare(Stmt):
     init: Expr | None
     reference: bool
     shared: SharedVariable | None = None
+    static: bool = False
 
 
 @dataclass(slots=True, eq=False)

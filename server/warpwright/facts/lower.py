@@ -220,6 +220,7 @@ class Lowerer(ExpressionReader):
         head = self.source.text(node.start_byte, node.end_byte).split("=")[0]
         declarators = node.children_by_field_name("declarator")
         shared = "__shared__" in head
+        static = re.search(r"\b(static|__constant__)\b", head) is not None
         extern = shared and "extern" in head.split("__shared__")[0] + head.split("__shared__")[1][:20]
         out: list[ir.Stmt] = []
         for declarator in declarators:
@@ -250,7 +251,7 @@ class Lowerer(ExpressionReader):
             folded = fold(init) if init is not None else None
             if folded is not None and kind.is_integer and re.search(r"\b(const|constexpr)\b", head):
                 self.scopes[-1].names[name] = _constant_name(folded, kind)
-            out.append(ir.Declare(place, slot, name, kind, init, reference))
+            out.append(ir.Declare(place, slot, name, kind, init, reference, static=static))
         return out[0] if len(out) == 1 else ir.Block(span, out)
 
     def _shared(self, name: str, kind: CType, dynamic: bool, span: Span) -> ir.SharedVariable:

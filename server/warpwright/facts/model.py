@@ -207,7 +207,11 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A condition that a warp evaluates. `span` is the condition; `statement` the whole if, loop or ?:."""
+    """A condition that a warp evaluates. `span` is the condition; `statement` the whole if, loop or ?:.
+
+    `sides` are the instructions of each side of an `if`, 1000 and more where a call, loop, atomic or barrier is among
+    them; `predicated` where the compiler makes predicates of it, so that there is no branch and no warp splits.
+    """
 
     span: Span
     statement: Span
@@ -218,6 +222,8 @@ class Branch:
     warps_diverging: float | None
     in_loop: bool
     why: str
+    sides: tuple[int, ...] = ()
+    predicated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -432,7 +432,14 @@ class Recorder:
         return [_uncounted(f) if f.joined and (f.span.path, f.span.line, f.space) in own else f for f in facts]
 
     def branch_facts(self, launch: int) -> list[Branch]:
-        return [_branch_fact(tally, launch) for tally in self.branches.values()]
+        return [self._with_sides(_branch_fact(tally, launch)) for tally in self.branches.values()]
+
+    def _with_sides(self, branch: Branch) -> Branch:
+        span = branch.statement
+        found = self.conditions.get((span.path, span.start, span.end)) if branch.kind == "if" else None
+        if found is None:
+            return branch
+        return replace(branch, sides=tuple(side.cost for side in found.all), predicated=found.predicated)
 
     @property
     def barriers_are_bounded(self) -> bool:

@@ -1,65 +1,72 @@
-"""A branch splits most warps again and again, and the lanes that work could be neighbours.
+"""A branch splits most warps, and what it guards is long enough to cost.
 
 ## Why is this bad?
 
 The lanes of a warp run one instruction at a time together. Where they disagree about a branch, both sides run one after
-the other with the other lanes off. `if (tid % (2 * s) == 0)` keeps one lane in two on at the first step of a
-reduction, one in four at the second, and all the warps of the block stay busy with it. When the same work is given
-to neighbouring lanes, whole warps are on or off, and those that are off cost nothing.
+the other with the other lanes off: `if (threadIdx.x % 2 == 0)` makes every warp pay for both of its sides. When the same
+work is given to neighbouring lanes, each warp takes one side, and a side that no lane of a warp takes costs nothing.
+
+A short side is no branch at all: the compiler predicates it, all warps issue its few instructions anyhow, and no warp
+splits. `if (tid % (2 * s) == 0) sum[tid] += sum[tid + s];` is such a case, and is not reported.
 
 ## Example
 
 ```cuda
-__global__ void sum(int *out, const int *in) {
-  __shared__ int partial[256];
-  unsigned int tid = threadIdx.x;
-  partial[tid] = in[blockIdx.x * blockDim.x + tid];
-  __syncthreads();
-  for (unsigned int s = 1; s < blockDim.x; s *= 2) {
-    if (tid % (2 * s) == 0)
-      partial[tid] += partial[tid + s];
-    __syncthreads();
+__global__ void relax(float *out, const float *in, int n, int rounds) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float x = in[i];
+  for (int k = 0; k < rounds; k++) {
+    if (threadIdx.x % 2 == 0)
+      x = expf(-x) * in[k] + sinf(x);
+    else
+      x = logf(x * x + 1.0f) / in[k];
   }
-  if (tid == 0)
-    out[blockIdx.x] = partial[0];
+  out[i] = x;
 }
 
-void run(int *out, const int *in) {
-  sum<<<1024, 256>>>(out, in);
+void run(float *out, const float *in, int n) {
+  relax<<<(n + 255) / 256, 256>>>(out, in, n, 100);
 }
 ```
 
 ## Use instead
 
+Warps take turns, and each runs one side:
+
 ```cuda
-__global__ void sum(int *out, const int *in) {
-  __shared__ int partial[256];
-  unsigned int tid = threadIdx.x;
-  partial[tid] = in[blockIdx.x * blockDim.x + tid];
-  __syncthreads();
-  for (unsigned int s = blockDim.x / 2; s > 0; s >>= 1) {
-    if (tid < s)
-      partial[tid] += partial[tid + s];
-    __syncthreads();
+__global__ void relax(float *out, const float *in, int n, int rounds) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float x = in[i];
+  for (int k = 0; k < rounds; k++) {
+    if (threadIdx.x / 32 % 2 == 0)
+      x = expf(-x) * in[k] + sinf(x);
+    else
+      x = logf(x * x + 1.0f) / in[k];
   }
-  if (tid == 0)
-    out[blockIdx.x] = partial[0];
+  out[i] = x;
 }
 
-void run(int *out, const int *in) {
-  sum<<<1024, 256>>>(out, in);
+void run(float *out, const float *in, int n) {
+  relax<<<(n + 255) / 256, 256>>>(out, in, n, 100);
 }
 ```
 
 ## Limits
 
-Said only where it costs: warps split in at least half of their visits; what the branch guards touches memory or calls a
-function; and it is in a loop, or both of its sides do much. Not said of
+A warning in a loop, where both sides are long or few lanes run a long one; else information. Said only where warps split
+in at least half of their visits, and not of
 
-- a guard at the edge of the data (`if (i < n)`), of an early `return`, and of a condition on data that was read;
+- what the compiler predicates, sides of ten instructions and fewer above all;
+- a guard at the edge of the data (`if (i < n)`), an early `return`, and a condition on data that was read;
 - one lane that acts for its warp (`if (lane == 0) atomicAdd(...)`);
 - a run of neighbouring lanes (`if (threadIdx.x < RADIUS)` for a halo), which packing would not help;
 - loops whose trip count differs from lane to lane, and `?:`, which becomes a select.
+
+There is no fix to press, except in a reduction that doubles its stride, which can be addressed sequentially.
 """
 
 from __future__ import annotations
@@ -76,30 +83,29 @@ from warpwright.rules.words import (
     holds_for,
     in_doubling_loop,
     is_shaped,
+    is_small,
     launch_evidence,
     launch_of,
     launch_related,
     number,
     reduction_fix,
 )
-from warpwright.syntax.nodes import descendants, node_at
+from warpwright.syntax.nodes import node_at
 
 severity = Severity.WARNING
 
 MOST = 0.5
 """Share of the warps at the branch that must split."""
 FEW_LANES = WARP / 4
-"""Average lanes on up to which the branch is a warning; with more of them on it is information."""
-
-HEAVY = 3
-"""Accesses and calls that each side has to have for a branch outside of any loop to be said."""
+"""Average lanes on up to which a long side is a warning."""
+LONG, VERY_LONG = 10, 30
+"""Instructions of a side from which splitting costs, and from which few lanes that run it do."""
 
 MANY_LANES = WARP / 2
 """Average lanes on above which a branch without a second side is left alone: packing could not halve its cost."""
 
 _SPLITTING = (Divergence.PARTIAL, Divergence.EVERY_WARP)
 _PARITY = re.compile(r"%|(?<!&)&(?!&)")
-_BARRIERS = ("__syncthreads", "__syncwarp", "sync")
 _PACK = "Give the work to neighbouring lanes, so that whole warps are on or off."
 
 
@@ -109,12 +115,13 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         if branch.warps_diverging is None or branch.warps_diverging < MOST:
             continue
+        if branch.predicated or not branch.sides or max(branch.sides) < LONG:
+            continue
         launch = launch_of(kernel, branch.launch)
         if launch is None or (launch.basis is not Basis.EXACT and is_shaped(kernel, launch)):
             continue
-        work = [_work(kernel, branch, side) for side in _sides(branch)]
-        two_sided = len(work) > 1 and min(work) > 0
-        if not any(work) or not (branch.in_loop or (two_sided and min(work) >= HEAVY)):
+        two_sided = len(branch.sides) > 1 and min(branch.sides) >= LONG
+        if not (branch.in_loop or two_sided):
             continue
         guarded = [access for side in _sides(branch) for access in _inside(kernel, branch, side)]
         lanes = max((access.active_lanes for access in guarded), default=None)
@@ -122,7 +129,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         if lanes is not None and (lanes <= 1.0 or (lanes > MANY_LANES and not two_sided)):
             continue
-        grave = two_sided or lanes is None or lanes <= FEW_LANES
+        few = lanes is not None and lanes <= FEW_LANES and max(branch.sides) >= VERY_LONG
+        grave = branch.in_loop and (two_sided or few) and not is_small(kernel)
         on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
         both = ", one side after the other" if two_sided else ""
         reduction = in_doubling_loop(branch.statement)
@@ -137,6 +145,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "warps_diverging": round(branch.warps_diverging, 3),
                 "active_lanes": round(lanes, 3) if lanes is not None else None,
                 "divergence": branch.divergence.value,
+                "instructions": list(branch.sides),
                 "basis": launch.basis.value,
                 **launch_evidence(launch),
             },
@@ -158,18 +167,6 @@ def _sides(branch: Branch) -> list[Node]:
         return [child for child in body.named_children if child.type == "case_statement"] if body else []
     sides = [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
     return [side for side in sides if side is not None]
-
-
-def _work(kernel: Kernel, branch: Branch, side: Node) -> int:
-    """Accesses to memory and calls in a side; what stays in registers is predicated and counts nothing."""
-    source = branch.statement.source
-    work = len({access.span.start for access in _inside(kernel, branch, side)})
-    for call in descendants(side, "call_expression"):
-        function = call.child_by_field_name("function")
-        name = source.node_text(function).rsplit(".", 1)[-1].rsplit("::", 1)[-1] if function else ""
-        work += name not in _BARRIERS
-    loops = any(True for _ in descendants(side, "for_statement", "while_statement", "do_statement"))
-    return work + (HEAVY if loops and work else 0)
 
 
 def _inside(kernel: Kernel, branch: Branch, side: Node) -> list[Access]:
