@@ -3,8 +3,9 @@
 ## Why is this bad?
 
 The lanes of a warp run one instruction at a time together. Where they disagree about a branch, both sides run one after
-the other with the other lanes off: `if (threadIdx.x % 2 == 0)` makes every warp pay for both of its sides. When the same
-work is given to neighbouring lanes, each warp takes one side, and a side that no lane of a warp takes costs nothing.
+the other with the other lanes off: `if (threadIdx.x % 2 == 0)` makes every warp pay for both of its sides. When the
+same work is given to neighbouring lanes, each warp takes one side, and a side that no lane of a warp takes costs
+nothing.
 
 A short side is no branch at all: the compiler predicates it, all warps issue its few instructions anyhow, and no warp
 splits. `if (tid % (2 * s) == 0) sum[tid] += sum[tid + s];` is such a case, and is not reported.
