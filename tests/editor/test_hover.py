@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import re
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
 from warpwright.editor.analysis import Analysis, analyse
-from warpwright.editor.hover import hover
+from warpwright.editor.hover import hover, image_picture
+from warpwright.editor.picture import lanes_picture
+from warpwright.editor.picture_svg import lanes_svg
 from warpwright.editor.settings import Settings
+from warpwright.facts.model import LaneAddresses, Space
 from warpwright.syntax.source import Source
 
 
@@ -84,3 +93,48 @@ def test_an_access_that_reads_and_writes_is_said_once() -> None:
     answer = said(text, "a[thread")
     assert "Global load and store" in answer
     assert answer.count("4 sectors per request") == 1
+
+
+def drawn(text: str, words: str) -> ElementTree.Element:
+    answer = hover(analysis_of(text), text.encode().index(words.encode()), image_picture)
+    assert answer is not None
+    image = re.search(r"!\[[^\]\n]+\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", answer.markdown)
+    assert image is not None, answer.markdown
+    return ElementTree.fromstring(base64.b64decode(image[1]))
+
+
+def boxes(picture: ElementTree.Element, kind: str) -> int:
+    return sum(part.get("class") == kind for part in picture)
+
+
+def test_the_picture_of_a_bank_conflict_shows_each_word_of_the_bank() -> None:
+    text = (
+        "__global__ void k(float* a) { __shared__ float s[1024]; s[threadIdx.x * 32] = a[threadIdx.x]; }\n"
+        "void f(float* a) { k<<<1, 32>>>(a); }\n"
+    )
+    conflict = drawn(text, "s[thread")
+    assert (boxes(conflict, "g"), boxes(conflict, "b")) == (1, 31)
+    assert "bank 0" in [part.text for part in conflict]
+    clean = drawn(text, "a[thread")
+    assert (boxes(clean, "g"), boxes(clean, "b")) == (32, 0)
+    for picture in (conflict, clean):
+        assert float(picture.get("width", "0")) <= 500
+        assert float(picture.get("height", "0")) <= 250
+
+
+@given(st.lists(st.none() | st.integers(0, 1 << 20), min_size=32, max_size=32), st.sampled_from([1, 2, 4, 8, 16]))
+def test_any_request_can_be_drawn(places: list[int | None], size: int) -> None:
+    lanes = LaneAddresses(0, (0, 0, 0), tuple(None if at is None else at * size for at in places))
+    for space in (Space.SHARED, Space.GLOBAL):
+        picture = ElementTree.fromstring(lanes_svg(lanes, space, size, 1.0))
+        assert float(picture.get("width", "0")) <= 500
+        assert len(lanes_picture(lanes, space, size).splitlines()) <= 19
+
+
+def test_a_request_that_is_drawn_says_which_it_is() -> None:
+    text = (
+        "__global__ void k(float* a, int n) { if (threadIdx.x + 32 * threadIdx.y < n) a[threadIdx.x * threadIdx.y] = 0; }\n"
+        "void f(float* a) { k<<<4, dim3(32, 8)>>>(a, 200); }\n"
+    )
+    answer = said(text, "a[thread")
+    assert re.search(r"Drawn: the worst request, by warp \d of block \(\d, 0, 0\), \d+ sectors", answer)

@@ -64,3 +64,14 @@ def test_is_answered_while_a_large_document_is_analysed(vscode: Editor) -> None:
     assert busy is not None
     said = busy.contents.value  # type: ignore[union-attr]
     assert "1 wavefront per request" in said or ("32 wavefronts" in said and "before the last edit" in said)
+
+
+def test_draws_a_request_as_the_client_can_show_it(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", CONFLICT)
+    page.diagnostics()
+    answer = page.hover("tile[x][y]")
+    assert answer is not None
+    text = answer.contents.value  # type: ignore[union-attr]
+    is_vscode = any_editor.profile.name == "Visual Studio Code"
+    assert ("](data:image/svg+xml;base64," in text) == is_vscode
+    assert ("```text\nbank  words  lanes\n0        32  0-31\n```" in text) != is_vscode

@@ -38,11 +38,17 @@ class Profile:
     name: str
     encodings: tuple[types.PositionEncodingKind, ...]
     pulls: bool
+    has_marked: bool = False  # the renderer of Markdown that VS Code names
 
     def capabilities(self) -> types.ClientCapabilities:
         action_kinds = types.ClientCodeActionKindOptions(value_set=list(types.CodeActionKind))
         return types.ClientCapabilities(
-            general=types.GeneralClientCapabilities(position_encodings=list(self.encodings)),
+            general=types.GeneralClientCapabilities(
+                position_encodings=list(self.encodings),
+                markdown=types.MarkdownClientCapabilities(parser="marked", version="1.1.0")
+                if self.has_marked
+                else None,
+            ),
             workspace=types.WorkspaceClientCapabilities(
                 apply_edit=True,
                 configuration=True,
@@ -71,7 +77,7 @@ class Profile:
         )
 
 
-VSCODE = Profile("Visual Studio Code", (types.PositionEncodingKind.Utf16,), pulls=True)
+VSCODE = Profile("Visual Studio Code", (types.PositionEncodingKind.Utf16,), pulls=True, has_marked=True)
 NEOVIM = Profile("Neovim 0.12", (types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16), pulls=True)
 OLD_NEOVIM = Profile("Neovim 0.7", (), pulls=False)
 
@@ -290,7 +296,10 @@ def start_editor(
         else:
             loop.run(_start(editor, command, {**os.environ, **(environment or {})}))
         params = types.InitializeParams(
-            capabilities=profile.capabilities(), root_uri=folder.as_uri(), initialization_options=options
+            capabilities=profile.capabilities(),
+            client_info=types.ClientInfo(name=profile.name),
+            root_uri=folder.as_uri(),
+            initialization_options=options,
         )
         try:
             editor.initialized = loop.run(client.initialize_session(params))

@@ -6,13 +6,15 @@ Every number comes with the launch that it holds for and with its basis, so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import code, number, place, prose
 from warpwright.editor.picture import lanes_picture
+from warpwright.editor.picture_svg import lanes_image
 from warpwright.facts.document import dims_text
+from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
     BANK_BYTES,
     BANKS,
@@ -23,6 +25,7 @@ from warpwright.facts.model import (
     Branch,
     Divergence,
     Kernel,
+    LaneAddresses,
     Launch,
     SharedArray,
     Space,
@@ -55,14 +58,30 @@ class Hover:
     span: Span
 
 
-def hover(analysis: Analysis, offset: int) -> Hover | None:
+Picture = Callable[[Access, LaneAddresses], str]
+"""Draws a request, as Markdown."""
+
+
+def text_picture(access: Access, lanes: LaneAddresses) -> str:
+    """For clients that show Markdown as text."""
+    return f"```text\n{lanes_picture(lanes, access.space, access.bytes)}\n```"
+
+
+def image_picture(access: Access, lanes: LaneAddresses) -> str:
+    """For clients that show images from `data:` addresses. What it shows is its text for who cannot see it."""
+    ideal = _of_request(access, lanes)[1]
+    text = " ".join(lanes_picture(lanes, access.space, access.bytes).replace("\n", "; ").split())
+    return lanes_image(lanes, access.space, access.bytes, ideal, text)
+
+
+def hover(analysis: Analysis, offset: int, picture: Picture = text_picture) -> Hover | None:
     """What is known about the smallest thing at a byte offset of the document; None where there is nothing to say."""
     path = analysis.source.path
     spans = {span for span in _spans(analysis.program.kernels) if span.path == path and span.contains(offset)}
     if not spans:
         return None
     span = min(spans, key=lambda s: (s.end - s.start, s.start))
-    parts = [part for kernel in analysis.program.kernels for part in _about(analysis, kernel, span)]
+    parts = [part for kernel in analysis.program.kernels for part in _about(analysis, kernel, span, picture)]
     return Hover("\n\n---\n\n".join(dict.fromkeys(parts)), span)
 
 
@@ -75,10 +94,10 @@ def _spans(kernels: Iterable[Kernel]) -> Iterator[Span]:
         yield kernel.name_span
 
 
-def _about(analysis: Analysis, kernel: Kernel, span: Span) -> Iterator[str]:
+def _about(analysis: Analysis, kernel: Kernel, span: Span, picture: Picture) -> Iterator[str]:
     accesses = [a for a in kernel.accesses if a.span == span]
     if accesses:
-        yield _accesses_text(kernel, accesses)
+        yield _accesses_text(kernel, accesses, picture)
     branches = [b for b in kernel.branches if b.span == span]
     if branches:
         yield _branches_text(kernel, branches)
@@ -89,21 +108,38 @@ def _about(analysis: Analysis, kernel: Kernel, span: Span) -> Iterator[str]:
         yield _kernel_text(analysis, kernel)
 
 
-def _accesses_text(kernel: Kernel, accesses: Sequence[Access]) -> str:
+def _accesses_text(kernel: Kernel, accesses: Sequence[Access], picture: Picture) -> str:
     first = accesses[0]
     kinds = " and ".join(dict.fromkeys(access.kind.value for access in accesses))
     lines = [f"**{first.space.value.capitalize()} {kinds}** {code(first.expression)} in {code(kernel.name)}"]
-    said: dict[str, None] = {}
-    for access in sorted(accesses, key=lambda a: a.launch):
-        why = f"\n\n{prose(access.why)} ({_BASIS[access.basis]})" if access.why else ""
-        said[f"\n{_counts(access)} for {_launch_of(kernel, access.launch)}{why}"] = None
-    lines += said
-    worst = max((a for a in accesses if a.lanes is not None), key=lambda a: a.excess or 0.0, default=None)
-    if worst is not None and worst.lanes is not None and worst.space in (Space.SHARED, Space.GLOBAL):
-        x, y, z = worst.lanes.block
-        lines += ["", f"Warp {worst.lanes.warp} of block ({x}, {y}, {z}):", "```text"]
-        lines += [lanes_picture(worst.lanes, worst.space), "```"]
+    ordered = sorted(accesses, key=lambda a: a.launch)
+    lines += dict.fromkeys(f"\n{_counts(access)} for {_launch_of(kernel, access.launch)}" for access in ordered)
+    drawn = [a for a in accesses if a.lanes is not None and a.space in (Space.SHARED, Space.GLOBAL)]
+    worst = max(drawn, key=lambda a: a.excess or 0.0, default=None)
+    if worst is not None and worst.lanes is not None:
+        lines += ["", picture(worst, worst.lanes), "", _request_text(kernel, worst, worst.lanes)]
+    lines += dict.fromkeys(f"\n{prose(access.why)} ({_BASIS[access.basis]})" for access in ordered if access.why)
     return "\n".join(lines)
+
+
+def _request_text(kernel: Kernel, access: Access, lanes: LaneAddresses) -> str:
+    """Which request is drawn, and what it alone costs."""
+    count, _ = _of_request(access, lanes)
+    unit = "wavefront" if access.space is Space.SHARED else "sector"
+    x, y, z = lanes.block
+    shape = f", {_shape_text(kernel.launches[access.launch])}" if len({a.launch for a in kernel.accesses}) > 1 else ""
+    cost = f"{count} {unit}{'s' if count != 1 else ''}"
+    return f"Drawn: the worst request, by warp {lanes.warp} of block ({x}, {y}, {z}){shape}, {cost}"
+
+
+def _of_request(access: Access, lanes: LaneAddresses) -> tuple[int, float]:
+    """Wavefronts or sectors of one request, and the fewest possible."""
+    active = WARP - lanes.addresses.count(None)
+    if access.space is Space.SHARED:
+        count = wavefronts(lanes.addresses, access.bytes)
+        return count, ideal_wavefronts(count, active, access.bytes)
+    count = sectors(lanes.addresses, access.bytes)
+    return count, ideal_sectors(count, active, access.bytes)
 
 
 def _counts(access: Access) -> str:
@@ -112,6 +148,12 @@ def _counts(access: Access) -> str:
     else:
         unit, got, ideal = "sector", access.sectors_per_request, access.ideal_sectors_per_request
     size = f"{access.bytes} byte{'s' if access.bytes != 1 else ''} a lane"
+    if access.space is Space.CONSTANT and access.addresses_per_request is not None:
+        many = access.addresses_per_request
+        return f"**{number(many)} address{'es' if many != 1 else ''} per request**, served one after the other, {size},"
+    if access.space is Space.LOCAL:
+        held = "an element that a run-time value picks" if access.run_time_index else "the thread's own memory"
+        return f"{held.capitalize()}, {size},"
     if got is None or ideal is None:
         return f"{unit.capitalize()}s per request: not known, {size},"
     verdict = f"**{number(got)} {unit}{'s' if got != 1 else ''} per request**"

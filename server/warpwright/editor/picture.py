@@ -1,38 +1,87 @@
-"""A request drawn as text: which bank, or which sector, each lane of the warp touches."""
+"""A request drawn as text: which lanes want which words of which bank, or which sectors."""
 
 from __future__ import annotations
 
-from warpwright.facts.model import BANK_BYTES, BANKS, SECTOR_BYTES, LaneAddresses, Space
+from itertools import groupby
 
-_ROW = 16
+from warpwright.editor.places import Places, bytes_by_sector, ranges, words_by_bank
+from warpwright.facts.model import LaneAddresses, Space
+
+_ROWS = 16
+_LANES = 52  # characters of a row's list of lanes
 
 
-def lanes_picture(lanes: LaneAddresses, space: Space) -> str:
-    """Two rows of 16 lanes, each over the bank or the sector of its first byte. Sectors count from the first touched.
+def lanes_picture(lanes: LaneAddresses, space: Space, size: int) -> str:
+    """A line for each bank with its words, or for each sector, and the lanes that want them; like ones on one line.
 
-    >>> by_row = LaneAddresses(0, (32, 8, 1), tuple(4 * lane if lane < 20 else None for lane in range(32)))
-    >>> print(lanes_picture(by_row, Space.GLOBAL))
-    lane    0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
-    sector  0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
-    lane   16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-    sector  2  2  2  2  -  -  -  -  -  -  -  -  -  -  -  -
+    `size` is how many bytes each lane wants. Sectors count from the first touched; a bar shows which eighths of a
+    sector are used.
+
+    >>> column = LaneAddresses(0, (0, 0, 0), tuple(128 * lane for lane in range(32)))
+    >>> print(lanes_picture(column, Space.SHARED, 4))
+    bank  words  lanes
+    0        32  0-31
+    >>> row = LaneAddresses(0, (0, 0, 0), tuple(4 * lane if lane < 20 else None for lane in range(32)))
+    >>> print(lanes_picture(row, Space.GLOBAL, 4))
+    sector  used      lanes
+    0       ########  0-7
+    1       ########  8-15
+    2       ####....  16-19
+    >>> apart = LaneAddresses(0, (0, 0, 0), tuple(64 * lane for lane in range(3)))
+    >>> print(lanes_picture(apart, Space.GLOBAL, 4))
+    sector  used      lanes
+    0       #.......  0
+    2       #.......  1
+    4       #.......  2
     """
-    name = "bank" if space is Space.SHARED else "sector"
-    places = _places(lanes.addresses, space)
-    cells = ["-" if place is None else str(place) for place in places]
-    width = max(2, *(len(cell) for cell in cells))
-    label = len(name)
-    rows: list[str] = []
-    for start in range(0, len(cells), _ROW):
-        numbers = (f"{lane:>{width}}" for lane in range(start, min(start + _ROW, len(cells))))
-        rows.append(f"{'lane':<{label}} " + " ".join(numbers))
-        rows.append(f"{name:<{label}} " + " ".join(f"{cell:>{width}}" for cell in cells[start : start + _ROW]))
-    return "\n".join(rows)
-
-
-def _places(addresses: tuple[int | None, ...], space: Space) -> list[int | None]:
     if space is Space.SHARED:
-        return [None if address is None else address // BANK_BYTES % BANKS for address in addresses]
-    sectors = [None if address is None else address // SECTOR_BYTES for address in addresses]
-    first = min((sector for sector in sectors if sector is not None), default=0)
-    return [None if sector is None else sector - first for sector in sectors]
+        return _banks(words_by_bank(lanes.addresses, size))
+    return _sectors(bytes_by_sector(lanes.addresses, size))
+
+
+def _banks(places: Places) -> str:
+    rows: list[tuple[str, str, str]] = []
+    depth = {bank: len(pieces) for bank, pieces in places.items()}
+    for words, group in groupby(places, key=lambda bank: depth[bank]):
+        banks = list(group)
+        lanes = sorted({lane for bank in banks for piece in places[bank] for lane in piece.lanes})
+        rows.append((ranges(banks) if len(banks) > 2 else " ".join(map(str, banks)), str(words), ranges(lanes)))
+    rows = _merged(rows)
+    width = max(4, *(len(banks) for banks, _, _ in rows)) if rows else 4
+    lines = [f"{'bank':<{width}}  words  lanes", *(f"{b:<{width}}  {w:>5}  {_cut(ls)}" for b, w, ls in rows)]
+    return "\n".join(_shortened(lines))
+
+
+def _merged(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Banks that alternate, such as every second one, make one row for each number of words."""
+    if len(rows) <= _ROWS:
+        return rows
+    by_words: dict[str, list[tuple[str, str, str]]] = {}
+    for row in rows:
+        by_words.setdefault(row[1], []).append(row)
+    return [
+        (_cut(" ".join(banks for banks, _, _ in group), 24), words, " ".join(lanes for _, _, lanes in group))
+        for words, group in by_words.items()
+    ]
+
+
+def _sectors(places: Places) -> str:
+    width = max(6, *(len(str(sector)) for sector in places)) if places else 6
+    lines = [f"{'sector':<{width}}  used      lanes"]
+    for sector, pieces in places.items():
+        used = {byte // 4 for piece in pieces for byte in range(piece.start, piece.end)}
+        bar = "".join("#" if word in used else "." for word in range(8))
+        lanes = sorted({lane for piece in pieces for lane in piece.lanes})
+        lines.append(f"{sector:<{width}}  {bar}  {_cut(ranges(lanes))}")
+    return "\n".join(_shortened(lines))
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """The heading and as many rows as a hover has room for: the first ones, and the last."""
+    if len(lines) <= _ROWS + 1:
+        return lines
+    return [*lines[:_ROWS], f"... {len(lines) - _ROWS - 1} more like these ...", lines[-1]]
+
+
+def _cut(text: str, width: int = _LANES) -> str:
+    return text if len(text) <= width else text[: width - 1].rsplit(" ", 1)[0] + " …"

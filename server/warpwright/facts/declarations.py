@@ -60,7 +60,7 @@ class DeclarationReader(ABC):
         self.expanding: set[str] = set()
         self.nested = 0  # macros and constants read so far inside of the outermost use
         self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
-        self.cycles = 0  # how often a type was left out: it was being read already, or too many are
+        self.cycles = 0  # how often a type that is being read was met
         self.incomplete: list[str] = []
         self.bindings: dict[str, CType | int] = dict(bindings or {})
 
@@ -147,9 +147,9 @@ class DeclarationReader(ABC):
             return found or UNKNOWN_TYPE
         alias = self.unit.types.get(short)
         key = parts[-1] if alias is not None and alias.template else short
-        if alias is not None and (key in self.resolving or len(self.resolving) >= MAX_EXPANSION):
+        if key in self.resolving:
             self.cycles += 1
-        elif alias is not None:
+        elif alias is not None and len(self.resolving) < MAX_EXPANSION:
             plain = not alias.template and not self.bindings
             if plain and short in self.unit.resolved_types:
                 return self.unit.resolved_types[short]

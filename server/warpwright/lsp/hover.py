@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.editor.hover import hover as hover_at
+from warpwright.editor.hover import image_picture, text_picture
 from warpwright.editor.text import carried_offset
 from warpwright.lsp.convert import Ranges, position
 from warpwright.lsp.guard import guarded
@@ -37,7 +38,9 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     if analysis is None:
         return None
     carried = carried_offset(analysis.source.data, data, offset)
-    found = hover_at(analysis, carried) if carried is not None else None
+    found = (
+        hover_at(analysis, carried, image_picture if ls.shows_images else text_picture) if carried is not None else None
+    )
     if found is None:
         return None
     is_newest = analysis.source.data == document.text.data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from warpwright.lsp.configuration import pull_settings, take_settings
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
 
+_VS_CODE = re.compile(
+    r"\b(?:Visual Studio Code|code-server|Code|VSCodium|Cursor|Windsurf|Positron|Theia)\b", re.IGNORECASE
+)
 _WATCHED = "**/*.{cuh,h,hpp,hh,inl,cu}"
 
 
@@ -22,6 +26,7 @@ def register(server: Server) -> None:
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """`initializationOptions` holds the settings, or an object with them under `warpwright`."""
+    ls.shows_images = _shows_images(params)
     options = params.initialization_options
     if isinstance(options, Mapping) and "warpwright" in options:
         options = options["warpwright"]
@@ -34,6 +39,14 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
     if watched and watched.dynamic_registration:
         ls.in_background(_watch(ls))
     ls.in_background(pull_settings(ls))
+
+
+def _shows_images(params: types.InitializeParams) -> bool:
+    """Whether a hover shows an image whose address holds its data: VS Code and what is built from it, which say their
+    application's name. Their renderer of Markdown is the capability; coc.nvim names the same one and shows text."""
+    general = params.capabilities.general
+    renderer = general.markdown.parser if general is not None and general.markdown is not None else ""
+    return renderer == "marked" and params.client_info is not None and bool(_VS_CODE.search(params.client_info.name))
 
 
 async def _watch(ls: Server) -> None:
