@@ -80,6 +80,7 @@ def analyze(
     [('a[32 * threadIdx.x]', 32.0)]
     """
     unit = collect(source, include, assume or Assumptions())
+    unit.step_budget = _step_budget(unit)
     launches = UnitLaunches(cache.launches if cache is not None else None)
     sites = by_kernel(unit.kernels(), launches.of(unit))
     uneven: dict[FunctionText, list[LaunchSite]] = {}
@@ -106,7 +107,7 @@ def _cached_kernel(
         return _kernel(unit, text, sites, uneven)
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
     functions = reached(unit, text)
-    key = kernel_key(unit, functions, shapes)
+    key = kernel_key(unit, functions, (unit.step_budget, shapes))
     kernel = cache.find(functions, key)
     if kernel is None:
         kernel = _kernel(unit, text, sites, uneven)
@@ -284,7 +285,7 @@ def _run_warps(
     run = _Run(
         unit, function, launch, shape, arguments, recorder, ASSUMED if launch.basis is not Basis.EXACT else EXACT
     )
-    budget = _step_budget(unit)
+    budget = unit.step_budget
     first = FIRST_WARPS if budget == STEP_BUDGET else 2
     try:
         while blocks:
@@ -362,9 +363,13 @@ def _spread_blocks(launch: Launch) -> list[Dim3]:
 
 
 def _step_budget(unit: Unit) -> int:
+    """A kernel's share of the file's steps. It goes in halves, so that hardly any edit changes it for all kernels."""
     lines = sum(len(source.line_starts) for source in unit.sources.values())
-    kernels = sum(1 for _ in unit.kernels())
-    return max(LEAST_STEPS, min(STEP_BUDGET, (STEPS_BY_FILE + STEPS_BY_LINE * lines) // max(1, kernels)))
+    share = (STEPS_BY_FILE + STEPS_BY_LINE * lines) // max(1, sum(1 for _ in unit.kernels()))
+    budget = STEP_BUDGET
+    while budget // 2 >= max(share, LEAST_STEPS):
+        budget //= 2
+    return budget
 
 
 def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:

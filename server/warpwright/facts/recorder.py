@@ -516,7 +516,7 @@ def _is_misaligned(addresses: Addresses, size: int, pointer: Value, guards: list
     if not all(guard.value.decided for guard in guards):
         return False
     if pointer.basis == EXACT and not pointer.soft % size:
-        return any([a is not None and a % size for a in addresses])
+        return any(a is not None and a % size for a in addresses)
     if pointer.uniform:
         return False
     steps = {b - a for a, b in pairwise(a for a in addresses if a is not None)}

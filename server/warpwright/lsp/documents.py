@@ -8,6 +8,7 @@ analysed once more when that is done, not once for every key.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings
 from warpwright.editor.text import Text, edit_between
 from warpwright.facts.cache import KernelCache
+from warpwright.rules.registry import all_rules
 from warpwright.syntax.source import Source
 
 log = logging.getLogger(__name__)
@@ -56,7 +58,7 @@ class Documents:
     def __init__(self) -> None:
         self.settings = Settings()
         self._open: dict[str, Document] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="analysis")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="analysis", initializer=_prepare)
         self._kernels = KernelCache()
         self._openings = 0
         self._told_skipped: set[str] = set()
@@ -153,6 +155,13 @@ class Documents:
         if unreadable(data) and document.uri not in self._told_skipped:
             self._told_skipped.add(document.uri)
             log.warning("%s is not analysed: %s", document.path, analysis.skipped)
+
+
+def _prepare() -> None:
+    """Load what the first analysis needs, and leave it out of garbage collection: it is never garbage, and to look
+    through all of it takes longer than an analysis."""
+    all_rules()
+    gc.freeze()
 
 
 def path_of(uri: str) -> str:
