@@ -154,11 +154,39 @@ class Lowerer(ExpressionReader):
             statement = self._statement_macro(inner)
             if statement is not None:
                 return statement
+        if inner.type == "binary_expression":
+            declaration = self._declared_between_brackets(inner)
+            if declaration is not None:
+                return declaration
         if inner.type == "assignment_expression":
             declaration = self._row_pointer(inner)
             if declaration is not None:
                 return declaration
         return ir.Evaluate(self.span(node), self.expression(inner))
+
+    def _declared_between_brackets(self, node: Node) -> ir.Stmt | None:
+        """`cg::thread_block_tile<32> tile = f(block);`, which the grammar takes for `(a < 32) > (b = c)`."""
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        if (
+            left is None
+            or right is None
+            or operator is None
+            or operator.type != ">"
+            or left.type != "binary_expression"
+        ):
+            return None
+        head, inner = left.child_by_field_name("left"), left.child_by_field_name("operator")
+        if inner is None or inner.type != "<" or head is None or not head.type.endswith("identifier"):
+            return None
+        assigned = right.type == "assignment_expression"
+        name = right.child_by_field_name("left") if assigned else right
+        if name is None or name.type != "identifier":
+            return None
+        kind = self.named_type(self.source.text(head.start_byte, operator.end_byte))
+        value = self.expression(right.child_by_field_name("right")) if assigned else None
+        label = self.source.node_text(name)
+        return ir.Declare(self.span(node), self.declare(label, kind), label, kind, value, False)
 
     def _row_pointer(self, node: Node) -> ir.Stmt | None:
         """`float (*rows)[32] = tile;`, which the grammar takes for an assignment to `float(*rows)[32]`."""

@@ -94,7 +94,9 @@ SCALARS: dict[str, CType] = {
     "unsigned long long": ULONG, "int64_t": LONG, "uint64_t": ULONG, "size_t": ULONG, "ssize_t": LONG,
     "ptrdiff_t": LONG, "uintptr_t": ULONG, "intptr_t": LONG, "clock_t": LONG, "wchar_t": INT, "u8": UCHAR,
     "half": HALF, "__half": HALF, "__nv_bfloat16": HALF, "nv_bfloat16": HALF, "float": FLOAT, "double": DOUBLE,
-    "__nv_fp8_e4m3": UCHAR, "__nv_fp8_e5m2": UCHAR, "cudaTextureObject_t": ULONG,
+    "__nv_fp8_e4m3": UCHAR, "__nv_fp8_e5m2": UCHAR, "__nv_fp8_storage_t": UCHAR, "cudaTextureObject_t": ULONG,
+    "cudaSurfaceObject_t": ULONG, "cufftReal": FLOAT, "cufftDoubleReal": DOUBLE, "at::Half": HALF, "c10::Half": HALF,
+    "at::BFloat16": HALF, "c10::BFloat16": HALF,
 }  # fmt: skip
 
 
@@ -113,8 +115,16 @@ def _vectors() -> dict[str, CType]:
             out[f"{prefix}{count}"] = CType(f"{prefix}{count}", size * count, align, "struct", fields=fields)
     for name in ("half2", "__half2", "__nv_bfloat162", "nv_bfloat162"):
         out[name] = CType(name, 4, 4, "struct", fields=(("x", 0, HALF), ("y", 2, HALF)))
-    for name, vector in (("cuFloatComplex", "float2"), ("cuComplex", "float2"), ("cuDoubleComplex", "double2")):
+    for name, vector in (("cuFloatComplex", "float2"), ("cuComplex", "float2"), ("cuDoubleComplex", "double2"),
+        ("cufftComplex", "float2"), ("cufftDoubleComplex", "double2"),
+    ):  # fmt: skip
         out[name] = out[vector]
+    for name, size, align in (  # curand_kernel.h, cuda_fp8.h: sizes that no member is read of
+        ("curandState", 48, 8), ("curandState_t", 48, 8), ("curandStateXORWOW_t", 48, 8), ("curandStateXORWOW", 48, 8),
+        ("curandStatePhilox4_32_10_t", 64, 16), ("curandStatePhilox4_32_10", 64, 16), ("__nv_fp8x2_e4m3", 2, 2),
+        ("__nv_fp8x2_e5m2", 2, 2), ("__nv_fp8x4_e4m3", 4, 4), ("__nv_fp8x4_e5m2", 4, 4),
+    ):  # fmt: skip
+        out[name] = CType(name, size, align, "struct")
     out["dim3"] = CType("dim3", 12, 4, "struct", fields=out["uint3"].fields)
     return out
 

@@ -215,7 +215,7 @@ class WarpMemory(ABC):
             return value.place
         if isinstance(value, Value) and value.region is not None and value.region.space is Space.SHARED:
             declared_scalar = value.region.name == node.name and value.type.kind not in ("pointer", "array")
-            if declared_scalar:
+            if declared_scalar and value.type.size is not None:  # a library's storage is passed on by name, not read
                 return MemoryPlace(value, value.type, node.span)
         return SlotPlace(self.frame, node.slot)
 

@@ -31,6 +31,13 @@ def stride(lanes: LaneAddresses | None) -> int | None:
     return steps.pop() if len(steps) == 1 else None
 
 
+def walks_on(access: Access) -> bool:
+    """Whether each lane goes along neighbouring elements in a loop, and starts in the sector where the lane before did
+    or the next: what is moved for one iteration is still in the L1 cache for the others."""
+    apart = stride(access.lanes)
+    return apart is not None and access.loop_step == access.bytes and abs(apart) <= SECTOR_BYTES
+
+
 def first_address(access: Access) -> int | None:
     """The address of the first lane that is on."""
     return next((a for a in access.lanes.addresses if a is not None), None) if access.lanes is not None else None

@@ -49,8 +49,8 @@ void run(float *out, const float *in, int width, int height) {
 - An index that is read from memory (a gather) is not judged: its sectors depend on the data.
 - Caches are not modelled. A kernel that goes on to use the rest of each sector soon after, such as one that reads all
   the members of a structure, pays in L1 transactions and not in DRAM bandwidth; where the kernel's other accesses can
-  be seen to use most of it, one access of the array is shown, as information, and only from 4 sectors for each one
-  needed.
+  be seen to use most of it, or each lane walks along neighbouring elements up to where the next lane started, one
+  access of the array is shown, as information, and only from 4 sectors for each one needed.
 - Where the block's shape had to be assumed and the lanes depend on it, the finding is information, and it says so.
 - Where the sectors too many are less than a tenth of what the kernel needs in global memory, it is information.
 - A request of few lanes, and one that runs once in a launch of a single block, is a hint at most.
@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures
+from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures, walks_on
 from warpwright.rules.words import (
     COUNTED,
     MOSTLY_USED,
@@ -105,7 +105,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         own, used = neighbours.shares(access)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
-        if cached := used >= MOSTLY_USED and used > own:
+        if cached := (used >= MOSTLY_USED and used > own) or walks_on(access):
             if level is not Severity.WARNING or access.array in said:
                 continue
             level = Severity.INFORMATION
