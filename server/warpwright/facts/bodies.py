@@ -25,7 +25,7 @@ from warpwright.facts.types import (
     arithmetic_result,
     pointer_to,
 )
-from warpwright.facts.walk import Outline, Step, inner_statements, outline, parts
+from warpwright.facts.walk import Outline, Step, below, inner_statements, outline, parts
 
 Callees = Mapping[ir.Call, tuple[ir.Function, list[ir.Expr]]]
 """The function that each call which was run means, with the arguments for its parameters."""
@@ -346,10 +346,22 @@ def _assign(body: Body, whole: ir.Expr, late: int) -> None:
         if not isinstance(target, ir.Var) or target.slot in body.run_time:
             continue
         given = isinstance(node, ir.Assign) and (body.decides if node.op else body.is_run_time)(node.value)
-        if given or late > body.born.get(target.slot, 0):
+        if given or (late > body.born.get(target.slot, 0) and not _is_toggle(node, target.slot)):
             body.run_time.add(target.slot)
     if body.outline.lambdas:
         _assign_in_lambdas(body, step, late)
+
+
+def _is_toggle(node: ir.Assign | ir.Update, slot: int) -> bool:
+    """Whether a variable goes round a few known numbers, as the index of a double buffer does: `at ^= 1`.
+
+    A loop that is unrolled by their number knows it, whatever the loop's length.
+    """
+    if not isinstance(node, ir.Assign):
+        return False
+    round_about = node.op == "^" or (isinstance(node.value, ir.Binary) and node.value.op in ("^", "%", "&", "-"))
+    names = [each for each in below(node.value) if not isinstance(each, (ir.Const, ir.Binary, ir.Cast))]
+    return round_about and all(isinstance(each, ir.Var) and each.slot == slot for each in names)
 
 
 def _assign_in_lambdas(body: Body, step: Step, late: int) -> None:

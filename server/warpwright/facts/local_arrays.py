@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from warpwright.facts import ir
 from warpwright.facts.bodies import Body, LocalArray
+from warpwright.facts.constants import fold
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Space
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.syntax.source import Span
@@ -30,13 +31,17 @@ SELECTED_WORDS = 24
 
 @dataclass(frozen=True, slots=True)
 class LocalUse:
-    """One element of a local array, read or written; `dynamic` where a run-time value is one of its indices."""
+    """One element of a local array, read or written.
+
+    `dynamic` where a run-time value is one of its indices, `fixed` where all of them are literals.
+    """
 
     array: LocalArray
     span: Span
     type: CType
     kind: AccessKind
     dynamic: bool
+    fixed: bool
     in_loop: bool
 
 
@@ -61,10 +66,11 @@ def local_uses(body: Body) -> Iterator[LocalUse]:
             if array is None or kind.size is None or kind.kind == "array":
                 continue
             dynamic = any(body.is_run_time(index) for index in _indices(node))
+            fixed = all(fold(index) is not None for index in _indices(node))
             if node not in targets or targets[node]:
-                yield LocalUse(array, node.span, kind, AccessKind.LOAD, dynamic, in_loop)
+                yield LocalUse(array, node.span, kind, AccessKind.LOAD, dynamic, fixed, in_loop)
             if node in targets:
-                yield LocalUse(array, node.span, kind, AccessKind.STORE, dynamic, in_loop)
+                yield LocalUse(array, node.span, kind, AccessKind.STORE, dynamic, fixed, in_loop)
 
 
 def local_accesses(uses: Iterable[LocalUse], launch: int) -> list[Access]:
@@ -87,7 +93,7 @@ def _why(array: LocalArray, uses: list[LocalUse]) -> str:
     size = array.type.size
     if size is None or array.type.assumed:
         return ""
-    if size > REGISTER_BYTES:
+    if size > REGISTER_BYTES and not all(use.fixed for use in uses):
         return f"{array.name} has {size} bytes, more than a thread's registers hold: it lies in local memory"
     dynamic = {(use.span.path, use.span.start) for use in uses if use.dynamic}
     if not dynamic:

@@ -58,8 +58,8 @@ void run(float *out, const float *in, int n) {
 
 ## Limits
 
-A warning in a loop, where both sides are long or few lanes run a long one; else information. Said only where warps split
-in at least half of their visits, and not of
+A warning in a loop, where both sides are long or few lanes run a long one; else information. Said only where warps
+split in at least half of their visits, and not of
 
 - what the compiler predicates, sides of ten instructions and fewer above all;
 - a guard at the edge of the data (`if (i < n)`), an early `return`, and a condition on data that was read;
