@@ -3,9 +3,10 @@
 ## Before
 
 ```cuda
-__global__ void square(float *out, const float *in, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    out[i] = in[i] * in[i];
+__global__ void square(float *out, const float *in, int columns) {
+  int row = blockIdx.x * columns;
+  for (int i = threadIdx.x; i < columns; i += 256) {
+    out[row + i] = in[row + i] * in[row + i];
   }
 }
 ```
@@ -13,9 +14,10 @@ __global__ void square(float *out, const float *in, int n) {
 ## After
 
 ```cuda
-__global__ void square(float *__restrict__ out, const float *__restrict__ in, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    out[i] = in[i] * in[i];
+__global__ void square(float *__restrict__ out, const float *__restrict__ in, int columns) {
+  int row = blockIdx.x * columns;
+  for (int i = threadIdx.x; i < columns; i += 256) {
+    out[row + i] = in[row + i] * in[row + i];
   }
 }
 ```

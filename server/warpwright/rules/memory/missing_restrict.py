@@ -3,39 +3,42 @@
 ## Why is this bad?
 
 nvcc takes any two pointers of a kernel for pointers to the same memory, whatever their types, unless one is
-`__restrict__`. In a loop that loads from one and stores to the other it may not start the next iteration's load before
-this one's store, and with nothing to overlap, each iteration waits for memory by itself: with `__restrict__`, nvcc 13
-issues sixteen loads of the loop below at once, then sixteen stores. A value that is loaded before such a store and
-again after it is loaded twice.
+`__restrict__`. A load that stands after a store then waits for it. nvcc unrolls a loop whose step is a constant, and
+could load for all of these iterations at once: for the loop below, nvcc 13 issues one load and one store in turn, and
+with `__restrict__` four loads, then four stores. A value that is loaded before such a store and again after it is
+loaded twice.
 
 ## Example
 
 ```cuda
-__global__ void square(float *out, const float *in, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    out[i] = in[i] * in[i];
+__global__ void square(float *out, const float *in, int columns) {
+  int row = blockIdx.x * columns;
+  for (int i = threadIdx.x; i < columns; i += 256) {
+    out[row + i] = in[row + i] * in[row + i];
   }
 }
 
-void run(float *out, const float *in, int n) { square<<<128, 256>>>(out, in, n); }
+void run(float *out, const float *in, int rows, int columns) { square<<<rows, 256>>>(out, in, columns); }
 ```
 
 ## Use instead
 
 ```cuda
-__global__ void square(float *__restrict__ out, const float *__restrict__ in, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    out[i] = in[i] * in[i];
+__global__ void square(float *__restrict__ out, const float *__restrict__ in, int columns) {
+  int row = blockIdx.x * columns;
+  for (int i = threadIdx.x; i < columns; i += 256) {
+    out[row + i] = in[row + i] * in[row + i];
   }
 }
 
-void run(float *out, const float *in, int n) { square<<<128, 256>>>(out, in, n); }
+void run(float *out, const float *in, int rows, int columns) { square<<<rows, 256>>>(out, in, columns); }
 ```
 
 ## Limits
 
-- Said where loads and stores alternate in a loop of the kernel's own text, or where one element is loaded again after a
-  store to another array; a kernel that loads first and stores last has nothing to gain.
+- Said where a loop that nvcc unrolls both loads and stores, where a load of an iteration stands after a store, and
+  where one element is loaded again after a store to another array. A loop by `gridDim.x * blockDim.x` is not unrolled,
+  and a kernel that loads first and stores last has nothing to gain.
 - Not said where a launch in sight hands the same array to both pointers. What a launch elsewhere hands over is not
   known.
 - It is a hint: how much is gained depends on how many warps there are to hide the wait.
@@ -43,9 +46,13 @@ void run(float *out, const float *in, int n) { square<<<128, 256>>>(out, in, n);
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
 from warpwright.facts.aliasing import (
+    LOOPS,
     changes,
     handed_the_same,
     has_volatile,
@@ -55,8 +62,13 @@ from warpwright.facts.aliasing import (
 )
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Related, Severity
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source
 
 severity = Severity.HINT
+
+_CONSTANT_STEP = re.compile(r"\w+\s*(?:\+\+|--)|(?:\+\+|--)\s*\w+|\w+\s*[+-]=\s*(?:\d+|[A-Z][A-Z0-9_]*)")
+_PRAGMA = re.compile(rb"^\s*#\s*pragma\s+unroll\s*\(?\s*(\d+)?")
 
 Pair = tuple[Access, Access]
 """A load and a store that may be of the same memory."""
@@ -74,7 +86,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     again = next((p for p in _loaded_again(loads, stores) if frozenset(_arrays(p)) not in overlapping), None)
     if found is not None:
         load, store = found
-        why = f"the loop's next load of {load.array} waits for this iteration's store to {store.array}"
+        why = f"in a loop, loads of {load.array} wait for the stores to {store.array} before them"
     elif again is not None:
         load, store = again
         why = f"{load.expression} is loaded again after the store to {store.array}"
@@ -101,22 +113,48 @@ def _arrays(pair: Pair) -> tuple[str | None, str | None]:
 
 
 def _alternating(loads: list[Access], stores: list[Access]) -> Iterator[Pair]:
-    """Loads and stores of one loop, at addresses that move on with it."""
+    """Loads and stores of one loop, at addresses that move on with it, where a store comes before a load."""
     by_loop: dict[tuple[str, int, int], list[Access]] = {}
     for load in loads:
-        if (key := _loop(load)) is not None:
-            by_loop.setdefault(key, []).append(load)
+        if (loop := _loop(load)) is not None:
+            by_loop.setdefault((load.span.path, loop.start_byte, load.launch), []).append(load)
     for store in stores if by_loop else ():
-        if (key := _loop(store)) is not None:
-            yield from ((load, store) for load in by_loop.get(key, ()))
+        if (loop := _loop(store)) is not None:
+            unrolled = _is_unrolled(loop, store.span.source)
+            for load in by_loop.get((store.span.path, loop.start_byte, store.launch), ()):
+                if unrolled or _done(store) < load.span.start:
+                    yield load, store
 
 
-def _loop(access: Access) -> tuple[str, int, int] | None:
-    """The loop that an access moves on with."""
+def _loop(access: Access) -> Node | None:
+    """The loop that an access moves on with, unless a barrier orders what it does."""
     if not access.in_loop or access.loop_step == 0:
         return None
     loop = loop_around(access.span)
-    return (access.span.path, loop.start_byte, access.launch) if loop is not None else None
+    if loop is None or b"__syncthreads" in access.span.source.data[loop.start_byte : loop.end_byte]:
+        return None
+    return loop
+
+
+def _is_unrolled(loop: Node, source: Source) -> bool:
+    """Whether nvcc is likely to unroll the loop: an innermost `for` with a constant step, or one that is told to.
+
+    A name in capitals is taken for a constant.
+    """
+    if loop.type != "for_statement" or any(inner != loop for inner in descendants(loop, *LOOPS)):
+        return False
+    lines = source.data[: loop.start_byte].rstrip().splitlines()
+    told = _PRAGMA.search(lines[-1]) if lines else None
+    if told is not None:
+        return told.group(1) != b"1"
+    update = loop.child_by_field_name("update")
+    return update is not None and _CONSTANT_STEP.fullmatch(source.node_text(update)) is not None
+
+
+def _done(store: Access) -> int:
+    """Where the store is done: at the end of its statement, since `a = b` loads b first."""
+    end = store.span.source.data.find(b";", store.span.end)
+    return end if end >= 0 else len(store.span.source.data)
 
 
 def _loaded_again(loads: list[Access], stores: list[Access]) -> Iterator[Pair]:
@@ -129,7 +167,6 @@ def _loaded_again(loads: list[Access], stores: list[Access]) -> Iterator[Pair]:
         if before is load or before.lanes is None or before.lanes != load.lanes:
             continue
         for store in stores:
-            done = store.span.source.data.find(b";", store.span.end)  # `a = b` loads b first
             same_text = store.span.path == load.span.path and store.launch == load.launch
-            if same_text and before.span.start < done < load.span.start:
+            if same_text and before.span.start < _done(store) < load.span.start:
                 yield load, store
