@@ -64,11 +64,17 @@ class Evaluator(WarpMemory):
 
     def condition(self, node: ir.Expr, mask: int, statement: Span, kind: str) -> Value:
         """A condition's value, recorded as a branch."""
+        self.settled = (0, 0)
         value = self.scalar(self.any_value(node, mask))
+        if value.decided or not isinstance(node, ir.Logical):
+            self.settled = (0, 0)
         if not isinstance(node, ir.Const):
             taken = truth(value) & mask if value.decided else 0
             weight, in_loop = self.request_weight, self.loop_depth > 0
-            self.recorder.branch(node.span, statement, kind, value, taken, mask, weight, self.warp.place, in_loop)
+            splits = any(lanes & mask and mask & ~lanes for lanes in self.settled)
+            self.recorder.branch(
+                node.span, statement, kind, value, taken, mask, weight, self.warp.place, in_loop, splits
+            )
         return value
 
     def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
@@ -204,6 +210,9 @@ class Evaluator(WarpMemory):
                 left.data, right.data,
             )  # fmt: skip
             return Value(data, BOOL, basis, 0, thread)
+        if left.decided and node.op in ("&&", "||"):  # what one operand settles needs no other
+            on = truth(left) & mask
+            self.settled = (mask & ~on, 0) if node.op == "&&" else (0, on)
         if left.uniform and right.uniform:
             return soft(BOOL, thread, max(basis, ASSUMED))
         return unknown(BOOL, max(basis, DATA), thread)

@@ -179,16 +179,17 @@ class Interpreter(Objects):
         """The condition is not known: the same lanes go down both sides, and what they leave is joined."""
         before = [clone(v) if not isinstance(v, Reference) else v for v in self.frame.slots]
         exits = self._exits()
+        never, always = self.settled if not condition.decided else (0, 0)
         self.recorder.nests()
         self.recorder.flush()
         self.guards.append(Guard(node.condition.span, mask, mask, condition, True))
-        out = self.statement(node.then, mask)
+        out = self.statement(node.then, mask & ~never) | mask & never
         after_then = self.frame.slots
         exits_then = self._exits()
         self.frame.slots = before
         self._restore_exits(exits)
         self.recorder.flush()
-        out_else = self.statement(node.otherwise, mask) if node.otherwise is not None else mask
+        out_else = self.statement(node.otherwise, mask & ~always) if node.otherwise is not None else mask
         self.recorder.flush()
         self.guards.pop()
         if not (out and out_else) and not condition.uniform:
@@ -382,17 +383,16 @@ class Interpreter(Objects):
 
     def _switch(self, node: ir.Switch, mask: int) -> int:
         value = self.value(node.value, mask)
+        hits, left = self._hits(node, value, mask)
+        ways = [hit for hit in (*hits, left) if hit]
+        weight, in_loop = self.request_weight, self.loop_depth > 0
+        self.recorder.branch(
+            node.value.span, node.span, "switch", value, ways[0] if ways else 0, mask, weight, self.warp.place, in_loop
+        )
         state = LoopState()
         self.loops.append(state)
-        left, on, out = mask, 0, 0
-        for label, statements in node.cases:
-            if value.decided and label is not None:
-                match = binary("==", value, self.value(label, mask))
-                hit = truth(match) & left if match.decided else left
-            else:
-                hit = left
-            if value.decided:
-                left &= ~hit
+        on = 0
+        for hit, (_, statements) in zip(hits, node.cases, strict=True):
             on |= hit
             self.recorder.flush()
             for child in statements:
@@ -403,6 +403,21 @@ class Interpreter(Objects):
             self.loops[-1].continued |= state.continued
         out = on | state.broken | left
         return out & ~self.frame.returned
+
+    def _hits(self, node: ir.Switch, value: Value, mask: int) -> tuple[list[int], int]:
+        """The lanes that go to each case, and those that go to none; all go to all where the value is not known."""
+        if not value.decided:
+            return [mask] * len(node.cases), mask
+        hits, left = [], mask
+        for label, _ in node.cases:
+            match = binary("==", value, self.value(label, mask)) if label is not None else None
+            hit = left if match is None or not match.decided else truth(match) & left
+            hits.append(hit if label is not None else 0)
+            left &= ~hits[-1]
+        for number, (label, _) in enumerate(node.cases):
+            if label is None:
+                hits[number], left = left, 0
+        return hits, left
 
     def _return(self, node: ir.Return, mask: int) -> int:
         if self.call_depth == 0:

@@ -366,9 +366,10 @@ class Recorder:
 
     def branch(
         self, span: Span, statement: Span, kind: str, condition: Value, taken: int, mask: int, weight: float,
-        place: Place, in_loop: bool,
+        place: Place, in_loop: bool, splits: bool = False,
     ) -> None:  # fmt: skip
-        """One evaluation of a condition by a warp; `taken` are the lanes in which it is true."""
+        """One evaluation of a condition by a warp; `taken` are the lanes in which it is true. `splits` is set where it
+        is not known and the known part of it parts the lanes."""
         if not self.enabled or not mask:
             return
         key = (span.path, span.start, span.end, kind)
@@ -382,6 +383,9 @@ class Recorder:
             if not condition.uniform:
                 tally.undecided_varying += weight
                 tally.basis = max(tally.basis, condition.basis)
+            if splits:
+                tally.diverging += weight
+                tally.edge_only = tally.edge_only and place.edge
             return
         tally.basis = max(tally.basis, condition.basis)
         if taken and taken != mask:
@@ -629,9 +633,12 @@ def _branch_fact(tally: _BranchTally, launch: int) -> Branch:
     condition = _oneline(tally.span.text)
     if tally.undecided_varying > tally.evaluations / 2:
         kind = Divergence.DATA_DEPENDENT if tally.basis <= DATA else Divergence.UNKNOWN
+        why = "it depends on data that can differ from lane to lane"
+        if tally.diverging:
+            why = f"{share:.0%} of the evaluations split a warp whatever the data: {why}"
         return Branch(
-            tally.span, tally.statement, tally.kind, condition, launch, kind, None, tally.in_loop,
-            "it depends on data that can differ from lane to lane",
+            tally.span, tally.statement, tally.kind, condition, launch, kind,
+            round(share, 4) if tally.diverging else None, tally.in_loop, why,
         )  # fmt: skip
     if not tally.diverging:
         divergence, why = Divergence.UNIFORM, "all lanes of a warp agree"
