@@ -131,7 +131,7 @@ def facts_text(program: Program) -> str:
         for branch in kernel.branches:
             note(
                 branch.span,
-                f"branch: {branch.divergence.value}: {branch.why}{', but predicated' if branch.predicated else ''}",
+                f"branch: {branch.divergence.value}: {branch.why}{', but predicated' if branch.predicated and branch.warps_diverging else ''}",
             )
         for barrier in kernel.barriers:
             note(barrier.span, f"barrier: {'divergent' if barrier.divergent else 'uniform'}: {barrier.reason}")

@@ -2,10 +2,10 @@
 
 ## Why is this bad?
 
-Registers have no addresses. An array of a thread stays in registers only where the compiler knows every index once loops
-are unrolled; when a run-time value picks the element, or when registers cannot hold the array at all, it goes to local
-memory. That is a part of global memory that each thread has to itself: every access is a load or store through the L1
-cache, and with thousands of threads the arrays soon pass what the cache holds and go to DRAM.
+Registers have no addresses. An array of a thread stays in registers only where the compiler knows every index once
+loops are unrolled; when a run-time value picks the element, or when registers cannot hold the array at all, it goes to
+local memory. That is a part of global memory that each thread has to itself: every access is a load or store through
+the L1 cache, and with thousands of threads the arrays soon pass what the cache holds and go to DRAM.
 
 ## Example
 
