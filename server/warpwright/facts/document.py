@@ -129,10 +129,7 @@ def facts_text(program: Program) -> str:
         for access in kernel.accesses:
             note(access.span, access_text(access))
         for branch in kernel.branches:
-            note(
-                branch.span,
-                f"branch: {branch.divergence.value}: {branch.why}{', but predicated' if branch.predicated and branch.warps_diverging else ''}",
-            )
+            note(branch.span, branch_text(branch))
         for barrier in kernel.barriers:
             note(barrier.span, f"barrier: {'divergent' if barrier.divergent else 'uniform'}: {barrier.reason}")
     lines: list[str] = []
@@ -180,6 +177,12 @@ def access_text(access: Access) -> str:
     else:
         return f"{head}: {access.basis.value}: {access.why}"
     return f"{head}: {count}, {access.basis.value}: {access.why}"
+
+
+def branch_text(branch: Branch) -> str:
+    """How a branch splits warps, in words."""
+    spared = ", but predicated" if branch.predicated and branch.warps_diverging else ""
+    return f"branch: {branch.divergence.value}: {branch.why}{spared}"
 
 
 def counted(number: float, noun: str, ending: str = "s") -> str:
