@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from warpwright.assist.engine import CompletionRequest, Engine, EngineError
-from warpwright.assist.plan import Plan, make_plan, parse_plan, plan_question
+from warpwright.assist.plan import MAX_TOKENS, Plan, make_plan, parse_plan, plan_question
 from warpwright.assist.prompts import (
     ANALYSIS_CHARACTERS,
     PLAN_SHOTS,
@@ -58,7 +58,7 @@ def test_whatever_the_model_prefers_the_plan_can_be_read(engine: Engine) -> None
     """Hot sampling from a prompt that asks for something else: the grammar alone makes it a plan."""
     names = [kind.name for kind in all_rewrites()]
     for seed in range(2):
-        request = CompletionRequest("Dear Sir,\n", 224, 1.5, seed, grammar=plan_grammar(names), seconds=120)
+        request = CompletionRequest("Dear Sir,\n", MAX_TOKENS, 1.5, seed, grammar=plan_grammar(names), seconds=120)
         plan = parse_plan(engine.complete(request).text, names)
         assert set(plan.optimizations) <= set(names)
 

@@ -25,7 +25,7 @@ from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Finding
 
-MAX_TOKENS = 224  # the longest plan: 240 characters of analysis, six names, a number
+MAX_TOKENS = 288  # the longest plan: 240 characters of analysis, six names, a number
 MAX_FINDINGS = 6
 LONGEST_PLACE = 120  # characters: a finding may mark a launch of many lines
 LONGEST_MESSAGE = 400
