@@ -52,7 +52,7 @@ SLIGHT = 1e-3
 """The weight of a warp that is run for the code that only it reaches, in its block and of its block."""
 FORCED_RUNS = 3
 """Runs in which conditions that were one-sided are followed both ways; each may come upon new ones."""
-STEP_BUDGET = 40_000
+STEP_BUDGET = 20_000
 """Steps of the interpreter that one block shape of one kernel may take, at most."""
 STEPS_BY_FILE = 200_000
 STEPS_BY_LINE = 100
@@ -295,7 +295,9 @@ def _run_warps(
             while samples:
                 warp, warp_weight = samples.pop(0)
                 steps = run.warp(Place(block_index, warp, warp_weight, block_weight, edge))
-                if steps > budget // 4:  # the last warp stands for the others, the last block for the edge
+                if steps > budget:  # one warp has to stand for all
+                    samples, blocks = [], []
+                elif steps > budget // 4:  # the last warp stands for the others, the last block for the edge
                     samples = samples[-1:] and [(warps - 1, float(warps - 1))]
                     blocks = blocks[-1:]
         run.explore(_spread_blocks(launch), warps, budget // 2)
