@@ -24,7 +24,7 @@ from warpwright.cli import baseline as baselines
 from warpwright.cli.findings import Checked, Row, check_file, unique
 from warpwright.cli.findings_text import findings_text
 from warpwright.cli.github import github_lines
-from warpwright.cli.inputs import FAILING, Inputs, arch_option, find_inputs
+from warpwright.cli.inputs import FAILING, Compiled, Inputs, compile_options, find_inputs
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, say_error, say_note, say_warning
@@ -57,7 +57,7 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
 )
 @click.option("--select", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules or groups.")
 @click.option("--ignore", multiple=True, callback=rule_names, metavar="RULES", help="All but these rules or groups.")
-@arch_option
+@compile_options
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
 @click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
 def command(
@@ -66,7 +66,7 @@ def command(
     output: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
-    arch: str,
+    compiled: Compiled,
     baseline: str | None,
     write_baseline: str | None,
 ) -> int:
@@ -76,7 +76,7 @@ def command(
     """
     known = baselines.read(Path(baseline)) if baseline else None
     inputs = find_inputs(paths)
-    checked = _check_all(inputs, partial(check_file, select=select, ignore=ignore, arch=arch))
+    checked = _check_all(inputs, partial(check_file, select=select, ignore=ignore, compiled=compiled))
     failures = [*inputs.failures, *(one.failure for one in checked if one.failure)]
     for one in checked:
         if one.warning:

@@ -6,19 +6,18 @@ import json
 
 import click
 
-from warpwright.cli.inputs import arch_option, encoding_warning
+from warpwright.cli.inputs import Compiled, compile_options, encoding_warning
 from warpwright.cli.terminal import say_error, say_note, say_warning
-from warpwright.facts.analyze import analyze
 from warpwright.facts.document import facts_document, facts_text
-from warpwright.facts.model import Assumptions, Program
-from warpwright.syntax.source import SourceError, read_include, read_source
+from warpwright.facts.model import Program
+from warpwright.syntax.source import SourceError, read_source
 
 
 @click.command("facts")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@arch_option
-def command(files: tuple[str, ...], output: str, arch: str) -> int:
+@compile_options
+def command(files: tuple[str, ...], output: str, compiled: Compiled) -> int:
     """Show what is known of each kernel: launches, memory accesses with their transactions, branches, barriers.
 
     Exit status: 0, or 2 if a file could not be read (the others are shown).
@@ -33,7 +32,7 @@ def command(files: tuple[str, ...], output: str, arch: str) -> int:
             continue
         if warning := encoding_warning(source):
             say_warning(warning)
-        program = analyze(source, read_include, Assumptions(arch=arch))
+        program = compiled.program(source)
         if not program.defined_kernels:
             say_note(f"{file}: no kernel (__global__ function) in this file")
         programs.append(program)

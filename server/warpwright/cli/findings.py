@@ -8,12 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.cli.inputs import encoding_warning
-from warpwright.facts.analyze import analyze
-from warpwright.facts.model import Assumptions
+from warpwright.cli.inputs import Compiled, encoding_warning
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.source import SourceError, Span, read_include, read_source
+from warpwright.syntax.source import SourceError, Span, read_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +67,14 @@ class Checked:
     failure: str | None = None
 
 
-def check_file(path: str, select: tuple[str, ...], ignore: tuple[str, ...], arch: str) -> Checked:
+def check_file(path: str, select: tuple[str, ...], ignore: tuple[str, ...], compiled: Compiled) -> Checked:
     """Analyse one file. Never raises: what cannot be read is a Checked with its failure."""
     try:
         source = read_source(path)
     except SourceError as error:
         return Checked(path, failure=str(error))
     try:
-        program = analyze(source, read_include, Assumptions(arch=arch))
+        program = compiled.program(source)
         rows = tuple(_row(finding) for finding in run_rules(program, select, ignore))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warpwright.facts.analyze import analyze
+from warpwright.cli.inputs import Compiled
 from warpwright.facts.model import Program
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.source import Source, read_include
+from warpwright.syntax.source import Source
 from warpwright.verify.report import Report
 from warpwright.verify.verify import acceptable, verify
 
@@ -59,7 +59,7 @@ def fix_source(
     refused: set[Key] = set()
     attempts: list[Attempt] = []
     while len(attempts) < MOST_FIXES and not is_cancelled():
-        program = analyze(current, read_include)
+        program = Compiled().program(current)
         fixes = _fixes(program, rules)
         found = next(((key, at, fix) for key, at, fix in fixes if key not in refused and (fix.safe or unsafe)), None)
         if found is None:
@@ -74,7 +74,7 @@ def fix_source(
             current = edited
         else:
             refused.add(key)
-    left = 0 if unsafe else len([fix for _, _, fix in _fixes(analyze(current, read_include), rules) if not fix.safe])
+    left = 0 if unsafe else len([fix for _, _, fix in _fixes(Compiled().program(current), rules) if not fix.safe])
     return Fixed(source, current, tuple(attempts), left)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial, wraps
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.flags import flags_of, parse_flags
 from warpwright.syntax.source import Source, SourceError, invalid_utf8_offset, read_include, read_source
 
 SUFFIXES = (".cu", ".cuh")
@@ -61,7 +63,25 @@ def encoding_warning(source: Source) -> str | None:
     return f"{source.path}:{line}:{column}: byte 0x{source.data[at]:02x} is not UTF-8; the file is read as it is"
 
 
-def read_program(path: str | Path, assume: Assumptions | None = None) -> Program:
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """How the command line says that files are compiled: an architecture, macros, folders of includes.
+
+    What it does not say comes from the file's entry in compile_commands.json.
+    """
+
+    arch: str | None = None
+    defines: tuple[tuple[str, str | None], ...] = ()
+    folders: tuple[str, ...] = ()
+
+    def program(self, source: Source) -> Program:
+        flags = flags_of(source.path)
+        assume = Assumptions(self.arch or flags.arch or Assumptions().arch, defines=dict(self.defines))
+        reader = partial(read_include, folders=(*self.folders, *flags.folders))
+        return analyze(source, reader, assume.compiled_with(flags))
+
+
+def read_program(path: str | Path) -> Program:
     """Read and analyse one file. Raises CannotRun for one that cannot be read."""
     try:
         source = read_source(path)
@@ -70,7 +90,7 @@ def read_program(path: str | Path, assume: Assumptions | None = None) -> Program
     warning = encoding_warning(source)
     if warning:
         say_warning(warning)
-    return analyze(source, read_include, assume or Assumptions())
+    return Compiled().program(source)
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:
@@ -92,12 +112,14 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
     return chosen
 
 
-def parse_arch(_ctx: click.Context | None, _param: click.Parameter | None, value: str) -> str:
-    """A compute architecture as nvcc names it.
+def parse_arch(_ctx: click.Context | None, _param: click.Parameter | None, value: str | None) -> str | None:
+    """A compute architecture as nvcc names it; None where none is given.
 
     >>> parse_arch(None, None, "90")
     'sm_90'
     """
+    if value is None:
+        return None
     number = re.fullmatch(r"(?:sm_)?([1-9]\d{1,2}[af]?)", value)
     if not number:
         raise click.BadParameter(f"'{value}' is not an architecture; write it as sm_90")
@@ -112,3 +134,31 @@ arch_option = click.option(
     metavar="sm_XX",
     help="The GPU architecture to look at the code for.",
 )
+
+
+def compile_options(command: Callable[..., int]) -> Callable[..., int]:
+    """--arch, -D, -U and -I; the command takes them as one `compiled`."""
+
+    @wraps(command)
+    def wrapped(
+        arch: str | None, defines: tuple[str, ...], undefines: tuple[str, ...], folders: tuple[str, ...], **rest: object
+    ) -> int:
+        options = [*(f"-D{define}" for define in defines), *(f"-U{name}" for name in undefines)]
+        given = parse_flags(options, Path()).defines
+        return command(compiled=Compiled(arch, tuple(given.items()), folders), **rest)
+
+    for option in (
+        click.option("-I", "folders", multiple=True, metavar="DIR", help="A folder to look for includes in."),
+        click.option("-U", "undefines", multiple=True, metavar="NAME", help="A macro that is not defined."),
+        click.option(
+            "-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="A macro, as the compiler is given it."
+        ),
+        click.option(
+            "--arch",
+            callback=parse_arch,
+            metavar="sm_XX",
+            help="The GPU architecture to look at the code for. [default: of compile_commands.json, else sm_90]",
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped

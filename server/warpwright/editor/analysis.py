@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from warpwright.editor.includes import with_folders
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache
@@ -11,6 +13,7 @@ from warpwright.facts.model import Kernel, Program
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.flags import flags_of
 from warpwright.syntax.source import Source
 
 MAX_BYTES = 4_000_000
@@ -45,7 +48,13 @@ def analyse(source: Source, include: IncludeReader, settings: Settings, cache: K
     reason = unreadable(source.data)
     if reason:
         return skipped(source, reason)
-    program = analyze(source, include, settings.assumptions, cache)
+    assume = settings.assumptions
+    if Path(source.path).is_absolute():
+        flags = flags_of(source.path)
+        arch = settings.arch or flags.arch or assume.arch
+        assume = replace(assume.compiled_with(flags), arch=arch)
+        include = with_folders(include, (*settings.include_folders, *flags.folders))
+    program = analyze(source, include, assume, cache)
     return Analysis(source, program, tuple(run_rules(program, settings.select, settings.ignore)))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warpwright.facts.unit import IncludeReader
-from warpwright.syntax.source import Source, include_reader
+from warpwright.syntax.source import Source, include_reader, read_include
 
 _KEPT = 256
 _on_disk: dict[str, Source] = {}
@@ -26,6 +26,19 @@ def open_first(opened: Mapping[str, Source]) -> IncludeReader:
         if found is None or opened.get(found.path) is found:
             return found
         return _parsed_once(os.path.normpath(found.path), found)
+
+    return read
+
+
+def with_folders(reader: IncludeReader, folders: Sequence[str]) -> IncludeReader:
+    """A reader that looks in the compiler's folders for what the first one does not find."""
+
+    def read(from_path: str, name: str) -> Source | None:
+        found = reader(from_path, name)
+        if found is not None or not folders:
+            return found
+        found = read_include(from_path, name, folders)
+        return None if found is None else reader(found.path, Path(found.path).name) or found
 
     return read
 

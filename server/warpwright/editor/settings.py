@@ -20,16 +20,18 @@ _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under 
 class Settings:
     """Every setting with its default.
 
-    `arch`: the architecture that `#if` is evaluated for. `block`: the block shape where no launch is in sight.
-    `defines`: macros given on the compiler's command line. `select`, `ignore`: rules to run, and not to run.
+    `arch`: the architecture that `#if` is evaluated for; "" is that of compile_commands.json, else sm_90. `block`: the
+    block shape where no launch is in sight. `defines`: macros given on the compiler's command line; `include_folders`:
+    its `-I`. `select`, `ignore`: rules to run, and not to run.
     `model`: the model by path or name; "" is the default one. `optimize_seconds`: the longest that one of the kernel
     commands may take. `verify_seconds`: the same for one quick fix. `ghost_text`: write kernels from comments;
     `ghost_text_seconds`: the longest that may take.
     """
 
-    arch: str = "sm_90"
+    arch: str = ""
     block: Dim3 | None = None
     defines: Mapping[str, str] = field(default_factory=lambda: {})
+    include_folders: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     model: str = ""
@@ -40,7 +42,7 @@ class Settings:
 
     @property
     def assumptions(self) -> Assumptions:
-        return Assumptions(arch=self.arch, block=self.block, defines=self.defines)
+        return Assumptions(arch=self.arch or Assumptions().arch, block=self.block, defines=dict(self.defines))
 
 
 def parse_settings(value: object) -> tuple[Settings, tuple[str, ...]]:
@@ -87,7 +89,7 @@ def _shown(value: object) -> str:
 
 
 def _arch(value: object) -> str:
-    if not isinstance(value, str) or not _ARCH.fullmatch(value):
+    if not isinstance(value, str) or (value and not _ARCH.fullmatch(value)):
         raise ValueError
     return value
 
@@ -150,6 +152,7 @@ _READERS: dict[str, tuple[str, Callable[[object], object], str]] = {
     "arch": ("arch", _arch, 'an architecture such as "sm_90"'),
     "block": ("block", _block, "one to three positive extents of at most 1024 threads in all, such as [32, 8]"),
     "defines": ("defines", _macros, 'an object of macros such as {"TILE": "32"}'),
+    "includeFolders": ("include_folders", _names, "a list of folders"),
     "select": ("select", _names, "a list of rule names"),
     "ignore": ("ignore", _names, "a list of rule names"),
     "model": ("model", _text, "a path or a name"),

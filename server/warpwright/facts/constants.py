@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from warpwright.facts import ir
+from warpwright.facts.preprocessor import Macro
 from warpwright.facts.types import BOOL, DOUBLE, FLOAT, INT, LONG, UINT, ULONG, CType
-from warpwright.facts.unit import Macro
 from warpwright.syntax.source import Span
 
 

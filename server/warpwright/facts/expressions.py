@@ -12,6 +12,7 @@ from tree_sitter import Node
 from warpwright.facts import ir
 from warpwright.facts.constants import LIMITS, number, substitute
 from warpwright.facts.declarations import DeclarationReader, Scope
+from warpwright.facts.preprocessor import Macro
 from warpwright.facts.qualified import components, library_value, member_value
 from warpwright.facts.types import (
     BOOL,
@@ -22,7 +23,6 @@ from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
 )
-from warpwright.facts.unit import Macro
 from warpwright.syntax.nodes import launch_configuration, uncommented
 from warpwright.syntax.source import Span
 

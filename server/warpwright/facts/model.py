@@ -7,11 +7,12 @@ Example: in `out[x * n + y]` with x from threadIdx.x, a warp's load is one Acces
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from tree_sitter import Node
 
+from warpwright.syntax.flags import Flags
 from warpwright.syntax.source import Source, Span
 
 WARP = 32
@@ -335,8 +336,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What analysis takes for granted where the text is silent. `block` comes from the user's settings."""
+    """What analysis takes for granted where the text is silent. `block` comes from the user's settings. `defines` are
+    macros by name; None for one that is taken away."""
 
     arch: str = "sm_90"
     block: Dim3 | None = None
-    defines: Mapping[str, str] = field(default_factory=lambda: {})
+    defines: Mapping[str, str | None] = field(default_factory=lambda: {})
+
+    def compiled_with(self, flags: Flags) -> Assumptions:
+        """These and what the compiler's command line says; where both say something, these hold."""
+        return replace(self, defines={**flags.defines, **self.defines})

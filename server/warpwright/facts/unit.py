@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import logging
-import operator
 import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from tree_sitter import Node
 
 from warpwright.facts.ir import Expr
 from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
+from warpwright.facts.preprocessor import Macro, condition
 from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import Source
@@ -21,25 +20,23 @@ from warpwright.syntax.source import Source
 log = logging.getLogger(__name__)
 
 IncludeReader = Callable[[str, str], Source | None]
-"""(path of the including file, quoted name) -> the included file, or None where it is not to be had."""
+"""(path of the including file, the name: `a.h`, or `<a.h>` as it is written) -> the included file, or None where it is
+not to be had."""
 
 MAX_INCLUDE_DEPTH = 16
+_PREDEFINED = {
+    "__CUDACC__": "1", "__NVCC__": "1", "__cplusplus": "201703L", "__linux__": "1", "__x86_64__": "1", "__GNUC__": "13",
+    "__CUDACC_VER_MAJOR__": "13", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "13000",
+}  # fmt: skip
+"""Macros of nvcc from CUDA 13 on Linux, where the flags say nothing else (nvcc's manual, "Compilation Macros")."""
 CONVERSION = "operator cast"
 """What the member functions are called that turn a struct into another type."""
 MAX_EXPANSIONS = 20_000
 """Macros and constants inside of others that are read in one analysis beyond those that each use has free."""
-_CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_else"}
+_CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
+_INCLUDED = ("string_literal", "system_lib_string")
 _TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
-
-
-@dataclass(frozen=True, slots=True)
-class Macro:
-    """`parameters` is None for an object-like macro."""
-
-    name: str
-    parameters: tuple[str, ...] | None
-    body: str
 
 
 class TemplateParameter(NamedTuple):
@@ -117,6 +114,7 @@ class Unit:
     resolved_types: dict[str, CType] = field(default_factory=lambda: {})
     variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
+    include: IncludeReader = lambda _from_path, _name: None
     launches: list[tuple[Source, Node]] = field(default_factory=lambda: [])
     expansions: int = MAX_EXPANSIONS  # that are left: macros that double one another have no end
 
@@ -127,13 +125,12 @@ class Unit:
 
 def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
     """Read the unit's names, following quoted includes in text order; each file once."""
-    unit = Unit(main, assume)
-    for name, body in assume.defines.items():
-        unit.macros[name] = Macro(name, None, body)
+    unit = Unit(main, assume, include=include)
+    for name, body in {**_PREDEFINED, **assume.defines}.items():
+        if body is not None:
+            unit.macros[name] = Macro(name, None, body)
     arch = re.search(r"(\d+)", assume.arch)
     unit.macros["__CUDA_ARCH__"] = Macro("__CUDA_ARCH__", None, f"{arch.group(1) if arch else '90'}0")
-    for name in ("__CUDACC__", "__NVCC__", "__cplusplus"):
-        unit.macros[name] = Macro(name, None, "1")
     _collect_source(unit, main, include, 0)
     return unit
 
@@ -164,8 +161,8 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
         kind = child.type
         if kind == "preproc_include":
             path = child.child_by_field_name("path")
-            if path is not None and path.type == "string_literal" and depth < MAX_INCLUDE_DEPTH:
-                found = include(source.path, source.node_text(path).strip('"'))
+            if path is not None and path.type in _INCLUDED and depth < MAX_INCLUDE_DEPTH:
+                found = include(source.path, _file_name(source.node_text(path)))
                 if found is not None and found.path not in unit.sources:
                     _collect_source(unit, found, include, depth + 1)
         elif kind in ("preproc_def", "preproc_function_def"):
@@ -355,13 +352,13 @@ def live_children(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
 def _live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
     taken: bool | None = True
     skip: Node | None = None
-    if node.type == "preproc_ifdef":
+    if node.type in ("preproc_ifdef", "preproc_elifdef"):
         skip = node.child_by_field_name("name")
-        negated = source.text(node.start_byte, node.start_byte + 12).replace(" ", "").startswith("#ifndef")
+        negated = re.match(rb"#\s*(?:el)?ifndef", source.data[node.start_byte : node.start_byte + 20]) is not None
         taken = skip is not None and ((source.node_text(skip) in unit.macros) != negated)
     elif node.type in ("preproc_if", "preproc_elif"):
         skip = node.child_by_field_name("condition")
-        taken = skip is not None and _condition(unit, source.node_text(skip))
+        taken = skip is not None and _condition(unit, source, source.node_text(skip))
     alternative = node.child_by_field_name("alternative")
     if taken:
         for child in node.named_children:
@@ -374,61 +371,11 @@ def _live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
         yield from _live_branch(unit, source, alternative)
 
 
-def _condition(unit: Unit, text: str) -> bool:
-    """A preprocessor condition; a name that is no macro counts as 0, as the standard says."""
-    text = re.sub(r"//.*|/\*.*?\*/", "", text).replace("\\\n", " ")
-    text = re.sub(r"defined\s*\(?\s*(\w+)\s*\)?", lambda m: "1" if m.group(1) in unit.macros else "0", text)
-    value = preprocessor_value(text, unit, 0)
-    return bool(value)
+def _condition(unit: Unit, source: Source, text: str) -> bool:
+    """A preprocessor condition; one that cannot be read is false."""
+    return bool(condition(text, unit.macros, lambda name: unit.include(source.path, _file_name(name)) is not None))
 
 
-_PYTHON_OPS: dict[type[ast.AST], Callable[[int, int], int]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-}  # fmt: skip
-_PYTHON_COMPARES: dict[type[ast.AST], Callable[[int, int], bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}  # fmt: skip
-
-
-def preprocessor_value(text: str, unit: Unit, depth: int) -> int | None:
-    """The value of an integer constant expression of the preprocessor, or None."""
-    if depth > 16:
-        return None
-    text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b", r"\1", text)
-
-    def name(match: re.Match[str]) -> str:
-        macro = unit.macros.get(match.group(0))
-        if macro is None or macro.parameters is not None:
-            return "1" if match.group(0) == "true" else "0"
-        value = preprocessor_value(macro.body, unit, depth + 1) if macro.body else 0
-        return str(value or 0)
-
-    text = re.sub(r"(?<![\w.])[A-Za-z_]\w*(\s*\([^()]*\))?", lambda m: "0" if m.group(1) else name(m), text)
-    text = text.replace("&&", " and ").replace("||", " or ").replace("/", "//")
-    text = re.sub(r"!(?!=)", " not ", text).strip()
-    try:
-        return _python_value(ast.parse(text, mode="eval").body)
-    except (SyntaxError, ValueError, TypeError, KeyError, ZeroDivisionError, RecursionError, MemoryError):
-        return None
-
-
-def _python_value(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if isinstance(node, ast.BoolOp):
-        values = [_python_value(v) for v in node.values]
-        return int(all(values) if isinstance(node.op, ast.And) else any(values))
-    if isinstance(node, ast.UnaryOp):
-        value = _python_value(node.operand)
-        return int(not value) if isinstance(node.op, ast.Not) else ~value if isinstance(node.op, ast.Invert) else -value
-    if isinstance(node, ast.BinOp):
-        right = _python_value(node.right)
-        if isinstance(node.op, ast.LShift) and right > 64:
-            raise ValueError("shift is too wide")
-        return _PYTHON_OPS[type(node.op)](_python_value(node.left), right)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return int(_PYTHON_COMPARES[type(node.ops[0])](_python_value(node.left), _python_value(node.comparators[0])))
-    raise ValueError("not an integer constant expression")
+def _file_name(written: str) -> str:
+    """What an include reader is asked for: `a.h` for `"a.h"`, and `<a.h>` as it is."""
+    return written.strip('"')

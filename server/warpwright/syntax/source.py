@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -162,6 +162,7 @@ class Source:
         return Point(row, offset - self.line_starts[row])
 
 
+_HAS_INCLUDE = re.compile(rb"(?<=__has_include)(\s*\(\s*)(<[^>\n]*>|\"[^\"\n]*\")")
 _BRACKETS = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\]]""", re.DOTALL)
 _CLOSERS = {b"(": b")", b"[": b"]", b"{": b";}"}
 
@@ -184,9 +185,11 @@ def _functions(root: Node) -> int:
 
 def _parse(data: bytes, old: Tree | None = None) -> Tree:
     """The grammar does not know `struct __align__(16) S` and `void __cluster_dims__(2) k()`: the parser sees blanks
-    there, so that all offsets hold."""
+    there, so that all offsets hold; and a name for the file in `__has_include("a.h")`."""
     if any(word in data for word in (b"align__", b"_dims__", b"block_size__", b"maxnreg__")):
         data = _ATTRIBUTES.sub(lambda match: b" " * len(match.group(0)), data)
+    if b"__has_include" in data:
+        data = _HAS_INCLUDE.sub(lambda match: match[1] + b"_" * len(match[2]), data)
     return Parser(CUDA).parse(data, old) if old is not None else Parser(CUDA).parse(data)
 
 
@@ -265,17 +268,16 @@ def invalid_utf8_offset(data: bytes) -> int | None:
     return None
 
 
-def read_include(from_path: str, name: str) -> Source | None:
+def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Source | None:
     """The file that `#include "name"` in `from_path` means; None where it is not there or cannot be read.
 
-    Looked for beside it, then in the folders `include`, `inc` and `src` beside it and one folder further up.
+    Looked for beside it, then in `folders` (the compiler's `-I`), then in the folders `include`, `inc` and `src` beside
+    it and one folder further up. A name in angle brackets is looked for in `folders` alone.
     """
     folder = Path(from_path).parent
-    candidates = [
-        folder / name,
-        *(parent / base / name for parent in [folder, folder.parent] for base in ("include", "inc", "src")),
-    ]
-    for candidate in candidates:
+    given = [Path(other) / name.strip("<>") for other in folders]
+    near = [parent / base / name for parent in (folder, folder.parent) for base in ("include", "inc", "src")]
+    for candidate in given if name.startswith("<") else [folder / name, *given, *near]:
         if candidate.is_file():
             try:
                 return read_source(candidate)
@@ -284,14 +286,15 @@ def read_include(from_path: str, name: str) -> Source | None:
     return None
 
 
-def include_reader(sources: Mapping[str, Source]) -> Callable[[str, str], Source | None]:
-    """A `read_include` that prefers `sources`, by path, to the disk: a changed text, or what an editor has open."""
+def include_reader(sources: Mapping[str, Source], folders: Sequence[str] = ()) -> Callable[[str, str], Source | None]:
+    """A `read_include` with these folders that prefers `sources`, by path, to the disk: a changed text, or what an
+    editor has open."""
 
     def read(from_path: str, name: str) -> Source | None:
         beside = os.path.normpath(Path(from_path).parent / name)
         if beside in sources:
             return sources[beside]
-        found = read_include(from_path, name)
+        found = read_include(from_path, name, folders)
         if found is None:
             return None
         return sources.get(found.path) or sources.get(os.path.normpath(found.path)) or found
