@@ -102,3 +102,23 @@ def test_what_is_said_to_be_in_local_memory_is(tmp_path: Path) -> None:
     code = _machine_code(text, tmp_path)
     assert code.keys() == {f"{name}_" for name in ARRAYS}
     assert said == {name for name, sass in code.items() if re.search(r"\b(LDL|STL)\b", sass)}
+
+
+@pytest.mark.nvcc
+def test_no_power_is_simplified_by_the_compiler(tmp_path: Path) -> None:
+    """A call that the rule reports comes to dozens of instructions; the product that it asks for to one or two."""
+    calls = [
+        f"{call}({base}, {exponent})"
+        for exponent in ("2", "3", "4", "-1", "-2", "0.5", "-0.5", "1.5")
+        for call, base in (("powf", "x"), ("pow", "x"), ("pow", "(double)x"))
+    ]
+    text = "#include <cmath>\n" + "".join(
+        _kernel(f"p{number}_", f"float x = a[i]; o[i] = {call};") for number, call in enumerate(calls)
+    )
+    assert sum(len(kernel.powers) for kernel in program(text).kernels) == len(calls)
+    lengths = {
+        name: len(re.findall(r"/\*[0-9a-f]{4}\*/", part)) for name, part in _machine_code(text, tmp_path).items()
+    }
+    assert len(lengths) == len(calls)
+    short = {calls[int(name[1:-1])]: length for name, length in lengths.items() if length < 70}
+    assert not short

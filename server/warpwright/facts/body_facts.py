@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -15,6 +16,8 @@ from warpwright.facts.model import Access, Division, Power, Promotion
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.unit import Unit
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T", Promotion, Division, Power)
 
 
@@ -27,16 +30,22 @@ class BodyFacts:
     powers: dict[tuple[str, int, int], Power] = field(default_factory=lambda: {})
 
     def read(self, unit: Unit, function: ir.Function, callees: Callees, launch: int) -> list[Access]:
-        """Add the bodies that a kernel runs at one launch; returns its accesses to local memory."""
+        """Add the bodies that a kernel runs at one launch; returns its accesses to local memory.
+
+        An expression that nests too deeply to be walked costs the facts of its body and of those behind it.
+        """
         uses: list[LocalUse] = []
-        for body in bodies(function, callees, _global_types(unit)):
-            for promotion in promotions(body):
-                _keep(self.promotions, promotion, promotion.in_loop)
-            for power in powers(body):
-                _keep(self.powers, power, power.in_loop)
-            for division in divisions(body):
-                _keep(self.divisions, division, not division.fixed_divisor)
-            uses += local_uses(body)
+        try:
+            for body in bodies(function, callees, _global_types(unit)):
+                for promotion in promotions(body):
+                    _keep(self.promotions, promotion, promotion.in_loop)
+                for power in powers(body):
+                    _keep(self.powers, power, power.in_loop)
+                for division in divisions(body):
+                    _keep(self.divisions, division, not division.fixed_divisor)
+                uses += local_uses(body)
+        except RecursionError:
+            log.warning("%s: an expression nests too deeply for its arithmetic to be judged", function.name)
         return local_accesses(uses, launch)
 
 

@@ -39,7 +39,8 @@ void run(float *out, const float *v, float mass, int n) {
 
 - Exponents 2, 3, 4, -1, -2, 0.5, -0.5 and 1.5. Larger ones need more thought about rounding.
 - A warning where the call computes in double or stands in a loop, information elsewhere.
-- `__powf` is short already and is left alone, as is a pow that the program defines.
+- `__powf` is short already and is left alone, as is a pow that the program defines. With `-use_fast_math` nvcc makes
+  `__powf` of a pow in float, which the text does not show.
 - The last digits can change, and pow takes -0 and -infinity to the power 0.5 differently from sqrt: the fix is not
   called safe.
 """

@@ -49,12 +49,12 @@ void run(int *out, const unsigned char *in, int n) {
 
 ## Limits
 
-- A warning never: whether the array can be done without is the algorithm's matter. Information where a loop whose length
-  is a run-time value works on it, else a hint.
+- A warning never: whether the array can be done without is the algorithm's matter. Information where a loop whose
+  length is a run-time value works on it, else a hint.
 - Said once for each array, at an access that makes it local. Arrays of up to 24 words are left alone unless their
   elements are not of 4 bytes: the compiler picks elements of small ones by selects, depending on the code around.
-- Indices count as known where they come from literals, template arguments and loops of constant length. A loop that the
-  compiler does not unroll all the same (`#pragma unroll 1`, a long body) is not seen.
+- Indices count as known where they come from literals, template arguments, loops of constant length and choices between
+  two numbers. A loop that the compiler does not unroll all the same (`#pragma unroll 1`, a long body) is not seen.
 - There is no fix to press: shared memory, another order of loops, or bits of a register may take the array's place.
 """
 
