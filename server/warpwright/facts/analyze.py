@@ -333,7 +333,8 @@ class _Run:
             alive = interpreter.run(self.function, list(self.arguments))
         finally:
             recorder.flush()
-            recorder.warps_seen.setdefault(place.block, {})[place.warp] = alive
+            if recorder.records_barriers:  # one that explores is not compared with the warps of its block
+                recorder.warps_seen.setdefault(place.block, {})[place.warp] = alive
         self.cost = max(self.cost, interpreter.steps)
         return interpreter.steps
 

@@ -61,7 +61,8 @@ void run(float *out, const float *in, int n) {
 A warning in a loop, where both sides are long or few lanes run a long one; else information. Said only where warps
 split in at least half of their visits, and not of
 
-- what the compiler predicates, sides of ten instructions and fewer above all;
+- what the compiler predicates, sides of ten instructions and fewer above all, but for a reduction that doubles its
+  stride: there the lanes that have no work keep all warps busy, which is information;
 - a guard at the edge of the data (`if (i < n)`), an early `return`, and a condition on data that was read;
 - one lane that acts for its warp (`if (lane == 0) atomicAdd(...)`);
 - a run of neighbouring lanes (`if (threadIdx.x < RADIUS)` for a halo), which packing would not help;
@@ -116,12 +117,14 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             continue
         if branch.warps_diverging is None or branch.warps_diverging < MOST:
             continue
-        if branch.predicated or not branch.sides or max(branch.sides) < LONG:
+        reduction = in_doubling_loop(branch.statement)
+        short = branch.predicated or not branch.sides or max(branch.sides) < LONG
+        if short and not reduction:
             continue
         launch = launch_of(kernel, branch.launch)
         if launch is None or (launch.basis is not Basis.EXACT and is_shaped(kernel, launch)):
             continue
-        two_sided = len(branch.sides) > 1 and min(branch.sides) >= LONG
+        two_sided = not short and len(branch.sides) > 1 and min(branch.sides) >= LONG
         if not (branch.in_loop or two_sided):
             continue
         guarded = [access for side in _sides(branch) for access in _inside(kernel, branch, side)]
@@ -131,15 +134,20 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if lanes is not None and (lanes <= 1.0 or (lanes > MANY_LANES and not two_sided)):
             continue
         few = lanes is not None and lanes <= FEW_LANES and max(branch.sides) >= VERY_LONG
-        grave = branch.in_loop and (two_sided or few) and not is_small(kernel)
+        grave = branch.in_loop and not short and (two_sided or few) and not is_small(kernel)
         on = f" and {number(lanes)} of 32 lanes are on inside" if lanes is not None and not two_sided else ""
         both = ", one side after the other" if two_sided else ""
-        reduction = in_doubling_loop(branch.statement)
+        split = f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch{both}{on}"
+        idle = (
+            f"{number(lanes)} of 32 lanes work in this branch, and yet few warps are done"
+            if lanes is not None
+            else split
+        )
         yield Finding(
             span=branch.span,
             message=(
-                f"Warps split in {branch.warps_diverging:.0%} of their visits to this branch"
-                f"{both}{on}{holds_for(launch, Basis.EXACT)}. {ADDRESS_SEQUENTIALLY if reduction else _PACK}"
+                f"{idle if short else split}{holds_for(launch, Basis.EXACT)}. "
+                + (ADDRESS_SEQUENTIALLY if reduction else _PACK)
             ),
             severity=Severity.WARNING if grave else Severity.INFORMATION,
             evidence={

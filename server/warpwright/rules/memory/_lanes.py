@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from math import ceil
 
-from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, LaneAddresses, Space
+from warpwright.facts.model import SECTOR_BYTES, Access, AccessKind, Kernel, LaneAddresses, Space
 
 SMALL_STRUCTURE = 64
 """Bytes of a structure that stays in the L1 cache while a lane walks over it."""
@@ -35,7 +35,12 @@ def walks_on(access: Access) -> bool:
     """Whether each lane goes along neighbouring elements in a loop, and starts in the sector where the lane before did
     or the next: what is moved for one iteration is still in the L1 cache for the others."""
     apart = stride(access.lanes)
-    return apart is not None and access.loop_step == access.bytes and abs(apart) <= SECTOR_BYTES
+    return (
+        apart is not None
+        and access.loop_step == access.bytes
+        and abs(apart) <= SECTOR_BYTES
+        and access.kind is AccessKind.LOAD
+    )
 
 
 def first_address(access: Access) -> int | None:

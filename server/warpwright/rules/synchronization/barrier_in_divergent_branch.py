@@ -51,6 +51,7 @@ void run(float *out, const float *in, int n) {
 
 - It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
   guard `i < n` splits a block only when n is no multiple of its size.
+- Of several barriers that one such condition may split, the first is shown.
 - A condition on data that a thread reads is not judged.
 - There is no fix to press: what the other threads should do at the barrier is the author's to say.
 """
@@ -67,11 +68,15 @@ severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    said: set[tuple[str, int]] = set()
     for barrier in kernel.barriers:
         condition = barrier.condition
         if not barrier.divergent or barrier.basis not in COUNTED or condition is None:
             continue
         certain = barrier.basis is not Basis.ASSUMED
+        if not certain and (condition.path, condition.start) in said:
+            continue
+        said.add((condition.path, condition.start))
         happens = "Not every thread of the block reaches" if certain else "Threads of one block can part before"
         yield Finding(
             span=barrier.span,
