@@ -55,6 +55,7 @@ void run(float *out, const float *in, int n) {
   be lower.
 - A grid too small to fill the machine is not judged, and neither is a launch whose block or shared memory the text does
   not give.
+- Blocks of fewer than 32 threads are partial-warp-block's.
 - There is no fix to press: the kernel's indices follow its block's shape.
 """
 
@@ -84,7 +85,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         threads = launch.threads
         if launch.span is None or launch.basis is not Basis.EXACT or shared is None or not threads:
             continue
-        if not 0 < threads <= MAX_THREADS_PER_BLOCK or (launch.block, shared) in said:
+        if not WARP <= threads <= MAX_THREADS_PER_BLOCK or (launch.block, shared) in said:
             continue
         try:
             now = occupancy(kernel.arch, 0, shared, threads)

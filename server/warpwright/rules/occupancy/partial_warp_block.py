@@ -37,7 +37,8 @@ void run(float *data, int n) {
 ## Limits
 
 - A warning from a quarter of the lanes idle, information from an eighth, else a hint; a hint at most for a launch of one
-  block, such as one that sets something up.
+  block, and in a kernel whose launches have no more than 1024 threads, such as one that sets something up.
+- A single thread, `<<<1, 1>>>`, is taken to be meant.
 - Only blocks whose size the text gives are judged.
 - There is no fix to press: a kernel can rely on its block's shape.
 """
@@ -49,6 +50,7 @@ from collections.abc import Iterator
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
 from warpwright.rules.base import Finding, Severity
+from warpwright.rules.words import is_small
 
 severity = Severity.WARNING
 
@@ -74,7 +76,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 f"A block of {_size(launch)} is no multiple of 32: its last warp has {last} of 32 lanes on, so {idle:.0%} "
                 f"of the lanes that the block takes up stay idle. Use {_whole(launch)}."
             ),
-            severity=_severity(launch, idle),
+            severity=Severity.HINT if is_small(kernel) else _severity(launch, idle),
             evidence={
                 "block": list(launch.block),
                 "threads": threads,
