@@ -3,9 +3,10 @@
 ## Why is this bad?
 
 A request that all lanes make for one address uses 4 bytes of the 128 that it could bring, and in a loop each iteration
-waits for its own. Where every thread of the block walks over the same elements, each warp loads all of them for itself:
-in a block of 256 threads the block makes eight times as many requests as there are elements. Loaded once per block into
-shared memory, one element by each lane, a tile of 256 elements costs eight requests in all.
+waits for its own: the naive product of matrices reads a row so. Where every thread of the block walks over the same
+elements, each warp loads all of them for itself: in a block of 256 threads the block makes eight times as many requests
+as there are elements. Loaded once per block into shared memory, one element by each lane, a tile of 256 elements costs
+eight requests in all.
 
 ## Example
 
@@ -94,9 +95,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=first.span,
             message=(
-                f"All {WARP} lanes load one address of {arrays} at each iteration, and all warps of the block load the "
-                f"same{holds_for(launch, first.basis)}. Load a tile of it into shared memory, an element by each "
-                "thread, and read it from there; what is small and the same for all blocks can be in constant memory."
+                f"All {WARP} lanes load one address of {arrays} at each iteration, and the next one at the next"
+                f"{holds_for(launch, first.basis)}. {_advice(accesses)}"
             ),
             severity=at_most(level, weighed(kernel, first, level)),
             evidence={
@@ -110,6 +110,15 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         )
 
 
+def _advice(accesses: list[Access]) -> str:
+    tile = "Load a tile into shared memory, an element by each lane, and read it from there"
+    if any(access.by_thread for access in accesses):
+        return f"{tile}: one request brings what {WARP} iterations need."
+    return (
+        f"{tile}: all warps of the block use it. What is small and the same for all blocks can be in constant memory."
+    )
+
+
 def _is_walked_together(kernel: Kernel, access: Access) -> bool:
     """Whether all lanes read one address, and the next iteration's is beside it."""
     launch = launch_of(kernel, access.launch)
@@ -117,4 +126,4 @@ def _is_walked_together(kernel: Kernel, access: Access) -> bool:
     loads = access.space is Space.GLOBAL and access.kind is AccessKind.LOAD and access.basis in COUNTED
     alike = access.addresses_per_request == 1 and access.active_lanes > WARP / 2
     beside = access.loop_step is not None and 0 < abs(access.loop_step) <= SECTOR_BYTES
-    return several and loads and alike and beside and not access.by_thread and access.iterations >= MANY
+    return several and loads and alike and beside and access.iterations >= MANY
