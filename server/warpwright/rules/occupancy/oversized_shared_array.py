@@ -2,8 +2,8 @@
 
 ## Why is this bad?
 
-Shared memory is given to a block whole for as long as it runs, used or not. What an array takes beyond its highest index
-is lost to other blocks, and to the L1 cache, which shares the same memory: fewer blocks fit, or fewer loads hit.
+Shared memory is given to a block whole for as long as it runs, used or not. What an array takes beyond its highest
+index is lost to other blocks, and to the L1 cache, which shares the same memory: fewer blocks fit, or fewer loads hit.
 
 ## Example
 
@@ -49,8 +49,8 @@ void run(float *out, const float *in) {
 
 ## Limits
 
-- Said only where every index is exact: every launch in sight has a block that the text gives, no index depends on data or
-  run-time sizes, every loop was followed to its end, and the array is only ever used by its elements.
+- Said only where every index is exact: every launch in sight has a block that the text gives, no index depends on data
+  or run-time sizes, every loop was followed to its end, and the array is only ever used by its elements.
 - Launches from other files are not in sight; an array sized for their larger blocks is found too.
 - Information where the rest would let another block fit on a multiprocessor, else a hint; from a quarter of the array
   and half a kilobyte unused.
