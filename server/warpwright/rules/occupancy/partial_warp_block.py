@@ -3,8 +3,8 @@
 ## Why is this bad?
 
 Blocks are cut into warps of 32 lanes. The last warp of a block of 100 threads has 4 lanes on, and it is issued, holds
-registers and waits like a full one. The idle lanes are a share of the machine that no thread can use: 22% for a block of
-100 threads, half for one of 16.
+registers and waits like a full one. The idle lanes are a share of the machine that no thread can use: 22% for a block
+of 100 threads, half for one of 16.
 
 ## Example
 
@@ -36,8 +36,8 @@ void run(float *data, int n) {
 
 ## Limits
 
-- A warning from a quarter of the lanes idle, information from an eighth, else a hint; a hint at most for a launch of one
-  block, and in a kernel whose launches have no more than 1024 threads, such as one that sets something up.
+- A warning from a quarter of the lanes idle, information from an eighth, else a hint; a hint at most for a launch of
+  one block, and in a kernel whose launches have no more than 1024 threads, such as one that sets something up.
 - A single thread, `<<<1, 1>>>`, is taken to be meant.
 - Only blocks whose size the text gives are judged.
 - There is no fix to press: a kernel can rely on its block's shape.
