@@ -73,8 +73,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=launch.span,
             message=(
-                f"A block of {_size(launch)} is no multiple of 32: its last warp has {last} of 32 lanes on, so {idle:.0%} "
-                f"of the lanes that the block takes up stay idle. Use {_whole(launch)}."
+                f"A block of {_size(launch)} is no multiple of 32: its last warp has {last} of 32 lanes on, so "
+                f"{idle:.0%} of the lanes that the block takes up stay idle. Use {_whole(launch)}."
             ),
             severity=Severity.HINT if is_small(kernel) else _severity(launch, idle),
             evidence={
