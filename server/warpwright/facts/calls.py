@@ -137,6 +137,8 @@ class Caller(Evaluator):
                 given.append(Reference(place))
             else:
                 value = self.any_value(argument, mask)
+                if isinstance(value, ArrayValue) and parameter.type.kind == "pointer":
+                    value = self.pointer_to_local(argument, mask) or value
                 value = self.as_type(value, parameter.type, mask)
                 given.append(self.converted(clone(value) or unknown(), parameter.type))
         try:

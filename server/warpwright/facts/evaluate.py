@@ -128,6 +128,9 @@ class Evaluator(WarpMemory):
         return soft(UNKNOWN_TYPE, False, UNKNOWN)
 
     def _address_of(self, node: ir.AddressOf, mask: int) -> AnyValue:
+        local = self.pointer_to_local(node.target, mask)
+        if local is not None:
+            return local
         place = self.place(node.target, mask)
         if isinstance(place, MemoryPlace):
             pointer = place.pointer

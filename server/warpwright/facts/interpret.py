@@ -278,6 +278,9 @@ class Interpreter(Objects):
             if not node.straight:
                 self.recorder.flush()
             iteration += 1
+            if active and self.steps > MAX_STEPS // 2:  # what stands behind the loop is to be seen too
+                self._forget_progress(history)
+                break
             if last_jump or undecided or not active:
                 continue
             history.append(list(self.frame.slots))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 from warpwright.facts import ir
@@ -124,6 +124,7 @@ def shifted(pointer: Value, offset: int) -> Value:
         pointer.thread,
         pointer.region,
         pointer.grain,
+        replace(pointer.rows, data=plus(pointer.rows.data, offset)) if pointer.rows is not None else None,
     )
 
 

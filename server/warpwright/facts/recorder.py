@@ -15,6 +15,7 @@ from warpwright.facts.merging import PENDING, WIDEST, Addresses, Pending, chains
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
     BANK_BYTES,
+    BANKS,
     SECTOR_BYTES,
     WARP,
     Access,
@@ -259,6 +260,8 @@ class Recorder:
         if self.open_sides:
             side = self.open_sides[-1]
             side.requests[key] = side.requests.get(key, 0.0) + weight
+        if pointer.rows is not None and space is Space.SHARED:
+            pointer = _by_banks(pointer, size, mask)
         if pointer.data is None or space is Space.LOCAL:
             tally.progress.uneven = True
             tally.uncounted += weight
@@ -492,6 +495,18 @@ def _aligned_on_average(addresses: Sequence[int | None], size: int, step: int) -
     for shift in shifts:
         total += sectors([None if a is None else a + shift for a in addresses], size)
     return total / len(shifts)
+
+
+def _by_banks(pointer: Value, size: int, mask: int) -> Value:
+    """A shared address that is known up to rows of all banks, with the lanes on banks of their own: whatever the rows
+    are, the count is that of one row."""
+    rows = pointer.rows
+    if rows is None or rows.step % (BANKS * BANK_BYTES) or size != BANK_BYTES:
+        return pointer
+    banks = [a // BANK_BYTES % BANKS for a in _addresses(rows.data, mask) if a is not None]
+    if len(set(banks)) < len(banks):
+        return pointer
+    return Value(rows.data, pointer.type, rows.basis, 1, pointer.thread, pointer.region)
 
 
 def _structure(pointer: Value) -> Structure | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import gcd
+from typing import TYPE_CHECKING
 
 from warpwright.facts.lanes import (
     ARITHMETIC,
@@ -29,6 +30,9 @@ from warpwright.facts.lanes import (
 from warpwright.facts.model import WARP, Basis, Space
 from warpwright.facts.types import BOOL, INT, LONG, UNKNOWN_TYPE, CType, arithmetic_result, pointer_to
 
+if TYPE_CHECKING:
+    from warpwright.facts.places import Location
+
 EXACT, ASSUMED, DATA, UNKNOWN = range(4)
 BASES = (Basis.EXACT, Basis.ASSUMED, Basis.DATA_DEPENDENT, Basis.UNKNOWN)
 SOFT_EXAMPLE = 64
@@ -43,6 +47,29 @@ class Region:
     name: str
     space: Space
     element: CType
+    place: Location = None  # the variable that a pointer to local memory points to
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What is known of a number that is not: each lane's is `data` and an unknown multiple of `step`. In
+    `table[bin][lane]` with the bin read from memory, lanes are known up to rows of the table."""
+
+    data: Data
+    step: int
+    basis: int
+
+    def plus(self, other: Value, scale: int = 1) -> Rows | None:
+        """Moved by `scale` times another number, known or known up to rows too."""
+        if other.soft:
+            return None
+        if other.data is not None:
+            data = compute("+", self.data, compute("*", integers(other.data), scale))
+            return Rows(data, self.step, max(self.basis, other.basis)) if data is not None else None
+        step = gcd(self.step, abs(scale) * (other.rows.step if other.rows is not None else 1))
+        known = other.rows.data if other.rows is not None else 0
+        data = compute("+", self.data, compute("*", known, scale))
+        return Rows(data, step, self.basis) if data is not None else None
 
 
 @dataclass(slots=True, eq=False)
@@ -58,6 +85,7 @@ class Value:
     thread: bool = False
     region: Region | None = None
     grain: int = 0
+    rows: Rows | None = None
 
     @property
     def uniform(self) -> bool:
@@ -159,7 +187,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
         data = _absorbing(op, left, right)
     step = _step(op, left, right, left.soft, right.soft) if left.soft or right.soft else 0
     if data is None:
-        return Value(None, kind, max(basis, DATA), 0, thread)
+        return Value(None, kind, max(basis, DATA), 0, thread, rows=_rows(op, left, right))
     grain = _step(op, left, right, left.grain, right.grain) if left.grain or right.grain else 0
     return Value(data, kind, basis, step, thread, None, grain)
 
@@ -182,6 +210,24 @@ def _absorbing(op: str, left: Value, right: Value) -> Data:
     if op in ("*", "&") and (left.data == 0 or right.data == 0) and not (left.soft or right.soft):
         return 0
     return None
+
+
+def _rows(op: str, left: Value, right: Value) -> Rows | None:
+    """What is known of a sum or product of which one operand is not."""
+    if op in ("*", "<<"):
+        unknown_one, factor = (left, right) if left.data is None else (right, left)
+        whole = unknown_one.type.kind != "float"
+        if not whole or not isinstance(factor.data, int) or factor.soft or (op == "<<" and factor is left) or factor.data < 0:
+            return None
+        scale = 1 << factor.data if op == "<<" and factor.data < 32 else factor.data
+        known = unknown_one.rows or Rows(0, 1, EXACT)
+        data = compute("*", known.data, scale)
+        return Rows(data, known.step * scale, max(known.basis, factor.basis)) if data is not None and scale else None
+    if op not in ("+", "-"):
+        return None
+    if left.rows is not None:
+        return left.rows.plus(right, -1 if op == "-" else 1)
+    return right.rows.plus(left) if right.rows is not None and op == "+" else None
 
 
 def _step(op: str, left: Value, right: Value, moves: int, too: int) -> int:
@@ -231,7 +277,9 @@ def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
     scale = sign * size
     data = compute("+", pointer.data, compute("*", integers(index.data), scale))
     if data is None:
-        return Value(None, kind, max(basis, DATA), 0, thread, pointer.region)
+        rows = pointer.rows or (Rows(pointer.data, 1 << 62, pointer.basis) if pointer.decided else None)
+        rows = rows.plus(index, scale) if rows is not None else None
+        return Value(None, kind, max(basis, DATA), 0, thread, pointer.region, rows=rows)
     step, grain = gcd(pointer.soft, index.soft * size), gcd(pointer.grain, index.grain * size)
     return Value(data, kind, basis, step, thread, pointer.region, grain)
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from warpwright.facts import ir
+from warpwright.facts.lanes import each
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.places import (
@@ -137,7 +138,8 @@ class WarpMemory(ABC):
                 name = f"*{span.text}"
                 region = self.regions.setdefault(name, Region(span.text, Space.GLOBAL, kind.to or UNKNOWN_TYPE))
                 return Value(0, kind, ASSUMED, 0, pointer.thread, region)
-            return soft(kind, pointer.thread)
+            local = pointer.region is not None and pointer.region.space is Space.LOCAL
+            return unknown(kind, DATA) if local else soft(kind, pointer.thread)
         return unknown(kind, DATA if pointer.basis <= DATA else pointer.basis, True)
 
     @property
@@ -197,7 +199,7 @@ class WarpMemory(ABC):
                 if isinstance(value, ArrayValue):
                     return ElementPlace(value, Value(0, INT))
                 scalar = self.scalar(value)
-                return MemoryPlace(scalar, scalar.type.to or UNKNOWN_TYPE, node.span)
+                return self.pointed(scalar, scalar.type.to or UNKNOWN_TYPE, node.span)
             case ir.Member(base=base, field=name, arrow=arrow):
                 return self._member_place(base, name, arrow, node.span, mask)
             case ir.Cast(operand=operand) | ir.Comma(right=operand):
@@ -232,7 +234,7 @@ class WarpMemory(ABC):
                     self.recorder.row(region.name, index, array_type.extent, mask)
                 pointer = Value(
                     inner.pointer.data, array_type, inner.pointer.basis, inner.pointer.soft, inner.pointer.thread,
-                    inner.pointer.region, inner.pointer.grain,
+                    inner.pointer.region, inner.pointer.grain, inner.pointer.rows,
                 )  # fmt: skip
                 return MemoryPlace(offset_pointer(pointer, index), array_type.to or UNKNOWN_TYPE, span)
             whole = self.load(inner, mask)
@@ -243,13 +245,48 @@ class WarpMemory(ABC):
         pointer = self.scalar(whole)
         if pointer.type.kind not in ("pointer", "array") and index.type.kind == "pointer":
             pointer, index = index, pointer
-        return MemoryPlace(offset_pointer(pointer, index), pointer.type.to or UNKNOWN_TYPE, span)
+        return self.pointed(offset_pointer(pointer, index), pointer.type.to or UNKNOWN_TYPE, span)
+
+    def pointed(self, pointer: Value, kind: CType, span: Span) -> Location:
+        """What a pointer points to: a variable of the thread, where it is known which, or a place in memory."""
+        target = pointer.region.place if pointer.region is not None else None
+        if target is None:
+            return MemoryPlace(pointer, kind, span)
+        whole = self.load(target, 0)
+        if not isinstance(whole, ArrayValue):
+            return target if pointer.data == 0 else None
+        size = whole.type.to.size if whole.type.to is not None else None
+        if size is None or size != kind.size or not pointer.decided:  # read as another type, or anywhere
+            return ElementPlace(whole, unknown(INT))
+        index = each(lambda n: int(n) // size, pointer.data)
+        return ElementPlace(whole, Value(index, INT, pointer.basis, 0, pointer.thread))
+
+    def pointer_to_local(self, node: ir.Expr, mask: int) -> Value | None:
+        """The address of a variable of the thread, of one of its elements or of an array; None for anything else."""
+        offset: Value | None = None
+        if isinstance(node, ir.Index):
+            base = self.place(node.base, mask)
+            if not isinstance(base, (SlotPlace, FieldPlace)) or not isinstance(self.load(base, 0), ArrayValue):
+                return None
+            offset, node = self.value(node.index, mask), node.base
+        target = self.place(node, mask)
+        if not isinstance(target, (SlotPlace, FieldPlace)):
+            return None
+        whole = self.load(target, 0)
+        kind = whole.type if isinstance(whole, (Value, StructValue, ArrayValue)) else UNKNOWN_TYPE
+        if isinstance(whole, ArrayValue):
+            kind = kind.to or UNKNOWN_TYPE
+        pointer = Value(0, pointer_to(kind), 0, 0, False, Region("local", Space.LOCAL, kind, target))
+        return offset_pointer(pointer, offset) if offset is not None else pointer
 
     def _member_place(self, base: ir.Expr, name: str, arrow: bool, span: Span, mask: int) -> Location:
+        inner: Location
         if arrow:
             pointer = self.value(base, mask)
             kind = pointer.type.to or UNKNOWN_TYPE
-            inner: Location = MemoryPlace(pointer, kind, span)
+            inner = self.pointed(pointer, kind, span)
+            if inner is None:
+                return None
         else:
             inner = self.place(base, mask)
             if inner is None:
