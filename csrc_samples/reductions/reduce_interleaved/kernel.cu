@@ -1,5 +1,5 @@
 // Sums each block's 256 elements in shared memory; the host adds the partial sums.
-// Pitfall: the threads that still work are 2, 4, 8, ... apart, and each step divides by a run-time value to find them.
+// Pitfall: the threads that still work are 2, 4, 8, ... apart, so no warp is done before the last steps of the loop.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

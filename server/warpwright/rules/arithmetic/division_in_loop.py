@@ -54,17 +54,18 @@ void run(float *out, const float *ring, int n, int length) {
 - A quotient that is the same at every iteration is not reported, since the compiler computes it once; of `x / n` and
   `x % n` one is reported, since they share the work.
 - A loop that strides over the data by the size of the grid runs few times per thread, and is not one of these.
-- There is no fix to press, except in a reduction that picks its threads by `tid % (2 * s)`: which way out there is (a
-  power of two, a template argument, a counter that wraps around, a precomputed reciprocal) is the author's to say.
+- The `tid % (2 * s)` of an interleaved reduction is divergent-branch's, whose fix takes it away too.
+- There is no fix to press: which way out there is (a power of two, a template argument, a counter that wraps around, a
+  precomputed reciprocal) is the author's to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Division, Kernel, Space
-from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.words import ADDRESS_SEQUENTIALLY, at_most, in_doubling_loop, is_small, reduction_fix
+from warpwright.facts.model import Division, Kernel
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.words import at_most, in_doubling_loop, is_small
 
 severity = Severity.INFORMATION
 
@@ -79,7 +80,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     said: set[tuple[str, str]] = set()
     for division in kernel.divisions:
         operands = (division.dividend, division.divisor)
-        if division.strided or operands in said:
+        interleaved = division.op == "%" and not division.fixed_divisor and in_doubling_loop(division.span)
+        if division.strided or interleaved or operands in said:
             continue
         said.add(operands)
         costly = division.bits == 64 or not division.fixed_divisor
@@ -95,7 +97,6 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "divisor_fixed_over_loop": division.fixed_divisor,
                 "instructions": _instructions(division),
             },
-            fixes=_fixes(kernel, division),
         )
 
 
@@ -103,13 +104,6 @@ def _instructions(division: Division) -> int:
     if division.bits == 64:
         return WIDE
     return FIXED[division.op, division.signed] if division.fixed_divisor else MOVING[division.signed]
-
-
-def _fixes(kernel: Kernel, division: Division) -> tuple[Fix, ...]:
-    """Sequential addressing needs no modulo to pick the threads of a reduction."""
-    if division.op != "%" or division.fixed_divisor or not in_doubling_loop(division.span):
-        return ()
-    return (reduction_fix(kernel, [a.array for a in kernel.accesses if a.space is Space.SHARED and a.in_loop]),)
 
 
 def _message(division: Division) -> str:
@@ -120,8 +114,6 @@ def _message(division: Division) -> str:
     advice = (
         " Use 32-bit numbers where they are enough."
         if division.bits == 64
-        else f" {ADDRESS_SEQUENTIALLY}"
-        if division.op == "%" and not division.fixed_divisor and in_doubling_loop(division.span)
         else ""
         if not division.fixed_divisor
         else " Make it a constant or template argument, or keep a counter that wraps around."

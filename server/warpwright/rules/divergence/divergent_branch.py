@@ -8,7 +8,8 @@ same work is given to neighbouring lanes, each warp takes one side, and a side t
 nothing.
 
 A short side is no branch at all: the compiler predicates it, all warps issue its few instructions anyhow, and no warp
-splits. `if (tid % (2 * s) == 0) sum[tid] += sum[tid + s];` is such a case, and is not reported.
+splits. Of such cases only interleaved reductions, `if (tid % (2 * s) == 0) sum[tid] += sum[tid + s];`, are reported, as
+information: most of what all warps issue there is for lanes that are off, and the test divides.
 
 ## Example
 
