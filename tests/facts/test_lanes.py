@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from warpwright.facts.lanes import OPERATIONS, Data, compute, integers, lanes, plus, wrapped
 from warpwright.facts.model import WARP
 from warpwright.facts.types import CHAR, FLOAT, INT, UCHAR, UINT, ULONG, CType

@@ -38,6 +38,20 @@ def test_kept_launches_are_those_of_a_fresh_look(old: str, new: str) -> None:
         assert facts_document([analyze(kept, cache=cache)]) == facts_document([analyze(fresh)])
 
 
+def test_launches_of_a_host_template_are_kept() -> None:
+    text = (
+        "template <int N> __global__ void k(float* a) {\n    a[threadIdx.x * N] = 1;\n}\n"
+        "template <int N> void run(float* a) { k<N><<<2, 32>>>(a); }\n"
+        "void f(float* a) { run<1>(a); run<8>(a); }\n"
+    )
+    cache = KernelCache()
+    analyze(Source("a.cu", text.encode()), cache=cache)
+    edited = Source("a.cu", text.replace("= 1;", "= 2;\n    a[0] = 3;").encode())
+    found = facts_document([analyze(edited, cache=cache)])
+    assert found == facts_document([analyze(Source("a.cu", edited.data))])
+    assert {launch["source"] for launch in found["kernels"][0]["launches"]} == {"a.cu:5"}
+
+
 def test_host_code_is_not_read_again_for_an_edit_in_a_kernel() -> None:
     cache = KernelCache()
     analyze(Source("a.cu", TEXT.encode()), cache=cache)
@@ -53,7 +67,7 @@ def test_what_is_kept_does_not_hold_the_text() -> None:
     analyze(Source("a.cu", TEXT.encode()), cache=cache)
     entries = [entry for versions in cache.kernels.values() for entry in versions.values()]
     assert entries and all(not access.span.source.data for entry in entries for access in entry.kernel.accesses)
-    sites = [site for known in cache.launches.entries.values() for site in known]
+    sites = [site for known in cache.launches.entries.values() for _, site in known]
     assert sites and all(site.launch.span is None for site in sites)
 
 

@@ -23,10 +23,10 @@ Sites = Mapping[str, list[LaunchSite]]
 
 @dataclass(slots=True)
 class LaunchCache:
-    """Launches by the host code that they were read from, without their spans, which would keep the text with them.
-    Least recently used ones go first."""
+    """Launches by the host code that they were read from, each with the number of its call. They are kept without their
+    spans, which would keep the text with them. Least recently used ones go first."""
 
-    entries: OrderedDict[Hashable, list[LaunchSite]] = field(default_factory=OrderedDict)
+    entries: OrderedDict[Hashable, list[tuple[int, LaunchSite]]] = field(default_factory=OrderedDict)
 
     def sites(self, unit: Unit) -> list[LaunchSite]:
         """The unit's launches, read anew only where something outside the bodies of kernels changed."""
@@ -34,15 +34,14 @@ class LaunchCache:
         if key is None:
             return list(HostReader(unit).sites())
         known = self.entries.get(key)
-        if known is None:
-            known = list(HostReader(unit).sites())
-            self.entries[key] = [replace(site, launch=replace(site.launch, span=None)) for site in known]
-            while len(self.entries) > MAX_UNITS:
-                self.entries.popitem(last=False)
-        else:
+        if known is not None:
             self.entries.move_to_end(key)
-            known = _moved(unit, known)
-        return known
+            return _moved(unit, known)
+        sites = list(HostReader(unit).sites())
+        self.entries[key] = _without_text(unit, sites)
+        while len(self.entries) > MAX_UNITS:
+            self.entries.popitem(last=False)
+        return sites
 
 
 @dataclass(slots=True)
@@ -112,10 +111,22 @@ def _is_kernel(source: Source, node: Node) -> bool:
     return node.type == "function_definition" and FunctionText("", node, source).is_kernel
 
 
-def _moved(unit: Unit, sites: list[LaunchSite]) -> list[LaunchSite]:
+def _without_text(unit: Unit, sites: list[LaunchSite]) -> list[tuple[int, LaunchSite]]:
+    """A call in a host template is several launches, one for each set of arguments."""
+    numbers = {source.span(call): number for number, (source, *_, call) in enumerate(launch_calls(unit))}
+    return [
+        (numbers[site.launch.span], replace(site, launch=replace(site.launch, span=None)))
+        for site in sites
+        if site.launch.span is not None
+    ]
+
+
+def _moved(unit: Unit, sites: list[tuple[int, LaunchSite]]) -> list[LaunchSite]:
     """The same launches where they stand now."""
+    calls = list(launch_calls(unit))
     out: list[LaunchSite] = []
-    for site, (source, *_, call) in zip(sites, launch_calls(unit), strict=True):
+    for number, site in sites:
+        source, *_, call = calls[number]
         span = source.span(call)
         out.append(replace(site, launch=replace(site.launch, span=span, source=f"{source.path}:{span.line}")))
     return out
