@@ -300,7 +300,7 @@ def _run_warps(
                 elif steps > budget // 4:  # the last warp stands for the others, the last block for the edge
                     samples = samples[-1:] and [(warps - 1, float(warps - 1))]
                     blocks = blocks[-1:]
-        run.explore(_spread_blocks(launch), warps, budget // 2)
+        run.explore(_spread_blocks(launch), warps, budget)
     except OutOfStepsError:
         return "its loops are too long to be followed whole"
     return None
@@ -346,7 +346,7 @@ class _Run:
         """
         self.recorder.records_barriers = False
         for number, block in enumerate(blocks):
-            if self.recorder.unexplored and self.cost < budget:
+            if self.recorder.unexplored and self.cost < budget // 2:
                 budget -= self.warp(Place(block, (2 * number + 1) % warps, SLIGHT, SLIGHT, False))
         for _ in range(FORCED_RUNS):
             unexplored = self.recorder.unexplored

@@ -289,6 +289,8 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
     if mask == FULL or old is None:
         return new
     if isinstance(old, Value) and isinstance(new, Value):
+        if old.data is None and old.basis == UNKNOWN and not old.thread and old.region is None:
+            return new  # declared and not set before: no other lane can read it yet
         if old.data is None or new.data is None or old.region is not new.region or bool(old.soft) != bool(new.soft):
             basis = max(old.basis, new.basis)
             return Value(None, new.type, max(basis, DATA), 0, True, new.region if old.region is new.region else None)
