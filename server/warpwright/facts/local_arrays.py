@@ -4,7 +4,7 @@ Registers have no addresses. nvcc (13.0, -O3, sm_90: read from its machine code)
 index is known once loops are unrolled, and picks single elements of a small one by a chain of selects. The array goes
 to local memory, which is the thread's own part of global memory, where
 
-- it is larger than all the registers that a thread can have, whatever its indices;
+- it is larger than all the registers that a thread can have, and not only what one loop writes and reads again;
 - its elements are not of 4 bytes and a run-time value indexes one;
 - it has more than 24 words of 4 bytes and run-time values index it in a loop that is not unrolled, or at two places.
 
@@ -33,7 +33,8 @@ SELECTED_WORDS = 24
 class LocalUse:
     """One element of a local array, read or written.
 
-    `dynamic` where a run-time value is one of its indices, `fixed` where all of them are literals.
+    `dynamic` where a run-time value is one of its indices, `fixed` where all of them are literals. `in_loop`: in one whose
+    length the compiler does not know; `loop` is the innermost of any kind.
     """
 
     array: LocalArray
@@ -43,12 +44,13 @@ class LocalUse:
     dynamic: bool
     fixed: bool
     in_loop: bool
+    loop: ir.Loop | None
 
 
 def local_uses(body: Body) -> Iterator[LocalUse]:
     """Every use of an element of a local array in one body."""
     for step in body.outline.steps if body.arrays else ():
-        in_loop = body.in_late_loop(step)
+        in_loop, loop = body.in_late_loop(step), step.loops[-1] if step.loops else None
         targets: dict[ir.Expr, bool] = {}
         inner: set[ir.Expr] = set()
         for node in step.nodes:
@@ -68,9 +70,9 @@ def local_uses(body: Body) -> Iterator[LocalUse]:
             dynamic = any(body.is_run_time(index) for index in _indices(node))
             fixed = all(fold(index) is not None for index in _indices(node))
             if node not in targets or targets[node]:
-                yield LocalUse(array, node.span, kind, AccessKind.LOAD, dynamic, fixed, in_loop)
+                yield LocalUse(array, node.span, kind, AccessKind.LOAD, dynamic, fixed, in_loop, loop)
             if node in targets:
-                yield LocalUse(array, node.span, kind, AccessKind.STORE, dynamic, fixed, in_loop)
+                yield LocalUse(array, node.span, kind, AccessKind.STORE, dynamic, fixed, in_loop, loop)
 
 
 def local_accesses(uses: Iterable[LocalUse], launch: int) -> list[Access]:
@@ -93,7 +95,9 @@ def _why(array: LocalArray, uses: list[LocalUse]) -> str:
     size = array.type.size
     if size is None or array.type.assumed:
         return ""
-    if size > REGISTER_BYTES and not all(use.fixed for use in uses):
+    # What one iteration writes and reads again stays in registers, and so do elements that are named one by one.
+    moving = [use for use in uses if not use.fixed]
+    if size > REGISTER_BYTES and (any(use.dynamic for use in moving) or len({use.loop for use in moving}) > 1):
         return f"{array.name} has {size} bytes, more than a thread's registers hold: it lies in local memory"
     dynamic = {(use.span.path, use.span.start) for use in uses if use.dynamic}
     if not dynamic:

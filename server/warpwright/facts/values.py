@@ -217,7 +217,13 @@ def _rows(op: str, left: Value, right: Value) -> Rows | None:
     if op in ("*", "<<"):
         unknown_one, factor = (left, right) if left.data is None else (right, left)
         whole = unknown_one.type.kind != "float"
-        if not whole or not isinstance(factor.data, int) or factor.soft or (op == "<<" and factor is left) or factor.data < 0:
+        if (
+            not whole
+            or not isinstance(factor.data, int)
+            or factor.soft
+            or (op == "<<" and factor is left)
+            or factor.data < 0
+        ):
             return None
         scale = 1 << factor.data if op == "<<" and factor.data < 32 else factor.data
         known = unknown_one.rows or Rows(0, 1, EXACT)
