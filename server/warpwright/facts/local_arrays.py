@@ -33,8 +33,8 @@ SELECTED_WORDS = 24
 class LocalUse:
     """One element of a local array, read or written.
 
-    `dynamic` where a run-time value is one of its indices, `fixed` where all of them are literals. `in_loop`: in one whose
-    length the compiler does not know; `loop` is the innermost of any kind.
+    `dynamic` where a run-time value is one of its indices, `fixed` where all of them are literals. `in_loop`: in one
+    whose length the compiler does not know; `loop` is the innermost of any kind.
     """
 
     array: LocalArray
