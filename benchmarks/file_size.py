@@ -44,7 +44,9 @@ def file_of(lines: int) -> str:
 def check(path: Path) -> tuple[float, float]:
     """Seconds and peak megabytes of one run."""
     before = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *COMMAND, str(path)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, *COMMAND, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) not in (0, 1):
         sys.exit(f"check failed with status {status}")
