@@ -182,13 +182,16 @@ class Interpreter(Objects):
         never, always = self.settled if not condition.decided else (0, 0)
         self.recorder.nests()
         self.recorder.flush()
-        self.guards.append(Guard(node.condition.span, mask, mask, condition, True))
+        taken = truth(condition) & mask if condition.decided else mask
+        self.guards.append(Guard(node.condition.span, mask, taken, condition, True))
         out = self.statement(node.then, mask & ~never) | mask & never
         after_then = self.frame.slots
         exits_then = self._exits()
         self.frame.slots = before
         self._restore_exits(exits)
         self.recorder.flush()
+        left = mask & ~taken if condition.decided else mask
+        self.guards[-1] = Guard(node.condition.span, mask, left, condition, True)
         out_else = self.statement(node.otherwise, mask & ~always) if node.otherwise is not None else mask
         self.recorder.flush()
         self.guards.pop()

@@ -170,8 +170,10 @@ class WarpMemory(ABC):
             self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop, thinned)
 
     def _is_thinned(self) -> bool:
-        """Whether data decide which lanes come here."""
-        return self.warp.place.thinned or any(g.undecided and not g.value.uniform for g in self.guards)
+        """Whether data decide which lanes come here, or the assumed numbers say that none of them does."""
+        return self.warp.place.thinned or any(
+            g.undecided and (not g.value.uniform or (not g.passed and g.value.thread)) for g in self.guards
+        )
 
     def _access_cost(self, region: Region, access: AccessKind) -> int:
         """What an access adds to the instructions of the side of a condition that it stands on."""
