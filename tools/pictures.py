@@ -18,10 +18,9 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {
     "check": ["check", "csrc_samples/memory/transpose_tiled/kernel.cu"],
-    "facts": ["facts", "csrc_samples/reductions/reduce_interleaved/kernel.cu"],
+    "facts": ["facts", "csrc_samples/reductions/reduce_interleaved/kernel.cu", "--kernel", "block_sums"],
 }
 WIDTH = {"check": 132, "facts": 164}
-LINES = {"facts": slice(22, 49)}  # the kernel alone
 _WEB_FONTS = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
 
 
@@ -40,7 +39,7 @@ def main() -> int:
         if run.returncode == 2:
             print(run.stderr, file=sys.stderr)
             return 2
-        text = "\n".join(run.stdout.rstrip("\n").split("\n")[LINES.get(name, slice(None))])
+        text = run.stdout.rstrip("\n")
         console = Console(record=True, width=WIDTH[name], file=io.StringIO())
         console.print(Text.from_ansi(text))
         picture = console.export_svg(title=f"warpwright {' '.join(arguments)}", unique_id=f"warpwright-{name}")

@@ -47,3 +47,44 @@ def test_no_kernel(tmp_path: Path) -> None:
     ran = run_command("facts", "a.cu", "--format", "json", cwd=tmp_path)
     assert (ran.status, ran.json) == (0, {"version": 1, "kernels": []})
     assert "no kernel" in ran.stderr
+
+
+SEVERAL = """\
+__global__ void k(float* a, const int* at) {
+    float own[64]; own[at[0] & 63] = a[threadIdx.x * 2]; a[threadIdx.x * 2 + threadIdx.y] += own[at[1] & 63];
+}
+__global__ void other(float* a) { a[threadIdx.x] = 0; }
+void f(float* a, int* b) { k<<<1, 256>>>(a, b); k<<<1, dim3(4, 64)>>>(a, b); other<<<1, 32>>>(a); }
+"""
+
+
+def test_one_kernel_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(SEVERAL, encoding="utf-8")
+    ran = run_command("facts", "a.cu", "--kernel", "other", cwd=tmp_path)
+    assert ran.stdout.splitlines()[0] == "4 | __global__ void other(float* a) { a[threadIdx.x] = 0; }"
+    assert "void f" not in ran.stdout
+    missing = run_command("facts", "a.cu", "--kernel", "none", cwd=tmp_path)
+    assert (missing.status, missing.stderr) == (2, "error: a.cu: no kernel 'none' in this file\n")
+
+
+def test_launches_that_cost_differently_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(SEVERAL, encoding="utf-8")
+    ran = run_command("facts", "a.cu", cwd=tmp_path)
+    notes = [line for line in ran.stdout.splitlines() if "global load" in line]
+    assert all(any(f"block {block} (a.cu:5)]" in note for note in notes) for block in ("256", "4 x 64"))
+    assert "local store of 4 bytes" in ran.stdout
+
+
+def test_notes_are_wrapped_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(SEVERAL, encoding="utf-8")
+    ran = run_command("facts", "a.cu", cwd=tmp_path, env={"COLUMNS": "100"})
+    notes = [line for line in ran.stdout.splitlines() if line.startswith("  |")]
+    assert notes
+    assert max(map(len, notes)) <= 130  # a note under the end of a long line starts left of its carets
+
+
+def test_the_source_form_is_the_text_with_comments(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("facts", "a.cu", "--format", "source", cwd=tmp_path)
+    lines = [line for line in ran.stdout.splitlines() if not line.startswith("//")]
+    assert "\n".join(lines).strip() == "\n".join(x for x in CONFLICT.splitlines() if not x.startswith("//")).strip()

@@ -133,7 +133,8 @@ def test_any_request_can_be_drawn(places: list[int | None], size: int) -> None:
 
 def test_a_request_that_is_drawn_says_which_it_is() -> None:
     text = (
-        "__global__ void k(float* a, int n) { if (threadIdx.x + 32 * threadIdx.y < n) a[threadIdx.x * threadIdx.y] = 0; }\n"
+        "__global__ void k(float* a, int n) {\n"
+        "  if (threadIdx.x + 32 * threadIdx.y < n) a[threadIdx.x * threadIdx.y] = 0; }\n"
         "void f(float* a) { k<<<4, dim3(32, 8)>>>(a, 200); }\n"
     )
     answer = said(text, "a[thread")

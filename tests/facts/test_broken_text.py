@@ -3,42 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.facts.analyze import analyze
 from warpwright.facts.document import facts_document, facts_text
+from warpwright.rules.registry import all_rules
 from warpwright.syntax.source import Source
 
-TEXTS = [p.read_bytes() for p in sorted((Path(__file__).parent / "fixtures").glob("*.cu"))]
+TESTS = Path(__file__).parent.parent
+FOLDERS = (TESTS / "facts" / "fixtures", TESTS / "rules" / "fixtures", TESTS.parent / "csrc_samples")
+TEXTS = [p.read_bytes() for folder in FOLDERS for p in sorted(folder.rglob("*.cu"))]
+SHORT = [text for text in TEXTS if len(text) < 2000]
+INSERTED = b"{}()[];,*&<>=+-/%!?:.#\"'\\\n 0x\x80"
+PARTS = 8
+CASES = 500  # of each part
 
 
 def survive(data: bytes) -> None:
     program = analyze(Source("broken.cu", data))
+    for kernel in program.kernels:
+        for rule in all_rules():
+            list(rule.check(kernel))
     facts_document([program])
     facts_text(program)
 
 
-@settings(max_examples=120, deadline=None)
+def damaged(text: bytes, random: Random) -> bytes:
+    """The text with some bytes deleted, inserted or doubled."""
+    data = bytearray(text)
+    for _ in range(1 + random.randrange(6)):
+        at = random.randrange(len(data) + 1)
+        kind = random.randrange(4)
+        if kind == 0:
+            del data[at : at + 1 + random.randrange(8)]
+        elif kind == 1:
+            data[at:at] = bytes([random.choice(INSERTED)])
+        elif kind == 2:
+            data[at:at] = data[at : at + 1 + random.randrange(60)]
+        else:
+            data[at : at + 1] = bytes([random.randrange(256)])
+    return bytes(data)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_damage_of_every_kind(part: int) -> None:
+    """A case that fails is found again by its part and number."""
+    for number in range(CASES):
+        random = Random(1000 * part + number)
+        text = random.choice(SHORT)
+        survive(text[: random.randrange(len(text) + 1)] if number % 3 == 0 else damaged(text, random))
+
+
+@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(TEXTS), st.integers(0, 10_000))
 def test_any_prefix(data: bytes, length: int) -> None:
     survive(data[: length % (len(data) + 1)])
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.sampled_from(TEXTS), st.randoms(use_true_random=False), st.integers(1, 6))
-def test_deleted_inserted_and_doubled_bytes(data: bytes, random: object, count: int) -> None:
-    text = bytearray(data)
-    for _ in range(count):
-        at = random.randrange(len(text) + 1)  # type: ignore[attr-defined]
-        kind = random.randrange(3)  # type: ignore[attr-defined]
-        if kind == 0:
-            del text[at : at + 1 + random.randrange(8)]  # type: ignore[attr-defined]
-        elif kind == 1:
-            text[at:at] = bytes([random.choice(b"{}()[];,*&<>=+-/%!?:.#\"'\\\n 0x\x80")])  # type: ignore[attr-defined]
-        else:
-            text[at:at] = text[at : at + 40]
-    survive(bytes(text))
 
 
 def test_recursion_in_every_kind_of_name() -> None:
@@ -60,3 +82,28 @@ def test_loops_that_never_end() -> None:
     survive(b"__global__ void k(int* p) { for (;;) { p[threadIdx.x]++; } }")
     survive(b"__global__ void k(int* p) { while (true) for (int i = 0; i < 1; ) { while (1) p[i] = 0; } }")
     survive(b"__global__ void k(int* p) { for (unsigned i = 10; i >= 0; --i) p[i] = 0; }")
+
+
+def test_what_doubles_ends() -> None:
+    kernel = b"__global__ void k(int* p) { p[%s] = 1; }\nvoid run(int* p) { k<<<%s, 32>>>(p); }\n"
+    macros = b"".join(b"#define A%d (A%d + A%d)\n" % (n, n - 1, n - 1) for n in range(1, 60))
+    survive(macros + kernel % (b"A59", b"A59") + b"#if A59\n#endif\n")
+    calls = b"".join(b"#define F%d(x) (F%d(x) + F%d(x))\n" % (n, n - 1, n - 1) for n in range(1, 60))
+    survive(calls + kernel % (b"F59(1)", b"F59(1)"))
+    constants = b"const int c0 = 1;\n" + b"".join(
+        b"const int c%d = c%d + c%d;\n" % (n, n - 1, n - 1) for n in range(1, 60)
+    )
+    survive(constants + kernel % (b"c59", b"c59"))
+    functions = b"".join(b"int f%d(int n) { return f%d(n) + f%d(n); }\n" % (n, n - 1, n - 1) for n in range(1, 60))
+    survive(functions + kernel % (b"0", b"f59(1)"))
+    callers = b"".join(b"void r%d(int n) { r%d(n); r%d(n + 1); }\n" % (n, n - 1, n - 1) for n in range(1, 60))
+    survive(b"__global__ void k(int n) {}\nvoid r0(int n) { k<<<n, n>>>(n); }\n" + callers)
+    structs = b"struct S0 { int a; };\n" + b"".join(
+        b"struct S%d { S%d a; S%d b; };\n" % (n, n - 1, n - 1) for n in range(1, 60)
+    )
+    survive(structs + b"__global__ void k(S20* p, S59* q) { S20 s = p[threadIdx.x]; q->a.b = q->b.a; p[0] = s; }\n")
+
+
+def test_a_tangle_ends() -> None:
+    for piece in (b"(", b"{", b"<<<", b"k<<<1,", b"-~!", b"a?b:", b"#if 1\n"):
+        survive(b"__global__ void k(int* p) { p[" + piece * (200_000 // len(piece)))

@@ -1,4 +1,4 @@
-"""Each fixture is a CUDA file as `warpwright facts` prints it: the source with a caret line under every fact."""
+"""Each fixture is a CUDA file as `warpwright facts --format source` prints it: a caret line under every fact."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ def _quoted(place: Place, width: int, mark: str, colour: str, label: str = "") -
     text = place.text.rstrip()
     start = min(place.column - 1, len(text))
     end = place.end_column - 1 if place.end_line == place.line else len(text)
-    before = _columns(text[:start], 0)
-    marked = max(1, _columns(text[:end], 0) - before)
+    before = columns(text[:start])
+    marked = max(1, columns(text[:end]) - before)
     yield f"{number} {bar} {printable(text)}"
     note = f" {label}" if label else ""
     yield f"{' ' * width} {bar} {' ' * before}{click.style(mark * marked + note, fg=colour)}"
@@ -98,8 +98,9 @@ def printable(text: str) -> str:
     return "".join(c if unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in expanded)
 
 
-def _columns(text: str, at: int) -> int:
+def columns(text: str) -> int:
     """How many terminal columns `text` takes; East Asian wide characters take two."""
+    at = 0
     for char in text.expandtabs(TAB):
         wide = unicodedata.east_asian_width(char) in ("W", "F")
         at += 0 if unicodedata.combining(char) else 2 if wide else 1

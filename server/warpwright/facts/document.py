@@ -9,6 +9,8 @@ from warpwright.facts.model import Access, Barrier, Branch, Kernel, Launch, Prog
 from warpwright.syntax.source import Span
 
 FORMAT_VERSION = 1
+LONGEST_LINE = 1000
+"""Columns up to which a fact's carets stand under it; further right it names its column."""
 
 
 def facts_document(programs: Iterable[Program]) -> dict[str, Any]:
@@ -117,6 +119,8 @@ def facts_text(program: Program) -> str:
             carets = "^" * max(1, end - span.column)
             indent = span.column - 1
             lead = "//" + " " * (indent - 2) if indent >= 2 else "//"
+            if indent > LONGEST_LINE:
+                lead, carets = "//", f" column {span.column}:"
             entry = (span.column, f"{lead}{carets} {text}")
             if entry not in notes.setdefault(span.line, []):
                 notes[span.line].append(entry)
