@@ -348,9 +348,9 @@ class _Run:
         for number, block in enumerate(blocks):
             if self.recorder.unexplored and self.cost < budget // 2:
                 budget -= self.warp(Place(block, (2 * number + 1) % warps, SLIGHT, SLIGHT, False))
-        for _ in range(FORCED_RUNS):
+        for run in range(FORCED_RUNS):
             unexplored = self.recorder.unexplored
-            if unexplored and self.cost < budget:
+            if unexplored and (run == 0 or self.cost < budget):
                 self.recorder.forced |= unexplored
                 budget -= self.warp(Place(blocks[0], 0, SLIGHT, SLIGHT, False))
 

@@ -27,6 +27,8 @@ from warpwright.facts.values import (
 from warpwright.syntax.nodes import function_declarator, uncommented
 
 MAX_CALL_DEPTH = 12
+MAX_RECURSION = 1
+"""Runs of a function within its own run; each may call it several times."""
 
 
 @dataclass(slots=True)
@@ -155,9 +157,12 @@ class Caller(Evaluator):
         returned: Frame | None = None,
     ) -> AnyValue:
         """Run a function's body; `returned.place` becomes the place that it returns a reference to."""
+        if self.running.count(function) > MAX_RECURSION:
+            return unknown(function.returns)
         outer, loops = self.frame, self.loops
         depth = len(self.guards)
         self.call_depth += 1
+        self.running.append(function)
         if closure is not None:
             saved = closure.returned, closure.result
             if len(closure.slots) < function.slots:
@@ -182,6 +187,7 @@ class Caller(Evaluator):
             self.frame, self.loops = outer, loops
             del self.guards[depth:]
             self.call_depth -= 1
+            self.running.pop()
         if result is None:
             return unknown(function.returns)
         return self.converted(result, function.returns)

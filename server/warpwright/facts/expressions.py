@@ -391,6 +391,9 @@ class ExpressionReader(DeclarationReader):
         if template.type == "template_function":
             for argument in uncommented(template.child_by_field_name("arguments")):
                 given.append(self._template_argument(argument))
+        local = self.lookup(name) if name == text else None
+        if isinstance(local, CType):
+            return ir.Construct(span, local, [self.expression(a) for a in arguments])
         if name in _CASTS:
             kind = given[0] if given and isinstance(given[0], CType) else UNKNOWN_TYPE
             return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
