@@ -20,6 +20,7 @@ from typing import Any
 
 from warpwright import __version__
 from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Space
 from warpwright.syntax.source import read_include, read_source
 
 LIST = Path(__file__).with_name("clean_kernels.toml")
@@ -45,6 +46,7 @@ def main() -> int:
         "kernels_with_a_warning": warnings,
         "warnings": sum(len(result["warnings"]) for result in results),
         "warnings_per_ten_kernels": round(10 * sum(len(result["warnings"]) for result in results) / kernels, 2),
+        "accesses": dict(sorted(sum((Counter(result["accesses"]) for result in results), Counter[str]()).items())),
         "first_steps": len(first),
         "first_steps_found": sum(step["found"] for step in first),
     }
@@ -94,12 +96,14 @@ def _repository(folder: Path, repository: dict[str, Any]) -> dict[str, Any]:
         for row in findings[program, kernel]
         if row["severity"] in GRAVE
     ]  # fmt: skip
+    bases = sum((there[program][kernel] for program, kernel in clean), Counter[str]())
     counts = Counter(f"{row['rule']} {row['severity']}" for place in clean for row in findings[place])
     return {
         "name": repository["name"],
         "commit": repository["commit"],
         "kernels": len(clean),
         "warned_kernels": len({(row["program"], row["kernel"]) for row in warnings}),
+        "accesses": dict(sorted(bases.items())),
         "findings": dict(sorted(counts.items())),
         "warnings": warnings,
         "first_steps": [
@@ -133,8 +137,13 @@ def _check(paths: list[Path]) -> list[dict[str, Any]]:
     return rows
 
 
-def _kernels(path: Path) -> set[str]:
-    return {kernel.name for kernel in analyze(read_source(path), read_include).defined_kernels}
+def _kernels(path: Path) -> dict[str, Counter[str]]:
+    """The kernels of a program by name, and how many accesses to global and shared memory each has of each basis."""
+    program = analyze(read_source(path), read_include)
+    return {
+        kernel.name: Counter(a.basis.value for a in kernel.accesses if a.space in (Space.GLOBAL, Space.SHARED))
+        for kernel in program.defined_kernels
+    }
 
 
 def _findings(rows: list[dict[str, Any]], program: Path, kernel: str) -> list[dict[str, Any]]:
