@@ -49,7 +49,7 @@ GENERATED = (
 )
 CASES: dict[str, bytes] = {
     "1 MB of generated kernels": each(GENERATED, 3100),
-    "1,000 kernels": each(b"__global__ void k@(int* p, int n) {\n if (threadIdx.x < n)\n  p[threadIdx.x] = n;\n}\n", 1000)
+    "1,000 kernels": each(b"__global__ void k@(int* p, int n) {\n if (threadIdx.x < n)\n  p[t] = n;\n}\n", 1000)
     + b"void run(int* p) {\n" + each(b"  k@<<<64, 128>>>(p, 3);\n", 1000) + b"}\n",
     "1,000 launches": b"__global__ void k(int* p, int n) { p[threadIdx.x] = n; }\nvoid run(int* p) {\n"
     + each(b"  k<<<@, @>>>(p, @);\n", 1001, 1) + b"}\n",

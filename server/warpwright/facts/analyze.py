@@ -55,8 +55,8 @@ FORCED_RUNS = 3
 STEP_BUDGET = 20_000
 """Steps of the interpreter that one block shape of one kernel may take, at most."""
 STEPS_BY_FILE = 200_000
-STEPS_BY_LINE = 100
-LEAST_STEPS = 1_000
+STEPS_BY_LINE = 30
+LEAST_STEPS = 250
 """A large file's kernels share so many steps for the file and for each of its lines: a generated one ends too."""
 
 SiteReader = Callable[[], list[LaunchSite]]

@@ -81,13 +81,23 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if is_plain_load(a) and a.loop_step == 0 and a.basis in COUNTED and a.array not in apart
     ]
     said: set[tuple[int, str | None]] = set()
+    changes_of: dict[tuple[str | None, int], list[Access]] = {}
+    for access in kernel.accesses:
+        if changes(access):
+            changes_of.setdefault((access.array, access.launch), []).append(access)
+    reasons: dict[tuple[int, str | None, int, bool], str] = {}  # many loads of one loop ask alike
     for access in worst_by_place(stays, lambda a: a.iterations):
         loop = loop_around(access.span)
         if loop is None or (loop.start_byte, access.array) in said:
             continue
-        changed = [a for a in kernel.accesses if changes(a) and a.array == access.array and a.launch == access.launch]
+        changed = changes_of.get((access.array, access.launch), [])
         sums = [a for a in changed if _is_sum(access, a, loop)]
-        reason = _reason(kernel, access, loop, apart, bool(sums)) if len(sums) == len(changed) else ""
+        if len(sums) != len(changed):
+            continue
+        asked = (loop.start_byte, access.array, access.launch, bool(sums))
+        if asked not in reasons:
+            reasons[asked] = _reason(kernel, access, loop, apart, bool(sums))
+        reason = reasons[asked]
         if not reason:
             continue
         said.add((loop.start_byte, access.array))
