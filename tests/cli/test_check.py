@@ -255,3 +255,13 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def test_a_baseline_knows_a_renamed_file_but_not_a_copy(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    run_command("check", ".", "--write-baseline", "b.json", cwd=tmp_path)
+    (tmp_path / "a.cu").rename(tmp_path / "renamed.cu")
+    renamed = run_command("check", ".", "--baseline", "b.json", "--format", "json", cwd=tmp_path)
+    assert (renamed.status, renamed.json) == (0, [])
+    (tmp_path / "copy.cu").write_text(CONFLICT, encoding="utf-8")
+    assert run_command("check", ".", "--baseline", "b.json", cwd=tmp_path).status == 1

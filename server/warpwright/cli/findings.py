@@ -89,17 +89,18 @@ def unique(rows: Iterable[Row]) -> list[Row]:
     return sorted(found.values(), key=lambda r: (r.place.file, r.place.line, r.place.column, r.rule, r.message))
 
 
-def fingerprints(rows: Sequence[Row], root: Path) -> list[str]:
+def fingerprints(rows: Sequence[Row], root: Path | None) -> list[str]:
     """One for each row, which stays when lines move: file (relative to root), rule, kernel and the line's words.
 
-    Equal ones are numbered in the order of the text, so a second copy of a known defect is a new one.
+    Equal ones are numbered in the order of the text, so a second copy of a known defect is a new one. Without a root
+    the file is left out, and nothing is numbered: what a finding is wherever it stands.
     """
     seen: Counter[str] = Counter()
     result = []
     for row in rows:
         words = " ".join(row.place.text.split())
-        key = "\0".join((relative(row.place.file, root), row.rule, row.kernel, words))
-        seen[key] += 1
+        key = "\0".join((relative(row.place.file, root) if root is not None else "", row.rule, row.kernel, words))
+        seen[key] += root is not None
         result.append(hashlib.sha256(f"{key}\0{seen[key]}".encode()).hexdigest()[:32])
     return result
 
