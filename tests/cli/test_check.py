@@ -78,12 +78,14 @@ def test_many_files_are_checked_in_parallel_and_reported_in_order(tmp_path: Path
     assert [finding["file"] for finding in ran.json] == [f"{number:02}.cu" for number in range(40)]
 
 
-def test_a_header_is_judged_by_the_launch_in_the_file_that_includes_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("included", ["tile.cuh", "tile.cu"])
+def test_an_included_file_is_judged_by_the_launch_in_the_file_that_includes_it(included: str, tmp_path: Path) -> None:
     kernel, _, launch = CONFLICT.partition("void launch")
-    (tmp_path / "tile.cuh").write_text("#pragma once\n" + kernel, encoding="utf-8")
-    (tmp_path / "main.cu").write_text('#include "tile.cuh"\nvoid launch' + launch, encoding="utf-8")
+    (tmp_path / included).write_text("#pragma once\n" + kernel, encoding="utf-8")
+    (tmp_path / "main.cu").write_text(f'#include "{included}"\nvoid launch' + launch, encoding="utf-8")
     (finding,) = run_command("check", ".", "--format", "json", cwd=tmp_path).json
-    assert (finding["file"], finding["line"], finding["rule"]) == ("tile.cuh", 6, "bank-conflict")
+    assert (finding["file"], finding["line"], finding["rule"]) == (included, 6, "bank-conflict")
+    assert finding["evidence"]["block"] == [32, 32, 1]
 
 
 def test_one_bad_input_does_not_hide_the_others(folder: Path) -> None:

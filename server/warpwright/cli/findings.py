@@ -82,10 +82,14 @@ def check_file(path: str, select: tuple[str, ...], ignore: tuple[str, ...], comp
 
 
 def unique(rows: Iterable[Row]) -> list[Row]:
-    """Sorted by place; what several files say about one header stands once."""
+    """Sorted by place; what several files say about one header stands once, and what the file that launches its kernels
+    says about it stands instead of what an assumed launch gave."""
+    rows = list(rows)
+    launched = {(row.place, row.rule) for row in rows if row.related}
     found: dict[tuple[object, ...], Row] = {}
     for row in rows:
-        found.setdefault((row.place, row.rule, row.message), row)
+        if row.related or (row.place, row.rule) not in launched:
+            found.setdefault((row.place, row.rule, row.message), row)
     return sorted(found.values(), key=lambda r: (r.place.file, r.place.line, r.place.column, r.rule, r.message))
 
 
