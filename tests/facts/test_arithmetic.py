@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.findings import program
-from warpwright.toolchain.find import Toolchain, find_toolchain
+from support.machine_code import machine_code
 
 FLOATS = """
 x * 0.5; x * 0.1; x + 1.0; x / 2.0; 1.0 / x; x > 0.0 ? y : x; x > 0.1 ? y : x; fmaxf(x, 0.0); max(x, 0.0)
@@ -61,16 +60,8 @@ def _kernel(name: str, body: str) -> str:
 
 def _machine_code(text: str, tmp_path: Path) -> dict[str, str]:
     """SASS by kernel."""
-    toolchain = find_toolchain()
-    assert isinstance(toolchain, Toolchain)
-    assert toolchain.cuobjdump is not None
-    (tmp_path / "k.cu").write_text(text)
-    command = [toolchain.nvcc, "-w", "-O3", "-arch=sm_90", "-cubin", "-o", tmp_path / "k.cubin", tmp_path / "k.cu"]
-    subprocess.run(command, check=True)
-    dump = [toolchain.cuobjdump, "-sass", tmp_path / "k.cubin"]
-    sass = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
-    parts = re.split(r"Function : _Z\d+", sass)[1:]
-    return {re.sub(r"(Pf|P[a-z]).*", "", part.split()[0]): part for part in parts}
+    found = machine_code(text, tmp_path)
+    return {re.sub(r"^_Z\d+|(Pf|P[a-z]).*", "", name): "\n".join(code) for name, code in found.items()}
 
 
 @pytest.mark.nvcc
@@ -116,9 +107,7 @@ def test_no_power_is_simplified_by_the_compiler(tmp_path: Path) -> None:
         _kernel(f"p{number}_", f"float x = a[i]; o[i] = {call};") for number, call in enumerate(calls)
     )
     assert sum(len(kernel.powers) for kernel in program(text).kernels) == len(calls)
-    lengths = {
-        name: len(re.findall(r"/\*[0-9a-f]{4}\*/", part)) for name, part in _machine_code(text, tmp_path).items()
-    }
+    lengths = {name: len(part.splitlines()) for name, part in _machine_code(text, tmp_path).items()}
     assert len(lengths) == len(calls)
     short = {calls[int(name[1:-1])]: length for name, length in lengths.items() if length < 70}
     assert not short

@@ -15,7 +15,7 @@ from warpwright.facts.places import (
     field_of,
     truth,
 )
-from warpwright.facts.predication import INTEGER, NEVER, OPERATION, is_access
+from warpwright.facts.predication import NEVER, OPERATION, is_access
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.values import (
     ASSUMED,
@@ -289,7 +289,7 @@ def _operation_cost(node: ir.Binary, left: Value, right: Value) -> int:
     floating = "float" in (left.type.kind, right.type.kind)
     if node.op in ("/", "%") and (floating or not isinstance(node.right, ir.Const)):
         return NEVER
-    return OPERATION if floating else INTEGER
+    return OPERATION
 
 
 _Expression = Callable[..., AnyValue]

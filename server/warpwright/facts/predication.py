@@ -18,11 +18,10 @@ Key = tuple[str, int, int, str]
 
 LIMIT = 20
 """The cost of a side up to which it is predicated."""
-ACCESS = OPERATION = 2
-INTEGER = 1
-"""The cost of an access, of an operation on floating-point numbers, and of one on integers, many of which are part of
-an address."""
-FIRST_LOAD, FIRST_STORE = 4, 8
+ACCESS = 2
+OPERATION = 1
+"""The cost of an access and of an operation: a product and a sum become one, and many are part of an address."""
+FIRST_LOAD, FIRST_STORE = 2, 8
 """The cost of the first access of a side to an array in global memory, whose address has to be made."""
 NEVER = 1000
 """The cost of what keeps a branch: a loop, a call, an atomic, a barrier, a division, a way out."""
