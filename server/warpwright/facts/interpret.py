@@ -240,7 +240,7 @@ class Interpreter(Objects):
     def _iterate(self, node: ir.Loop, state: LoopState, mask: int) -> int:
         """Returns the lanes that left by the condition."""
         active, left = mask, 0
-        thrifty = self.steps > MAX_STEPS // 4
+        thrifty = self.steps > MAX_STEPS // 12
         limit = PROBES if thrifty else FULL_ITERATIONS[min(self.loop_depth, len(FULL_ITERATIONS)) - 1]
         hard_limit = THRIFTY_LIMIT if thrifty else HARD_LIMIT
         history: list[list[AnyValue | Reference | None]] = []
