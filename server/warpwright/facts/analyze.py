@@ -33,7 +33,8 @@ from warpwright.facts.model import (
     Space,
 )
 from warpwright.facts.overloads import by_kernel
-from warpwright.facts.recorder import NO_END, Place, Recorder
+from warpwright.facts.position import Position
+from warpwright.facts.recorder import NO_END, Recorder
 from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
@@ -294,7 +295,7 @@ def _run_warps(
             samples = _sample_warps(warps, affordable)
             while samples:
                 warp, warp_weight = samples.pop(0)
-                steps = run.warp(Place(block_index, warp, warp_weight, block_weight, edge))
+                steps = run.warp(Position(block_index, warp, warp_weight, block_weight, edge))
                 if steps > budget:  # one warp has to stand for all
                     samples, blocks = [], []
                 elif steps > budget // 4:  # the last warp stands for the others, the last block for the edge
@@ -321,12 +322,12 @@ class _Run:
     regions: dict[str, Region] = field(default_factory=lambda: {})
     functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
 
-    def warp(self, place: Place) -> int:
+    def warp(self, position: Position) -> int:
         """Interpret one warp; returns its steps. Raises OutOfStepsError where they are too many."""
         recorder = self.recorder
-        context = warp_context(self.shape, self.launch, place, self.basis)
+        context = warp_context(self.shape, self.launch, position, self.basis)
         interpreter = Interpreter(self.unit, recorder, context, self.regions, self.functions)
-        place.guards = interpreter.guards
+        position.guards = interpreter.guards
         recorder.begin_warp()
         alive = 0
         try:
@@ -334,7 +335,7 @@ class _Run:
         finally:
             recorder.flush()
             if recorder.records_barriers:  # one that explores is not compared with the warps of its block
-                recorder.warps_seen.setdefault(place.block, {})[place.warp] = alive
+                recorder.warps_seen.setdefault(position.block, {})[position.warp] = alive
         self.cost = max(self.cost, interpreter.steps)
         return interpreter.steps
 
@@ -347,12 +348,12 @@ class _Run:
         self.recorder.records_barriers = False
         for number, block in enumerate(blocks):
             if self.recorder.unexplored and self.cost < budget // 2:
-                budget -= self.warp(Place(block, (2 * number + 1) % warps, SLIGHT, SLIGHT, False))
+                budget -= self.warp(Position(block, (2 * number + 1) % warps, SLIGHT, SLIGHT, False))
         for run in range(FORCED_RUNS):
             unexplored = self.recorder.unexplored
             if unexplored and (run == 0 or self.cost < budget):
                 self.recorder.forced |= unexplored
-                budget -= self.warp(Place(blocks[0], 0, SLIGHT, SLIGHT, False))
+                budget -= self.warp(Position(blocks[0], 0, SLIGHT, SLIGHT, False))
 
 
 def _spread_blocks(launch: Launch) -> list[Dim3]:
@@ -418,18 +419,18 @@ def _sample_warps(count: int, affordable: int) -> list[tuple[int, float]]:
     return [(0, 1.0), *((warp, (count - 2) / inner) for warp in between), (count - 1, 1.0)]
 
 
-def warp_context(shape: Dim3, launch: Launch, place: Place, basis: int) -> WarpContext:
+def warp_context(shape: Dim3, launch: Launch, position: Position, basis: int) -> WarpContext:
     """The built-ins of a warp: threads are numbered x first, then y, then z (CUDA C++ Programming Guide, "Thread
     Hierarchy"), and 32 consecutive numbers are a warp."""
     width, height, depth = shape
-    first = place.warp * WARP
+    first = position.warp * WARP
     threads = [first + lane for lane in range(WARP)]
     on = sum(1 << lane for lane, t in enumerate(threads) if t < width * height * depth)
     xs = Value(simplify([t % width for t in threads]), UINT, basis, 0, True)
     ys = Value(simplify([t // width % height for t in threads]), UINT, basis, 0, height > 1)
     zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
     one = Value(1, UINT, basis)
-    index = [Value(i, UINT, basis) for i in place.block]
+    index = [Value(i, UINT, basis) for i in position.block]
     grid = [
         Value(e if e is not None else ASSUMED_EXTENT // 16, UINT, basis if e is not None else ASSUMED, grain=1)
         for e in launch.grid
@@ -441,7 +442,7 @@ def warp_context(shape: Dim3, launch: Launch, place: Place, basis: int) -> WarpC
         "blockDim": (dims[0], dims[1], dims[2]),
         "gridDim": (grid[0], grid[1], grid[2]),
     }
-    return WarpContext(specials, place, on)
+    return WarpContext(specials, position, on)
 
 
 def _argument(parameter: ir.FunctionParameter, extent: int, index: int, site: LaunchSite | None) -> AnyValue:

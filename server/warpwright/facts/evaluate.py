@@ -73,7 +73,7 @@ class Evaluator(WarpMemory):
             weight, in_loop = self.request_weight, self.loop_depth > 0
             splits = any(lanes & mask and mask & ~lanes for lanes in self.settled)
             self.recorder.branch(
-                node.span, statement, kind, value, taken, mask, weight, self.warp.place, in_loop, splits
+                node.span, statement, kind, value, taken, mask, weight, self.warp.position, in_loop, splits
             )
         return value
 

@@ -21,9 +21,9 @@ from warpwright.facts.places import (
     Reference,
     truth,
 )
+from warpwright.facts.position import Guard
 from warpwright.facts.predication import NEVER, Side, is_constant
 from warpwright.facts.progress import LoopPosition
-from warpwright.facts.recorder import Guard
 from warpwright.facts.types import BOOL, UNKNOWN_TYPE
 from warpwright.facts.values import (
     ASSUMED,
@@ -196,7 +196,7 @@ class Interpreter(Objects):
         self.recorder.flush()
         self.guards.pop()
         if not (out and out_else) and not condition.uniform:
-            self.warp.place.thinned = True
+            self.warp.position.thinned = True
         if not out_else:  # only the first side goes on
             self.frame.slots = after_then
             self._restore_exits(exits if out else exits_then)
@@ -224,14 +224,14 @@ class Interpreter(Objects):
         self.loop_depth += 1
         guard_depth = len(self.guards)
         outer_weight = self.weight
-        outer = self.warp.place.loop
+        outer = self.warp.position.loop
         self.recorder.loops_run += 1
-        self.warp.place.loop = LoopPosition(self.recorder.loops_run)
+        self.warp.position.loop = LoopPosition(self.recorder.loops_run)
         try:
             left = self._iterate(node, state, mask)
         finally:
             self.weight = outer_weight
-            self.warp.place.loop = outer
+            self.warp.position.loop = outer
             self.loop_depth -= 1
             self.loops.pop()
             del self.guards[guard_depth:]
@@ -247,7 +247,7 @@ class Interpreter(Objects):
         undecided = 0
         iteration = 0
         last_jump = False
-        position = self.warp.place.loop
+        position = self.warp.position.loop
         self.recorder.flush()
         while active and iteration < hard_limit:
             position.iteration = iteration if not last_jump else -1
@@ -327,16 +327,15 @@ class Interpreter(Objects):
             return None
         base = list(self.frame.slots)
         outer = self.weight
-        self.recorder.unrolled = False
-        self.recorder.flush()
-        together = UNROLLED if node.straight and self.recorder.unrolled and remaining > UNROLLED else 1
+        unrolled = self.recorder.flush()
+        together = UNROLLED if node.straight and unrolled and remaining > UNROLLED else 1
         middle = remaining // 2
         middle -= (PROBES + middle) % together
         self.weight = outer * (remaining - 1) / together
         out = 0
         for ahead in range(middle, middle + together):
             self.frame.slots = advance(base, deltas, ahead)
-            self.warp.place.loop.iteration = -1
+            self.warp.position.loop.iteration = -1
             taken = self._decided(node, active)
             out |= self.statement(node.body, taken) | state.continued
             state.continued = 0
@@ -393,7 +392,15 @@ class Interpreter(Objects):
         ways = [hit for hit in (*hits, left) if hit]
         weight, in_loop = self.request_weight, self.loop_depth > 0
         self.recorder.branch(
-            node.value.span, node.span, "switch", value, ways[0] if ways else 0, mask, weight, self.warp.place, in_loop
+            node.value.span,
+            node.span,
+            "switch",
+            value,
+            ways[0] if ways else 0,
+            mask,
+            weight,
+            self.warp.position,
+            in_loop,
         )
         state = LoopState()
         self.loops.append(state)

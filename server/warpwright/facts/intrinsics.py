@@ -222,8 +222,8 @@ def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     run.cost += NEVER
     run.recorder.flush()
     alive = run.warp.mask & ~run.frame.returned
-    place = run.warp.place
-    run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, place, run.guards)
+    position = run.warp.position
+    run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, position, run.guards)
 
 
 def _block_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:

@@ -105,10 +105,7 @@ class Objects(Caller):
         if "operator[]" not in self.unit.methods or not isinstance(base, (ir.Var, ir.Member, ir.Index, ir.Deref)):
             return None
         inner = self.place(base, mask)
-        if isinstance(inner, MemoryPlace) or isinstance(inner, FieldPlace):
-            kind = inner.type
-        else:
-            kind = _type_of(self.load(inner, 0))
+        kind = inner.type if isinstance(inner, (MemoryPlace, FieldPlace)) else _type_of(self.load(inner, 0))
         if kind.kind != "struct" or inner is None:
             return None
         function = self.member_function(kind, "operator[]", None, mask, 1)

@@ -23,8 +23,9 @@ from warpwright.facts.places import (
     piece_width,
     shifted,
 )
+from warpwright.facts.position import Guard, Position
 from warpwright.facts.predication import ACCESS, FIRST_LOAD, FIRST_STORE, NEVER
-from warpwright.facts.recorder import Guard, Place, Recorder
+from warpwright.facts.recorder import Recorder
 from warpwright.facts.types import INT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.unit import Unit
 from warpwright.facts.values import (
@@ -65,7 +66,7 @@ class WarpContext:
     """The built-ins of one warp. `specials` maps threadIdx, blockIdx, blockDim and gridDim to three values."""
 
     specials: dict[str, tuple[Value, Value, Value]]
-    place: Place
+    position: Position
     mask: int
 
 
@@ -146,7 +147,7 @@ class WarpMemory(ABC):
     @property
     def request_weight(self) -> float:
         """How many requests of the launch one request stands for, here in the loops of the sampled warp and block."""
-        return self.weight * self.warp.place.warp_weight * self.warp.place.block_weight
+        return self.weight * self.warp.position.warp_weight * self.warp.position.block_weight
 
     def touch(self, pointer: Value, kind: CType, span: Span, access: AccessKind, mask: int) -> None:
         """Record the requests that move one value of that type."""
@@ -158,7 +159,7 @@ class WarpMemory(ABC):
         self.cost += self._access_cost(region, access)
         if kind.size is None:
             pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
-            self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.place, in_loop)
+            self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.position, in_loop)
             return
         width = piece_width(kind, region.space)
         thinned = access is AccessKind.ATOMIC and self._is_thinned()
@@ -168,11 +169,13 @@ class WarpMemory(ABC):
         for offset in range(0, looked_at * width, width):
             size = min(width, kind.size - offset)
             at = shifted(pointer, offset) if offset else pointer
-            self.recorder.access(span, at, region.space, access, size, mask, weight, self.warp.place, in_loop, thinned)
+            self.recorder.access(
+                span, at, region.space, access, size, mask, weight, self.warp.position, in_loop, thinned
+            )
 
     def _is_thinned(self) -> bool:
         """Whether data decide which lanes come here, or the assumed numbers say that none of them does."""
-        return self.warp.place.thinned or any(
+        return self.warp.position.thinned or any(
             g.undecided and (not g.value.uniform or (not g.passed and g.value.thread)) for g in self.guards
         )
 

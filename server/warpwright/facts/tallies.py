@@ -1,0 +1,135 @@
+"""What is known of one access, branch or barrier of the text, added up over the warps that came to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
+from warpwright.facts.merging import WIDEST, Pending
+from warpwright.facts.model import SECTOR_BYTES, WARP, AccessKind, Dim3, LaneAddresses, Space, Structure
+from warpwright.facts.position import Guard
+from warpwright.facts.progress import Progress
+from warpwright.facts.values import Value
+from warpwright.syntax.source import Span
+
+
+@dataclass(slots=True)
+class Counts:
+    """Requests and what they move, added up. `widths` maps the bytes of a lane's access to how many requests had it."""
+
+    requests: float = 0.0
+    counted: float = 0.0
+    ideal: float = 0.0
+    widths: dict[int, float] = field(default_factory=lambda: {})
+    worst: float = -1.0
+    worst_lanes: LaneAddresses | None = None
+    worst_width: int = 0
+
+    def add(self, request: Request, width: int) -> None:
+        """Add a request of `width` bytes per lane."""
+        addresses, weight, space = request.addresses, request.weight, request.tally.space
+        active = WARP - addresses.count(None)
+        if space is Space.SHARED:
+            count: float = wavefronts(addresses, width)
+            ideal = ideal_wavefronts(count, active, width)
+        elif space is Space.CONSTANT:
+            count, ideal = len(set(addresses) - {None}), 1
+        else:
+            count = _aligned_on_average(addresses, width, request.pointer.soft)
+            ideal = ideal_sectors(count, active, width)
+        self.requests += weight
+        self.counted += weight * count
+        self.ideal += weight * ideal
+        self.widths[width] = self.widths.get(width, 0.0) + weight
+        if count / ideal > self.worst:
+            self.worst = count / ideal
+            self.worst_lanes = LaneAddresses(*request.warp, addresses)
+            self.worst_width = width
+
+
+@dataclass(slots=True)
+class AccessTally:
+    """What is known of one access. Its requests are counted as the text has them and as the compiler merges them."""
+
+    span: Span
+    array: str | None
+    space: Space
+    kind: AccessKind
+    size: int
+    in_loop: bool
+    basis: int = 0
+    idle: float = 0.0  # requests of warps in which a predicate holds for no lane
+    uncounted: float = 0.0
+    uncounted_basis: int = 0
+    active: float = 0.0
+    seen: float = 0.0
+    alone: Counts = field(default_factory=Counts)
+    together: Counts = field(default_factory=Counts)
+    leads: list[AccessTally] = field(default_factory=lambda: [])  # the accesses that do this one's work too
+    led: Counts = field(default_factory=Counts)  # the requests that do so
+    partners: dict[int, int] = field(default_factory=lambda: {})  # merged with it -> bytes from it to this one
+    steady: int = WIDEST  # bytes by which its first addresses in the warps differ: what is wider is not merged
+    distinct: float = 0.0
+    misaligned: LaneAddresses | None = None
+    structure: Structure | None = None
+    value_bytes: int = 0
+    progress: Progress = field(default_factory=Progress)
+    type: str = ""
+    by_thread: bool = False
+    thinned: bool = False
+
+    @property
+    def counts(self) -> Counts:
+        apart = not self._is_steady or not all(lead._is_steady for lead in self.leads)
+        return self.alone if apart else self.together
+
+    @property
+    def _is_steady(self) -> bool:
+        return max(self.together.widths, default=0) <= max(self.size, self.steady)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request(Pending):
+    """A request that waits for what the compiler may make of it and its neighbours."""
+
+    tally: AccessTally
+    pointer: Value
+    warp: tuple[int, Dim3]  # its number and its block
+
+
+@dataclass(slots=True)
+class BranchTally:
+    span: Span
+    statement: Span
+    kind: str
+    in_loop: bool
+    evaluations: float = 0.0
+    diverging: float = 0.0
+    undecided: float = 0.0
+    undecided_varying: float = 0.0
+    edge_only: bool = True
+    basis: int = 0
+
+
+@dataclass(slots=True)
+class BarrierVisit:
+    block: Dim3
+    warp: int
+    weight: float
+    partial: bool
+    guard: Guard | None
+    undecided: Guard | None
+    thread_guard: Guard | None
+    bounded: bool  # a run-time number decides which threads come here
+
+
+def _aligned_on_average(addresses: Sequence[int | None], size: int, step: int) -> float:
+    """Sectors of one request whose start is known only up to multiples of `step` bytes: the mean over alignments."""
+    if not step or step % SECTOR_BYTES == 0:
+        return float(sectors(addresses, size))
+    shifts = sorted({(k * step) % SECTOR_BYTES for k in range(SECTOR_BYTES)})
+    total = 0
+    for shift in shifts:
+        total += sectors([None if a is None else a + shift for a in addresses], size)
+    return total / len(shifts)
