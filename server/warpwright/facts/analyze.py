@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from warpwright.facts import ir
 from warpwright.facts.body_facts import BodyFacts
 from warpwright.facts.cache import KernelCache, kernel_key, reached
-from warpwright.facts.interpret import Interpreter
-from warpwright.facts.lanes import simplify
-from warpwright.facts.launches import DEFAULT_BLOCKS, Known, LaunchSite
+from warpwright.facts.launches import DEFAULT_BLOCKS, LaunchSite
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import (
-    ASSUMED_EXTENT,
     MAX_THREADS_PER_BLOCK,
     UNEVEN_EXTENT,
-    WARP,
     Access,
     Assumptions,
     Barrier,
     Basis,
     Branch,
-    Dim3,
     Kernel,
     Launch,
     Parameter,
     Program,
     SharedArray,
-    Space,
 )
 from warpwright.facts.overloads import by_kernel
-from warpwright.facts.position import Position
 from warpwright.facts.recorder import NO_END, Recorder
-from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
+from warpwright.facts.running import run_warps, step_budget
+from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
-from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Region, StructValue, Value, soft
-from warpwright.facts.warp_memory import OutOfStepsError, WarpContext
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source, Span
 
@@ -47,18 +39,6 @@ T = TypeVar("T")
 
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
-FIRST_WARPS = 8
-"""Warps of the first block that are run before their cost is known."""
-SLIGHT = 1e-3
-"""The weight of a warp that is run for the code that only it reaches, in its block and of its block."""
-FORCED_RUNS = 3
-"""Runs in which conditions that were one-sided are followed both ways; each may come upon new ones."""
-STEP_BUDGET = 20_000
-"""Steps of the interpreter that one block shape of one kernel may take, at most."""
-STEPS_BY_FILE = 200_000
-STEPS_BY_LINE = 30
-LEAST_STEPS = 250
-"""A large file's kernels share so many steps for the file and for each of its lines: a generated one ends too."""
 
 SiteReader = Callable[[], list[LaunchSite]]
 
@@ -81,7 +61,7 @@ def analyze(
     [('a[32 * threadIdx.x]', 32.0)]
     """
     unit = collect(source, include, assume or Assumptions())
-    unit.step_budget = _step_budget(unit)
+    unit.step_budget = step_budget(unit)
     launches = UnitLaunches(cache.launches if cache is not None else None)
     sites = by_kernel(unit.kernels(), launches.of(unit))
     uneven: dict[FunctionText, list[LaunchSite]] = {}
@@ -149,7 +129,7 @@ def _interpreted(
         unit.macros = macros
         incomplete += function.incomplete
         recorder = Recorder()
-        stopped = _run_warps(unit, function, launches[index], site, recorder)
+        stopped = run_warps(unit, function, launches[index], site, recorder)
         if stopped:
             incomplete.append(stopped)
         accesses += recorder.access_facts(index)
@@ -210,7 +190,7 @@ def _uneven_barriers(
     unit = replace(unit, extent=UNEVEN_EXTENT)
     site = sites[index] if index < len(sites) else None
     recorder = Recorder()
-    _run_warps(unit, function, site.launch if site is not None else _assumed_launch(unit, text), site, recorder)
+    run_warps(unit, function, site.launch if site is not None else _assumed_launch(unit, text), site, recorder)
     reason = f"a size that is no multiple of the block, such as {UNEVEN_EXTENT}, splits it"
     return [
         replace(barrier, basis=Basis.ASSUMED, reason=reason)
@@ -266,214 +246,6 @@ def _assumed_launch(unit: Unit, text: FunctionText) -> Launch:
 def _dimensions_used(text: FunctionText) -> int:
     body = text.source.node_text(text.node)
     return 3 if "threadIdx.z" in body else 2 if "threadIdx.y" in body else 1
-
-
-# -- running warps ----------------------------------------------------------------------------------------------
-
-
-def _run_warps(
-    unit: Unit, function: ir.Function, launch: Launch, site: LaunchSite | None, recorder: Recorder
-) -> str | None:
-    """Interpret a sample of warps; returns why the sample is not whole, if so."""
-    block = tuple(extent or 1 for extent in launch.block)
-    shape: Dim3 = (block[0], block[1], block[2])
-    threads = shape[0] * shape[1] * shape[2]
-    if not 0 < threads <= MAX_THREADS_PER_BLOCK:
-        return f"a block of {threads} threads cannot be launched"
-    arguments = [_argument(parameter, unit.extent, i, site) for i, parameter in enumerate(function.parameters)]
-    blocks = list(_sample_blocks(launch, unit.extent))
-    warps = (threads + WARP - 1) // WARP
-    run = _Run(
-        unit, function, launch, shape, arguments, recorder, ASSUMED if launch.basis is not Basis.EXACT else EXACT
-    )
-    budget = unit.step_budget
-    first = FIRST_WARPS if budget == STEP_BUDGET else 2
-    try:
-        while blocks:
-            block_index, block_weight, edge = blocks.pop(0)
-            affordable = max(2, budget // (run.cost * (len(blocks) + 1))) if run.cost else first
-            samples = _sample_warps(warps, affordable)
-            while samples:
-                warp, warp_weight = samples.pop(0)
-                steps = run.warp(Position(block_index, warp, warp_weight, block_weight, edge))
-                if steps > budget:  # one warp has to stand for all
-                    samples, blocks = [], []
-                elif steps > budget // 4:  # the last warp stands for the others, the last block for the edge
-                    samples = samples[-1:] and [(warps - 1, float(warps - 1))]
-                    blocks = blocks[-1:]
-        run.explore(_spread_blocks(launch), warps, budget)
-    except OutOfStepsError:
-        return "its loops are too long to be followed whole"
-    return None
-
-
-@dataclass(slots=True)
-class _Run:
-    """What the interpreted warps of one launch have in common, and the steps of the dearest of them."""
-
-    unit: Unit
-    function: ir.Function
-    launch: Launch
-    shape: Dim3
-    arguments: list[AnyValue]
-    recorder: Recorder
-    basis: int
-    cost: int = 0
-    regions: dict[str, Region] = field(default_factory=lambda: {})
-    functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
-
-    def warp(self, position: Position) -> int:
-        """Interpret one warp; returns its steps. Raises OutOfStepsError where they are too many."""
-        recorder = self.recorder
-        context = warp_context(self.shape, self.launch, position, self.basis)
-        interpreter = Interpreter(self.unit, recorder, context, self.regions, self.functions)
-        position.guards = interpreter.guards
-        recorder.begin_warp()
-        alive = 0
-        try:
-            alive = interpreter.run(self.function, list(self.arguments))
-        finally:
-            recorder.flush()
-            if recorder.records_barriers:  # one that explores is not compared with the warps of its block
-                recorder.warps_seen.setdefault(position.block, {})[position.warp] = alive
-        self.cost = max(self.cost, interpreter.steps)
-        return interpreter.steps
-
-    def explore(self, blocks: list[Dim3], warps: int, budget: int) -> None:
-        """Find what no sampled warp did: in other blocks, and then by following both ways of what stayed one-sided.
-
-        These warps weigh next to nothing, so that they tell of the code that they are the first to reach and leave
-        the counts of the rest as they are.
-        """
-        self.recorder.records_barriers = False
-        for number, block in enumerate(blocks):
-            if self.recorder.unexplored and self.cost < budget // 2:
-                budget -= self.warp(Position(block, (2 * number + 1) % warps, SLIGHT, SLIGHT, False))
-        for run in range(FORCED_RUNS):
-            unexplored = self.recorder.unexplored
-            if unexplored and (run == 0 or self.cost < budget):
-                self.recorder.forced |= unexplored
-                budget -= self.warp(Position(blocks[0], 0, SLIGHT, SLIGHT, False))
-
-
-def _spread_blocks(launch: Launch) -> list[Dim3]:
-    """Blocks of the grid that lie far from each other, none of which is an edge."""
-    extents = [
-        extent if extent is not None else 1 + 4 * (threads != 1)
-        for extent, threads in zip(launch.grid, launch.block, strict=True)
-    ]
-    shares = ((1, 3, 5), (5, 1, 3), (3, 5, 1), (7, 6, 2))
-    return [(x * extents[0] // 8, y * extents[1] // 8, z * extents[2] // 8) for x, y, z in shares]
-
-
-def _step_budget(unit: Unit) -> int:
-    """A kernel's share of the file's steps. It goes in halves, so that hardly any edit changes it for all kernels."""
-    lines = sum(len(source.line_starts) for source in unit.sources.values())
-    share = (STEPS_BY_FILE + STEPS_BY_LINE * lines) // max(1, sum(1 for _ in unit.kernels()))
-    budget = STEP_BUDGET
-    while budget // 2 >= max(share, LEAST_STEPS):
-        budget //= 2
-    return budget
-
-
-def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:
-    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last. Where
-    `extent` is uneven, also the one that holds the end of so many elements."""
-    end = [extent // (threads or 1) if threads != 1 else 0 for threads in launch.block]
-    if None in launch.grid:
-        inside = [int(threads != 1) for threads in launch.block]
-        at = inside if extent % WARP == 0 else end
-        x, y, z = (i if count is None else 0 for i, count in zip(at, launch.grid, strict=True))
-        yield (x, y, z), 1.0, False
-        return
-    if extent % WARP:
-        x, y, z = (min(i, (count or 1) - 1) for i, count in zip(end, launch.grid, strict=True))
-        yield (x, y, z), 1.0, False
-    grid = [max(1, extent or 1) for extent in launch.grid]
-    total = grid[0] * grid[1] * grid[2]
-    inner = (grid[0] // 2, grid[1] // 2, grid[2] // 2)
-    last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
-    if total > 2 and inner not in ((0, 0, 0), last):
-        yield inner, float(total - 2), False
-    yield (0, 0, 0), 1.0, total == 1
-    if total > 1:
-        yield last, 1.0, True
-
-
-def _sample_warps(count: int, affordable: int) -> list[tuple[int, float]]:
-    """(warp, how many warps it stands for): all, or the first, the last and some spread between them.
-
-    >>> _sample_warps(3, 8), _sample_warps(32, 4)
-    ([(0, 1.0), (1, 1.0), (2, 1.0)], [(0, 1.0), (10, 15.0), (21, 15.0), (31, 1.0)])
-    """
-    if count <= affordable:
-        return [(warp, 1.0) for warp in range(count)]
-    if affordable <= 2:
-        return [(0, 1.0), (count - 1, float(count - 1))]
-    inner = affordable - 2
-    between = (
-        [1 + (count - 2) * i // inner for i in range(inner)]
-        if inner > 2
-        else [count * (i + 1) // 3 for i in range(inner)]
-    )
-    return [(0, 1.0), *((warp, (count - 2) / inner) for warp in between), (count - 1, 1.0)]
-
-
-def warp_context(shape: Dim3, launch: Launch, position: Position, basis: int) -> WarpContext:
-    """The built-ins of a warp: threads are numbered x first, then y, then z (CUDA C++ Programming Guide, "Thread
-    Hierarchy"), and 32 consecutive numbers are a warp."""
-    width, height, depth = shape
-    first = position.warp * WARP
-    threads = [first + lane for lane in range(WARP)]
-    on = sum(1 << lane for lane, t in enumerate(threads) if t < width * height * depth)
-    xs = Value(simplify([t % width for t in threads]), UINT, basis, 0, True)
-    ys = Value(simplify([t // width % height for t in threads]), UINT, basis, 0, height > 1)
-    zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
-    one = Value(1, UINT, basis)
-    index = [Value(i, UINT, basis) for i in position.block]
-    grid = [
-        Value(e if e is not None else ASSUMED_EXTENT // 16, UINT, basis if e is not None else ASSUMED, grain=1)
-        for e in launch.grid
-    ]
-    dims = [Value(e, UINT, basis, grain=1) if e is not None else one for e in launch.block]
-    specials = {
-        "threadIdx": (xs, ys, zs),
-        "blockIdx": (index[0], index[1], index[2]),
-        "blockDim": (dims[0], dims[1], dims[2]),
-        "gridDim": (grid[0], grid[1], grid[2]),
-    }
-    return WarpContext(specials, position, on)
-
-
-def _argument(parameter: ir.FunctionParameter, extent: int, index: int, site: LaunchSite | None) -> AnyValue:
-    """A kernel's argument: the launch's number, an assumed one, or a pointer to memory of its own, aligned to 256."""
-    kind = parameter.type
-    if kind.kind == "pointer":
-        target = kind.to or UNKNOWN_TYPE
-        return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target))
-    if kind.kind == "struct":
-        return _struct_argument(parameter.name, kind, extent)
-    if kind.is_integer:
-        given = site.arguments[index] if site is not None and index < len(site.arguments) else None
-        if isinstance(given, Known):
-            return Value(given.value, kind, ASSUMED if given.assumed else EXACT, grain=1)
-        return Value(extent, kind, ASSUMED, grain=1)
-    return soft(kind, False)
-
-
-def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
-    fields: dict[str, AnyValue] = {}
-    for part, _, member in kind.fields:
-        label = f"{name}.{part}"
-        if member.kind == "pointer":
-            fields[part] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
-        elif member.is_integer:
-            fields[part] = Value(extent, member, ASSUMED, grain=1)
-        elif member.kind == "struct":
-            fields[part] = _struct_argument(label, member, extent)
-        else:
-            fields[part] = soft(member, False)
-    return StructValue(kind, fields)
 
 
 # -- declarations -----------------------------------------------------------------------------------------------

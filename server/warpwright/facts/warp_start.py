@@ -1,0 +1,69 @@
+"""What a warp starts with: its built-in variables and the kernel's arguments."""
+
+from __future__ import annotations
+
+from warpwright.facts import ir
+from warpwright.facts.lanes import simplify
+from warpwright.facts.launches import Known, LaunchSite
+from warpwright.facts.model import ASSUMED_EXTENT, WARP, Dim3, Launch, Space
+from warpwright.facts.position import Position
+from warpwright.facts.types import UINT, UNKNOWN_TYPE, CType
+from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Region, StructValue, Value, soft
+from warpwright.facts.warp_memory import WarpContext
+
+
+def warp_context(shape: Dim3, launch: Launch, position: Position, basis: int) -> WarpContext:
+    """The built-ins of a warp: threads are numbered x first, then y, then z (CUDA C++ Programming Guide, "Thread
+    Hierarchy"), and 32 consecutive numbers are a warp."""
+    width, height, depth = shape
+    first = position.warp * WARP
+    threads = [first + lane for lane in range(WARP)]
+    on = sum(1 << lane for lane, t in enumerate(threads) if t < width * height * depth)
+    xs = Value(simplify([t % width for t in threads]), UINT, basis, 0, True)
+    ys = Value(simplify([t // width % height for t in threads]), UINT, basis, 0, height > 1)
+    zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
+    one = Value(1, UINT, basis)
+    index = [Value(i, UINT, basis) for i in position.block]
+    grid = [
+        Value(e if e is not None else ASSUMED_EXTENT // 16, UINT, basis if e is not None else ASSUMED, grain=1)
+        for e in launch.grid
+    ]
+    dims = [Value(e, UINT, basis, grain=1) if e is not None else one for e in launch.block]
+    specials = {
+        "threadIdx": (xs, ys, zs),
+        "blockIdx": (index[0], index[1], index[2]),
+        "blockDim": (dims[0], dims[1], dims[2]),
+        "gridDim": (grid[0], grid[1], grid[2]),
+    }
+    return WarpContext(specials, position, on)
+
+
+def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: LaunchSite | None) -> AnyValue:
+    """A kernel's argument: the launch's number, an assumed one, or a pointer to memory of its own, aligned to 256."""
+    kind = parameter.type
+    if kind.kind == "pointer":
+        target = kind.to or UNKNOWN_TYPE
+        return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target))
+    if kind.kind == "struct":
+        return _struct_argument(parameter.name, kind, extent)
+    if kind.is_integer:
+        given = site.arguments[index] if site is not None and index < len(site.arguments) else None
+        if isinstance(given, Known):
+            return Value(given.value, kind, ASSUMED if given.assumed else EXACT, grain=1)
+        return Value(extent, kind, ASSUMED, grain=1)
+    return soft(kind, False)
+
+
+def _struct_argument(name: str, kind: CType, extent: int) -> AnyValue:
+    fields: dict[str, AnyValue] = {}
+    for part, _, member in kind.fields:
+        label = f"{name}.{part}"
+        if member.kind == "pointer":
+            fields[part] = Value(0, member, 0, 0, False, Region(label, Space.GLOBAL, member.to or UNKNOWN_TYPE))
+        elif member.is_integer:
+            fields[part] = Value(extent, member, ASSUMED, grain=1)
+        elif member.kind == "struct":
+            fields[part] = _struct_argument(label, member, extent)
+        else:
+            fields[part] = soft(member, False)
+    return StructValue(kind, fields)
