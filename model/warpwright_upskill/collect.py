@@ -118,10 +118,10 @@ def _rewritten(text: Text, kernel: Kernel, rewrite: Rewrite, *, goal: str, task:
     """The example that a rewrite of a kernel makes, if the server would offer its result."""
     findings = text.findings(kernel)
     marked = [f for f in findings if any(fix.rewrite == rewrite.rewrite for fix in f.fixes)]
+    if not marked:
+        return Rejected(task, text.provenance, f"{rewrite.rewrite}: no finding asks for it")
     candidate = rewrite.apply()
-    report = verify(
-        text.program.source, candidate, kernel=kernel.name, goal=goal, expect_gone=marked[0] if marked else None
-    )
+    report = verify(text.program.source, candidate, kernel=kernel.name, goal=goal, expect_gone=marked[0])
     if not acceptable(report, goal):
         return Rejected(task, text.provenance, f"{rewrite.rewrite}: {report.reason or report.to_json()['status']}")
     after = analyze(candidate).kernel(kernel.name)

@@ -72,7 +72,8 @@ def optimize(
         return Outcome(kernel.name, goal, None, "There was nothing to ask the model about.", (), None, reason, declined)
     findings = _findings(program, kernel)
     plan, plan_missing = _plan(engine, kernel, findings, first, goal, progress, must_stop)
-    wanted = plan.optimizations if plan else ()
+    cures = [fix.rewrite for finding in findings for fix in finding.fixes]
+    wanted = list(dict.fromkeys([*(plan.optimizations if plan else ()), *cures]))
 
     tried: list[Candidate] = []
     seen: set[tuple[str, bytes]] = set()
@@ -127,7 +128,7 @@ def _applicable(kernel: Kernel, goal: str) -> tuple[list[Rewrite], tuple[Decline
 
 
 def _ordered(steps: Sequence[Rewrite], wanted: Sequence[str]) -> list[Rewrite]:
-    """The plan's order first, then the fixed one."""
+    """What is wanted first, in that order: what the plan names, then what cures a finding; then the others."""
     places = {name: place for place, name in enumerate(wanted)}
     return sorted(steps, key=lambda step: places.get(step.rewrite, len(places)))
 
