@@ -108,6 +108,8 @@ class Recorder:
             name = pointer.region.name if pointer.region is not None else None
             tally = self.accesses[key] = AccessTally(span, name, space, kind, size, in_loop)
             tally.structure = _structure(pointer)
+            if self.forced:  # no sampled warp comes here: which lanes would is assumed
+                tally.basis = ASSUMED
             if pointer.type.to is not None:
                 tally.type, tally.value_bytes = pointer.type.to.name, pointer.type.to.size or size
         tally.in_loop = tally.in_loop or in_loop

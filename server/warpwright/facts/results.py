@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from warpwright.facts.model import (
     ASSUMED_EXTENT,
+    BANK_BYTES,
+    BANKS,
     SECTOR_BYTES,
     WARP,
     Access,
@@ -113,10 +115,12 @@ def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed
         return "one lane is active"
     if steps == {0}:
         return "all lanes share one address"
+    if steps == {-size}:
+        return "neighbouring lanes are adjacent, the last lane first"
     if steps == {size}:
         start = "" if space is Space.SHARED or on[0] % SECTOR_BYTES == 0 else ", but do not start at a 32-byte sector"
         return f"neighbouring lanes are adjacent{start}"
-    words = {(a // 4) % 32 for a in on}
+    words = {(a + byte) // BANK_BYTES % BANKS for a in on for byte in range(0, size, BANK_BYTES)}
     bank = "" if space is not Space.SHARED else ": all on one bank" if len(words) == 1 else f": on {len(words)} banks"
     if len(steps) == 1:
         step = steps.pop()
