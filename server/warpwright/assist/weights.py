@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpwright.directories import cache_dir, data_dir
 from warpwright.missing import Missing
-from warpwright.places import cache_dir, data_dir
 from warpwright.progress import Progress, silent
 
 INSTALL = "Install it with `pip install 'warpwright[model]'`."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from warpwright.editor.places import Places, bytes_by_sector, ranges, words_by_bank
+from warpwright.editor.wanted import Wanted, bytes_by_sector, ranges, words_by_bank
 from warpwright.facts.model import LaneAddresses, Space
 
 _ROWS = 16
@@ -39,12 +39,12 @@ def lanes_picture(lanes: LaneAddresses, space: Space, size: int) -> str:
     return _sectors(bytes_by_sector(lanes.addresses, size))
 
 
-def _banks(places: Places) -> str:
+def _banks(wanted: Wanted) -> str:
     rows: list[tuple[str, str, str]] = []
-    depth = {bank: len(pieces) for bank, pieces in places.items()}
-    for words, group in groupby(places, key=lambda bank: depth[bank]):
+    depth = {bank: len(pieces) for bank, pieces in wanted.items()}
+    for words, group in groupby(wanted, key=lambda bank: depth[bank]):
         banks = list(group)
-        lanes = sorted({lane for bank in banks for piece in places[bank] for lane in piece.lanes})
+        lanes = sorted({lane for bank in banks for piece in wanted[bank] for lane in piece.lanes})
         rows.append((ranges(banks) if len(banks) > 2 else " ".join(map(str, banks)), str(words), ranges(lanes)))
     rows = _merged(rows)
     width = max(4, *(len(banks) for banks, _, _ in rows)) if rows else 4
@@ -65,10 +65,10 @@ def _merged(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _sectors(places: Places) -> str:
-    width = max(6, *(len(str(sector)) for sector in places)) if places else 6
+def _sectors(wanted: Wanted) -> str:
+    width = max(6, *(len(str(sector)) for sector in wanted)) if wanted else 6
     lines = [f"{'sector':<{width}}  used      lanes"]
-    for sector, pieces in places.items():
+    for sector, pieces in wanted.items():
         used = {byte // 4 for piece in pieces for byte in range(piece.start, piece.end)}
         bar = "".join("#" if word in used else "." for word in range(8))
         lanes = sorted({lane for piece in pieces for lane in piece.lanes})

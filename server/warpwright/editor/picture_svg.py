@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 
-from warpwright.editor.places import Piece, Places, bytes_by_sector, ranges, words_by_bank
+from warpwright.editor.wanted import Piece, Wanted, bytes_by_sector, ranges, words_by_bank
 from warpwright.facts.model import BANKS, SECTOR_BYTES, LaneAddresses, Space
 
 _CELL = 14  # pixels of a word's width
@@ -42,9 +42,9 @@ def lanes_svg(lanes: LaneAddresses, space: Space, size: int, ideal: float | None
     if space is Space.SHARED:
         _draw_banks(canvas, words_by_bank(lanes.addresses, size), round(ideal or 1.0))
     else:
-        places = bytes_by_sector(lanes.addresses, size)
-        draw = _draw_sectors if len(places) <= _FEW_SECTORS else _draw_many_sectors
-        draw(canvas, places, len(places) <= (ideal or 0.0) + 0.5)
+        wanted = bytes_by_sector(lanes.addresses, size)
+        draw = _draw_sectors if len(wanted) <= _FEW_SECTORS else _draw_many_sectors
+        draw(canvas, wanted, len(wanted) <= (ideal or 0.0) + 0.5)
     return canvas.svg()
 
 
@@ -70,21 +70,21 @@ class _Canvas:
         )
 
 
-def _draw_banks(canvas: _Canvas, places: Places, ideal: int) -> None:
+def _draw_banks(canvas: _Canvas, wanted: Wanted, ideal: int) -> None:
     """Banks as columns with their words below; where few banks have many words, as rows with their words behind."""
-    depth = max((len(pieces) for pieces in places.values()), default=0)
-    if depth <= len(places):
+    depth = max((len(pieces) for pieces in wanted.values()), default=0)
+    if depth <= len(wanted):
         canvas.box(0, 0, _LABEL, _ROW, "h", "bank")
         for bank in range(BANKS):
             x = _LABEL + bank * _CELL
             canvas.box(x, 0, _CELL, _ROW, "h", str(bank))
-            pieces = places.get(bank, [])
+            pieces = wanted.get(bank, [])
             if not pieces:
                 canvas.box(x, _ROW, _CELL, _ROW, "n")
             for row, (piece, text) in enumerate(_fitting(pieces, _MOST_ROWS)):
                 canvas.box(x, (row + 1) * _ROW, _CELL, _ROW, "g" if row < ideal else "b", text or _lanes(piece))
         return
-    for row, (bank, pieces) in enumerate(places.items()):
+    for row, (bank, pieces) in enumerate(wanted.items()):
         canvas.box(0, row * (_ROW + 2), _LABEL + 10, _ROW, "h", f"bank {bank}")
         for column, (piece, text) in enumerate(_fitting(pieces, BANKS)):
             x = _LABEL + 12 + column * _CELL
@@ -99,11 +99,11 @@ def _fitting(pieces: list[Piece], most: int) -> list[tuple[Piece, str]]:
     return [(piece, "") for piece in pieces[: most - 1]] + [(pieces[most - 1], f"+{len(pieces) - most + 1}")]
 
 
-def _draw_sectors(canvas: _Canvas, places: Places, is_ideal: bool) -> None:
+def _draw_sectors(canvas: _Canvas, wanted: Wanted, is_ideal: bool) -> None:
     """Four sectors a row, each a heading over its bytes."""
     scale = _CELL / 4
     width = SECTOR_BYTES * scale
-    for index, (sector, pieces) in enumerate(places.items()):
+    for index, (sector, pieces) in enumerate(wanted.items()):
         x, y = index % 4 * (width + _GAP), index // 4 * (2 * _ROW + _GAP)
         canvas.box(x, y, width, _ROW, "h", f"sector {sector}")
         canvas.box(x, y + _ROW, width, _ROW, "n")
@@ -123,10 +123,10 @@ def _cells(pieces: list[Piece]) -> list[tuple[int, int, str]]:
     return [(start, end, _lanes(Piece(start, end, tuple(sorted(at))))) for (start, end), at in sorted(words.items())]
 
 
-def _draw_many_sectors(canvas: _Canvas, places: Places, is_ideal: bool) -> None:
+def _draw_many_sectors(canvas: _Canvas, wanted: Wanted, is_ideal: bool) -> None:
     """Eight sectors a row: the lanes, and below them which of the bytes they use."""
     width, scale = 52, 52 / SECTOR_BYTES
-    for index, pieces in enumerate(places.values()):
+    for index, pieces in enumerate(wanted.values()):
         x, y = index % 8 * (width + _GAP), index // 8 * (_ROW + 8 + _GAP)
         lanes = sorted({lane for piece in pieces for lane in piece.lanes})
         text = ranges(lanes)

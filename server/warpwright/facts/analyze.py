@@ -139,7 +139,7 @@ def _interpreted(
         for name, end in recorder.reach.items():
             reach[name] = max(reach.get(name, 0), end)
         for branch in recorder.branch_facts(index):
-            key = (branch.span.path, branch.span.start, branch.span.end)
+            key = branch.span.key
             known = branches.get(key)
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
@@ -257,10 +257,10 @@ def _parameters(text: FunctionText, function: ir.Function) -> Iterator[Parameter
         kind = parameter.type
         pointer = kind.kind == "pointer"
         target = kind.to if pointer else kind
-        spelled = span.text
-        const = "const" in spelled.split("*")[0].split() if pointer else "const" in spelled.split()
+        spelled = span.one_line
+        const = "const" in (spelled.split("*")[0] if pointer else spelled).split()
         size = target.size if target is not None else None
-        yield Parameter(parameter.name, " ".join(spelled.split()), pointer, const, size, span)
+        yield Parameter(parameter.name, spelled, pointer, const, size, span)
 
 
 def _shared_arrays(statement: ir.Stmt) -> Iterator[SharedArray]:

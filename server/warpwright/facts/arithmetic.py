@@ -69,7 +69,7 @@ def divisions(body: Body) -> Iterator[Division]:
             if fixed and isinstance(node, ir.Binary) and changes is not None and not _moves(body, left, changes):
                 continue
             yield Division(
-                node.span, node.op, " ".join(left.span.text.split()), " ".join(right.span.text.split()),
+                node.span, node.op, left.span.one_line, right.span.one_line,
                 8 * kind.size, kind.kind != "uint", fixed, _is_strided(body, step),
             )  # fmt: skip
 

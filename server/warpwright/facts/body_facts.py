@@ -50,7 +50,7 @@ class BodyFacts:
 
 
 def _keep(found: dict[tuple[str, int, int], T], fact: T, graver: bool) -> None:
-    key = (fact.span.path, fact.span.start, fact.span.end)
+    key = fact.span.key
     if key not in found or graver:
         found[key] = fact
 

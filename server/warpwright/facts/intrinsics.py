@@ -222,8 +222,7 @@ def _barrier(run: Evaluator, node: ir.Call, mask: int) -> None:
     run.cost += NEVER
     run.recorder.flush()
     alive = run.warp.mask & ~run.frame.returned
-    position = run.warp.position
-    run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, position, run.guards)
+    run.recorder.barrier(node.span, mask, alive if run.call_depth == 0 else mask, run.weight, run.warp.position)
 
 
 def _block_barrier(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:

@@ -115,7 +115,7 @@ def _why(array: LocalArray, uses: list[LocalUse]) -> str:
 def _access(array: LocalArray, use: LocalUse, launch: int, why: str) -> Access:
     return Access(
         span=use.span,
-        expression=" ".join(use.span.text.split()),
+        expression=use.span.one_line,
         array=array.name,
         launch=launch,
         space=Space.LOCAL,

@@ -45,7 +45,7 @@ TAKEN, PASSED = 1, 2
 class Recorder:
     accesses: dict[Key, AccessTally] = field(default_factory=lambda: {})
     branches: dict[Key, BranchTally] = field(default_factory=lambda: {})
-    barriers: dict[Key, tuple[Span, list[BarrierVisit]]] = field(default_factory=lambda: {})
+    barriers: dict[tuple[str, int, int], tuple[Span, list[BarrierVisit]]] = field(default_factory=lambda: {})
     warps_seen: dict[Dim3, dict[int, int]] = field(default_factory=lambda: {})  # block -> warp -> lanes at the end
     overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
     reach: dict[str, int] = field(default_factory=lambda: {})  # shared array -> end of the highest byte touched
@@ -64,11 +64,11 @@ class Recorder:
 
     def outcome(self, span: Span, taken: bool, passed: bool) -> None:
         """A warp came to a condition and went in, or on behind it, or both."""
-        key = (span.path, span.start, span.end)
+        key = span.key
         self.outcomes[key] = self.outcomes.get(key, 0) | TAKEN * taken | PASSED * passed
 
     def is_forced(self, span: Span) -> bool:
-        return (span.path, span.start, span.end) in self.forced
+        return span.key in self.forced
 
     @property
     def unexplored(self) -> set[tuple[str, int, int]]:
@@ -82,7 +82,7 @@ class Recorder:
 
     def sides(self, span: Span, last: bool, both: bool) -> Sides:
         """The two sides of a condition; without `both`, there is nothing on the second."""
-        key = (span.path, span.start, span.end)
+        key = span.key
         found = self.conditions.get(key)
         if found is None:
             found = self.conditions[key] = Sides(last, otherwise=Side() if both else None)
@@ -193,14 +193,12 @@ class Recorder:
             tally.diverging += weight
             tally.edge_only = tally.edge_only and position.edge
 
-    def barrier(
-        self, span: Span, mask: int, alive: int, weight: float, position: Position, guards: list[Guard]
-    ) -> None:
+    def barrier(self, span: Span, mask: int, alive: int, weight: float, position: Position) -> None:
         """A warp at a block-wide barrier; `alive` are its lanes that have not returned."""
         if not self.enabled or not self.records_barriers:
             return
-        key = (span.path, span.start, span.end, "barrier")
-        visits = self.barriers.setdefault(key, (span, []))[1]
+        visits = self.barriers.setdefault(span.key, (span, []))[1]
+        guards = position.guards
         splitting = next((g for g in reversed(guards) if g.passed != g.entered and not g.undecided), None)
         undecided = next((g for g in reversed(guards) if not g.value.decided and g.value.thread), None)
         by_thread = next((g for g in reversed(guards) if g.value.thread), None)
@@ -243,7 +241,7 @@ class Recorder:
 
     def _with_sides(self, branch: Branch) -> Branch:
         span = branch.statement
-        found = self.conditions.get((span.path, span.start, span.end)) if branch.kind == "if" else None
+        found = self.conditions.get(span.key) if branch.kind == "if" else None
         if found is None:
             return branch
         return replace(branch, sides=tuple(side.cost for side in found.all), predicated=found.predicated)

@@ -45,7 +45,7 @@ def access_fact(tally: AccessTally, launch: int) -> Access:
     shared = tally.space is Space.SHARED
     return Access(
         span=tally.span,
-        expression=_oneline(tally.span.text),
+        expression=tally.span.one_line,
         array=tally.array,
         launch=launch,
         space=tally.space,
@@ -136,7 +136,7 @@ def describe(addresses: tuple[int | None, ...], size: int, space: Space, assumed
 
 def branch_fact(tally: BranchTally, launch: int) -> Branch:
     share = tally.diverging / tally.evaluations if tally.evaluations else 0.0
-    condition = _oneline(tally.span.text)
+    condition = tally.span.one_line
     if tally.undecided_varying > tally.evaluations / 2:
         kind = Divergence.DATA_DEPENDENT if tally.basis <= DATA else Divergence.UNKNOWN
         why = "it depends on data that can differ from lane to lane"
@@ -161,26 +161,20 @@ def branch_fact(tally: BranchTally, launch: int) -> Branch:
     )  # fmt: skip
 
 
-def _oneline(text: str) -> str:
-    return " ".join(text.split())
-
-
 def barrier_fact(span: Span, visits: Sequence[BarrierVisit], seen: WarpsSeen) -> Barrier:
     partial = next((v for v in visits if v.partial), None)
     if partial is not None and partial.undecided is None:
         guard = partial.guard
         where = guard.span if guard is not None else None
-        return Barrier(span, _oneline(span.text), True, Basis.EXACT, where, "lanes of one warp disagree")
+        return Barrier(span, span.one_line, True, Basis.EXACT, where, "lanes of one warp disagree")
     missed = _missed_by_a_warp(visits, seen)
     if missed is not None and missed.undecided is None and missed.thread_guard is not None:
-        return Barrier(
-            span, _oneline(span.text), True, Basis.EXACT, missed.thread_guard.span, "warps of one block disagree"
-        )
+        return Barrier(span, span.one_line, True, Basis.EXACT, missed.thread_guard.span, "warps of one block disagree")
     data = next((v.undecided for v in visits if v.undecided is not None), None)
     if data is not None:
         reason = "the condition depends on data that can differ between threads"
-        return Barrier(span, _oneline(span.text), True, Basis.DATA_DEPENDENT, data.span, reason)
-    return Barrier(span, _oneline(span.text), False, Basis.EXACT, None, "all threads of the block reach it")
+        return Barrier(span, span.one_line, True, Basis.DATA_DEPENDENT, data.span, reason)
+    return Barrier(span, span.one_line, False, Basis.EXACT, None, "all threads of the block reach it")
 
 
 def _missed_by_a_warp(visits: Sequence[BarrierVisit], seen: WarpsSeen) -> BarrierVisit | None:

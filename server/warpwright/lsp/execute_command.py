@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from warpwright.directories import cache_dir
 from warpwright.editor.actions import GOALS, kernel_for
 from warpwright.editor.report import outcome_report, outcome_summary
 from warpwright.editor.settings import settings_json
@@ -24,7 +25,6 @@ from warpwright.lsp.documents import uri_of
 from warpwright.lsp.edits import TextChangedError, workspace_edit
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.work import WorkError
-from warpwright.places import cache_dir
 from warpwright.progress import Progress
 
 if TYPE_CHECKING:

@@ -217,6 +217,20 @@ class Span:
         return self.source.text(self.start, self.end)
 
     @property
+    def one_line(self) -> str:
+        """The text with each stretch of white space as one blank.
+
+        >>> Span(Source("a.cu", b"x = a[i\\n      + 1];"), 4, 18).one_line
+        'a[i + 1]'
+        """
+        return " ".join(self.text.split())
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Path, start and end: the same for a place in every version of its file that has it there."""
+        return self.path, self.start, self.end
+
+    @property
     def line(self) -> int:
         return self.source.position(self.start)[0]
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.places import cache_dir
+from warpwright.directories import cache_dir
 
 MOST_RESULTS = 1000
 ABANDONED_SECONDS = 6 * 3600  # no compilation runs that long

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from warpwright.directories import cache_dir
 from warpwright.missing import Missing
-from warpwright.places import cache_dir
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source

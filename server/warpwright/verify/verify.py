@@ -259,7 +259,7 @@ def _changed_findings(
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:
-    return finding.rule, finding.kernel, " ".join(finding.span.text.split())
+    return finding.rule, finding.kernel, finding.span.one_line
 
 
 def _changed_kernel(old: Program, new: Program) -> str | None:

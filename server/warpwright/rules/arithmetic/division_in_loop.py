@@ -109,7 +109,7 @@ def _instructions(division: Division) -> int:
 def _message(division: Division) -> str:
     what = "Division" if division.op == "/" else "Modulo"
     wide = ", twice as many when the numbers pass 32 bits" if division.bits == 64 else ""
-    in_macro = division.divisor == " ".join(division.span.text.split())
+    in_macro = division.divisor == division.span.one_line
     divisor = f"a run-time value in `{division.divisor}`" if in_macro else f"the run-time value `{division.divisor}`"
     advice = (
         " Use 32-bit numbers where they are enough."

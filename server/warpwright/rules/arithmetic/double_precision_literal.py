@@ -75,7 +75,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     for promotion in kernel.promotions:
         if promotion.operations == 1 and promotion.functions == ("pow",):
             continue  # one call of pow with a constant exponent, which has a rule of its own
-        literals = list(dict.fromkeys(" ".join(literal.text.split()) for literal in promotion.literals))
+        literals = list(dict.fromkeys(literal.one_line for literal in promotion.literals))
         yield Finding(
             span=promotion.span,
             message=_message(promotion, literals),

@@ -1,13 +1,12 @@
-"""Where the lanes of a request go: the words of each bank, or the bytes of each sector."""
+"""What the lanes of a request want: the words of each bank, or the bytes of each sector."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from warpwright.facts.memory import Addresses
 from warpwright.facts.model import BANK_BYTES, BANKS, SECTOR_BYTES
-
-Addresses = Sequence[int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +18,15 @@ class Piece:
     lanes: tuple[int, ...]
 
 
-Places = dict[int, list[Piece]]
+Wanted = dict[int, list[Piece]]
 """By bank: one piece for each different word that is wanted there. By sector: the pieces of it that are wanted."""
 
 
-def words_by_bank(addresses: Addresses, size: int) -> Places:
+def words_by_bank(addresses: Addresses, size: int) -> Wanted:
     """The different words that a request wants of each bank; a bank serves one word at a time.
 
-    >>> places = words_by_bank([0, 128, 4, 4], 4)
-    >>> {bank: [piece.lanes for piece in pieces] for bank, pieces in places.items()}
+    >>> wanted = words_by_bank([0, 128, 4, 4], 4)
+    >>> {bank: [piece.lanes for piece in pieces] for bank, pieces in wanted.items()}
     {0: [(0,), (1,)], 1: [(2, 3)]}
     """
     words: dict[int, list[int]] = {}
@@ -35,13 +34,13 @@ def words_by_bank(addresses: Addresses, size: int) -> Places:
         if address is not None:
             for word in range(address // BANK_BYTES, (address + size - 1) // BANK_BYTES + 1):
                 words.setdefault(word, []).append(lane)
-    banks: Places = {}
+    banks: Wanted = {}
     for word in sorted(words):
         banks.setdefault(word % BANKS, []).append(Piece(0, BANK_BYTES, tuple(words[word])))
     return dict(sorted(banks.items()))
 
 
-def bytes_by_sector(addresses: Addresses, size: int) -> Places:
+def bytes_by_sector(addresses: Addresses, size: int) -> Wanted:
     """What a request wants of each sector, counted from the first one that it touches.
 
     >>> bytes_by_sector([28, 60], 8)[1]
@@ -56,7 +55,7 @@ def bytes_by_sector(addresses: Addresses, size: int) -> Places:
             wanted.setdefault((sector, at % SECTOR_BYTES, upto - sector * SECTOR_BYTES), []).append(lane)
             at = upto
     first = min((sector for sector, _, _ in wanted), default=0)
-    sectors: Places = {}
+    sectors: Wanted = {}
     for sector, start, end in sorted(wanted):
         sectors.setdefault(sector - first, []).append(Piece(start, end, tuple(wanted[sector, start, end])))
     return sectors
