@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwright.facts import ir
+from warpwright.facts.callees import fit, special_arguments, visible
 from warpwright.facts.evaluate import Evaluator
 from warpwright.facts.intrinsics import call_intrinsic, group_method
 from warpwright.facts.lower import Lowerer
@@ -79,9 +81,50 @@ class Caller(Evaluator):
         ]
         if not matching:
             return None
-        text = matching[-1]
+        text = self._meant(node, visible(matching, node), mask)
         bindings = self.bindings(node, text, mask) if text.template else {}
         return self.lowered(text, bindings)
+
+    def _meant(self, node: ir.Call, texts: Sequence[FunctionText], mask: int) -> FunctionText:
+        """The function that fits the arguments best, the last of several; of a template, the specialization."""
+        if len(texts) == 1:
+            return texts[0]
+        special = [(text, arguments) for text in texts if (arguments := special_arguments(text)) is not None]
+        general = [text for text in texts if all(text is not other for other, _ in special)]
+        if not general:
+            return texts[-1]
+        if node.template_arguments:
+            general = [text for text in general if text.template] or general
+        found = general[-1]
+        if len(general) > 1:
+            given = [self._argument_type(argument, mask) for argument in node.arguments]
+            scores = [
+                fit(self.lowered(text, {}).parameters, given, frozenset(p.name for p in text.template if p.is_type))
+                for text in general
+            ]
+            best = max(scores)
+            found = next(t for t, score in zip(reversed(general), reversed(scores), strict=True) if score == best)
+        if special and found.template:
+            bound = self.bindings(node, found, mask)
+            for text, arguments in special:
+                lowerer = Lowerer(self.unit, text.source)
+                if all(
+                    parameter.name in bound
+                    and bound[parameter.name]
+                    == (lowerer.named_type(written) if parameter.is_type else lowerer.constant_of_text(written))
+                    for parameter, written in zip(found.template, arguments, strict=False)
+                ):
+                    return text
+        return found
+
+    def _argument_type(self, argument: ir.Expr, mask: int) -> CType:
+        """The type of an argument, found without what its evaluation changes or accesses."""
+        while isinstance(argument, (ir.Update, ir.Assign)):
+            argument = argument.target
+        enabled, self.recorder.enabled = self.recorder.enabled, False
+        passed = self.any_value(argument, mask)
+        self.recorder.enabled = enabled
+        return passed.type if isinstance(passed, (Value, StructValue, ArrayValue)) else UNKNOWN_TYPE
 
     def lowered(
         self,
@@ -112,17 +155,13 @@ class Caller(Evaluator):
         open_names = {name for name, is_type, _ in text.template if is_type and name not in out}
         if open_names:
             generic = self.lowered(text, out)
-            enabled, self.recorder.enabled = self.recorder.enabled, False
             for parameter, argument in zip(generic.parameters, node.arguments, strict=False):
-                wanted = parameter.type
-                passed = self.any_value(argument, mask)
-                have = passed.type if isinstance(passed, (Value, StructValue, ArrayValue)) else UNKNOWN_TYPE
+                wanted, have = parameter.type, self._argument_type(argument, mask)
                 while wanted.kind == "pointer" and wanted.to is not None and have.to is not None:
                     wanted, have = wanted.to, have.to
                 label = wanted.name.replace("const ", "").strip()
                 if label in open_names and have.size is not None:
                     out.setdefault(label, have)
-            self.recorder.enabled = enabled
         return out
 
     def _inline(
@@ -175,6 +214,10 @@ class Caller(Evaluator):
         self.loops = []
         for parameter, bound in zip(function.parameters, given, strict=False):
             self.frame.slots[parameter.slot] = bound
+        for parameter in function.parameters[len(given) :]:
+            if parameter.default is not None:
+                value = self.as_type(self.any_value(parameter.default, mask), parameter.type, mask)
+                self.frame.slots[parameter.slot] = self.converted(value, parameter.type)
         self.frame.wants_place = returned is not None and function.reference
         try:
             self.statement(function.body, mask)

@@ -13,6 +13,7 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold
+from warpwright.facts.layout import Member, alignment_text, as_base, asked_alignment, laid_out, packing
 from warpwright.facts.qualified import Origin, chosen_text, components, inside, library_type, member_type
 from warpwright.facts.types import (
     BUILTIN_TYPES,
@@ -22,7 +23,6 @@ from warpwright.facts.types import (
     array_of,
     builtin_type,
     pointer_to,
-    struct_of,
 )
 from warpwright.facts.unit import TypeText, Unit, live_children
 from warpwright.syntax.nodes import descendants
@@ -33,6 +33,7 @@ Bindings = Mapping[str, CType | int]
 
 
 T = TypeVar("T")
+_FUNCTIONS = ("field_declaration", "function_definition", "declaration")
 MAX_EXPANSION = 24
 """How deep macros and constants may stand in one another."""
 FREE_EXPANSIONS = 64
@@ -119,8 +120,13 @@ class DeclarationReader(ABC):
             name = node.child_by_field_name("name")
             return self.named_type(self.source.node_text(name)) if name is not None else UNKNOWN_TYPE
         if node.type == "enum_specifier":
-            return INT
+            return self.enum_type(node)
         return self.named_type(self.source.node_text(node))
+
+    def enum_type(self, node: Node) -> CType:
+        """The integer type of an enumeration: what stands behind its colon, else int."""
+        base = node.child_by_field_name("base")
+        return self.type_of(base) if base is not None else INT
 
     def named_type(self, text: str) -> CType:
         """The type of that name: template parameter, built-in, macro, typedef or struct."""
@@ -177,7 +183,7 @@ class DeclarationReader(ABC):
     def _alias(self, alias: TypeText, text: str) -> CType:
         node = alias.node
         if node.type == "enum_specifier":
-            return INT
+            return inside(self, Origin(alias, ()), lambda: self.enum_type(node))
         origin = chosen_text(self, alias, text) if alias.template else Origin(alias, ())
         if node.type == "alias_declaration":
             return inside(self, origin, lambda: self.type_of(node.child_by_field_name("type")))
@@ -216,35 +222,69 @@ class DeclarationReader(ABC):
         return self.within(self.source, lambda: self.expression(node), span)
 
     def _struct(self, node: Node, name: str) -> CType:
-        members: list[tuple[str, CType]] = []
+        members: list[Member] = []
         body = node.child_by_field_name("body")
         for base in (c for c in node.named_children if c.type == "base_class_clause"):
             for parent in base.named_children:
-                inherited = self.named_type(self.source.node_text(parent))
-                members += [(n, t) for n, _, t in inherited.fields] or [("", inherited)]
-        for field in live_children(self.unit, self.source, body) if body is not None else []:
-            if field.type != "field_declaration" or "static" in self.source.node_text(field).split("=")[0].split():
-                continue
-            base_type = self.type_of(field.child_by_field_name("type"))
-            declarators = field.children_by_field_name("declarator")
-            if any(d.type == "function_declarator" for d in declarators):
-                continue
-            if not declarators and base_type.fields:  # an anonymous struct or union: its names are the outer's
-                members.append(("", base_type))
-            for declarator in declarators:
-                kind, label, reference = self.declared(base_type, declarator)
-                members.append((label or "", pointer_to(kind) if reference else kind))
-        text = self.source.text(node.start_byte, body.start_byte if body is not None else node.end_byte)
-        aligned = re.search(r"(?:align__|aligned)\s*\(+\s*(\d+)", text)
-        alignas = next((c for c in node.named_children if c.type == "alignas_qualifier"), None)
-        align = int(aligned.group(1)) if aligned else 1
-        if alignas is not None and alignas.named_children:
-            align = self.constant(alignas.named_children[0]) or align
-        made = struct_of(name or "struct", members, node.type == "union_specifier", align)
+                if parent.type != "access_specifier":
+                    members.append(Member("", self._base_class(parent), base=True))
+        fields = list(live_children(self.unit, self.source, body)) if body is not None else []
+        if any(self.source.node_text(f).lstrip().startswith("virtual") for f in fields if f.type in _FUNCTIONS):
+            plain = all(not m.type.fields for m in members)
+            members.insert(0, Member("", pointer_to(INT) if plain else UNKNOWN_TYPE))
+        for field in fields:
+            if field.type == "field_declaration":
+                members += self._members(field)
+        align = self._alignment(asked_alignment(node, self.source))
+        if align is None:
+            members.append(Member("", UNKNOWN_TYPE))
+        union = node.type == "union_specifier"
+        made = laid_out(name or "struct", members, union, align or 1, packing(node, self.source))
         inner = tuple(
-            (n2, offset + o2, t2) for n, offset, t in made.fields if not n and t.fields for n2, o2, t2 in t.fields
+            (n2, offset + o2, t2) for n, offset, t in made.fields if not n and t.fields for n2, o2, t2 in t.fields if n2
         )
         return replace(made, fields=made.fields + inner)
+
+    def _base_class(self, node: Node) -> CType:
+        found = self.named_type(self.source.node_text(node))
+        origin = found.origin
+        if isinstance(origin, Origin):
+            return as_base(found, origin.text.node, origin.text.source)
+        return found
+
+    def _members(self, field: Node) -> list[Member]:
+        """The members that one declaration of a struct's body makes: none for a static one or a function."""
+        text = self.source.node_text(field)
+        if "static" in text.split("=")[0].split():
+            return []
+        base_type = self.type_of(field.child_by_field_name("type"))
+        declarators = field.children_by_field_name("declarator")
+        align = self._alignment(alignment_text(self.source.text(field.start_byte, field.end_byte).split("{")[0]))
+        if align is None:
+            return [Member("", UNKNOWN_TYPE)]
+        if not declarators and base_type.fields:  # an anonymous struct or union: its names are the outer's
+            return [Member("", base_type, align)]
+        found: list[Member] = []
+        for declarator in declarators:
+            kind, label, reference = self.declared(base_type, declarator)
+            if kind.name == "function":
+                continue
+            following = declarator.next_named_sibling
+            width = following.named_children if following is not None and following.type == "bitfield_clause" else []
+            bits = self.constant(width[0]) if width else None
+            if width and bits is None:
+                return [Member("", UNKNOWN_TYPE)]
+            found.append(Member(label or "", pointer_to(kind) if reference else kind, align, bits))
+        return found
+
+    def _alignment(self, text: str | None) -> int | None:
+        """The alignment that a text asks for, 1 where there is none; None where its value is not known."""
+        if text is None:
+            return 1
+        kind = self.type_of_text(text) if re.fullmatch(r"[A-Za-z_]\w*", text) else None
+        if kind is not None and kind.size is not None:
+            return kind.align
+        return self.constant_of_text(text)
 
     def declared(self, base: CType, node: Node | None) -> tuple[CType, str | None, bool]:
         """(type, name, is a reference) of a declarator around a base type.

@@ -234,6 +234,7 @@ class FunctionParameter:
     name: str
     type: CType
     reference: bool
+    default: Expr | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -90,8 +90,10 @@ class Lowerer(ExpressionReader):
                 kind, label, reference = self.declared(base, node.child_by_field_name("declarator"))
                 if kind.kind == "array":
                     kind = pointer_to(kind.to or UNKNOWN_TYPE)
+                value = node.child_by_field_name("default_value")
+                default = self.expression(value) if value is not None else None
                 slot = self.declare(label or "", kind)
-                lowered.append(ir.FunctionParameter(slot, label or "", kind, reference))
+                lowered.append(ir.FunctionParameter(slot, label or "", kind, reference, default))
         statement: ir.Stmt = ir.Block(self.span(body) if body is not None else Span(self.source, 0, 0), [])
         if body is not None:
             statement = self.statement(body)

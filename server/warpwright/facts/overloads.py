@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tree_sitter import Node
-
+from warpwright.facts.callees import namespaces
 from warpwright.facts.launches import LaunchSite
 from warpwright.facts.unit import FunctionText
-from warpwright.syntax.nodes import ancestors, node_at, parameters_of
-from warpwright.syntax.source import Source
+from warpwright.syntax.nodes import node_at, parameters_of
 
 
 def by_name(sites: Iterable[LaunchSite]) -> dict[str, list[LaunchSite]]:
@@ -37,7 +35,7 @@ def by_kernel(
         if len(texts) == 1:
             found[texts[0]] = named
             continue
-        arities = [(text, _arity(text), _namespaces(text.source, text.node)) for text in texts]
+        arities = [(text, _arity(text), namespaces(text.source, text.node)) for text in texts]
         found |= {text: [] for text in texts}
         for site in named:
             for text in _meant(arities, site):
@@ -59,7 +57,7 @@ def _meant(namesakes: Sequence[_Candidate], site: LaunchSite) -> list[FunctionTe
     qualifier = [part.strip() for part in qualifier if part.strip()]
     if qualifier:
         return [text for text, _, path in left if path[-len(qualifier) :] == qualifier] or everyone
-    here = _namespaces(span.source, node_at(span.source.closed_root, span.start, span.end))
+    here = namespaces(span.source, node_at(span.source.closed_root, span.start, span.end))
     visible = [(path, text) for text, _, path in left if path == here[: len(path)]]
     nearest = max((len(path) for path, _ in visible), default=0)
     return [text for path, text in visible if len(path) == nearest] or everyone
@@ -70,16 +68,3 @@ def _arity(text: FunctionText) -> range:
     parameters = [p for p in parameters_of(text.node) if text.source.node_text(p).strip() != "void"]
     needed = [p for p in parameters if p.type != "optional_parameter_declaration"]
     return range(len(needed), len(parameters) + 1)
-
-
-def _namespaces(source: Source, node: Node | None) -> list[str]:
-    """The named namespaces around a node, outermost first.
-
-    `namespace a::b` is two of them; one without a name is none.
-    """
-    found: list[str] = []
-    for around in ancestors(node) if node is not None else ():
-        name = around.child_by_field_name("name") if around.type == "namespace_definition" else None
-        if name is not None:
-            found = [part.strip() for part in source.node_text(name).split("::")] + found
-    return found

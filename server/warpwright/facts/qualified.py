@@ -16,6 +16,7 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold
+from warpwright.facts.layout import Member, laid_out
 from warpwright.facts.types import (
     BUILTIN_TYPES,
     INT,
@@ -24,7 +25,6 @@ from warpwright.facts.types import (
     CType,
     arithmetic_result,
     array_of,
-    struct_of,
 )
 from warpwright.facts.unit import TypeText, live_children
 from warpwright.syntax.nodes import descendants
@@ -281,7 +281,7 @@ def _type_at(reader: DeclarationReader, origin: Origin, node: Node, name: str) -
     if node.type == "type_definition":
         return reader.defined_type(node, name)
     if node.type == _ENUM:
-        return INT
+        return reader.enum_type(node)
     return reader.struct_type(node, Origin(TypeText(name, node, origin.text.source), origin.bindings))
 
 
@@ -333,7 +333,7 @@ def library_type(reader: DeclarationReader, parts: list[str]) -> CType | None:
             size = reader.constant_of_text(arguments[0])
             align = reader.constant_of_text(arguments[1]) if len(arguments) > 1 else None
             storage = array_of(UCHAR, size)
-            return struct_of("aligned_storage", [("bytes", storage)], align=align or 1) if size else None
+            return laid_out("aligned_storage", [Member("bytes", storage)], align=align or 1) if size else None
         case "array" if len(arguments) == 2 and first is not None:
             return array_of(first, reader.constant_of_text(arguments[1]))
         case "complex" if first is not None and first.size:

@@ -64,28 +64,6 @@ def array_of(element: CType, extent: int | None) -> CType:
     return CType(element.name + "[]", size, element.align, "array", to=element, extent=extent, assumed=element.assumed)
 
 
-def struct_of(name: str, members: list[tuple[str, CType]], union: bool = False, align: int = 1) -> CType:
-    """A struct with natural layout; size None once a member's size is unknown.
-
-    >>> struct_of("P", [("c", CHAR), ("x", DOUBLE), ("i", INT)]).size
-    24
-    """
-    fields: list[tuple[str, int, CType]] = []
-    at: int | None = 0
-    size = 0
-    for member, kind in members:
-        if at is None or kind.size is None:
-            at = None
-            continue
-        at = 0 if union else -(-at // kind.align) * kind.align
-        fields.append((member, at, kind))
-        align = max(align, kind.align)
-        at += kind.size
-        size = max(size, at)
-    total = -(-size // align) * align if at is not None else None
-    return CType(name, 1 if total == 0 else total, align, "struct", fields=tuple(fields))
-
-
 SCALARS: dict[str, CType] = {
     "void": VOID, "bool": BOOL, "char": CHAR, "signed char": CHAR, "unsigned char": UCHAR, "uchar": UCHAR,
     "int8_t": CHAR, "uint8_t": UCHAR, "short": SHORT, "unsigned short": USHORT, "ushort": USHORT, "int16_t": SHORT,
