@@ -1,4 +1,4 @@
-"""Draws what the commands print, as they print it, for the documentation: docs/pictures/*.svg.
+"""Draws what the commands print and a hover shows, as they do, for the documentation: docs/pictures/*.svg.
 
 python tools/pictures.py
 """
@@ -15,12 +15,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from warpwright.editor.picture_svg import lanes_svg
+from warpwright.facts.analyze import analyze
+from warpwright.syntax.source import read_source
+
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {
     "check": ["check", "csrc_samples/memory/transpose_tiled/kernel.cu"],
     "facts": ["facts", "csrc_samples/reductions/reduce_interleaved/kernel.cu", "--kernel", "block_sums"],
 }
 WIDTH = {"check": 132, "facts": 164}
+HOVERED = ("csrc_samples/memory/transpose_tiled/kernel.cu", "tile[threadIdx.x][threadIdx.y + j]")
+"""The file and the access whose picture is drawn as a hover in VS Code shows it."""
 _WEB_FONTS = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
 
 
@@ -46,7 +52,16 @@ def main() -> int:
         picture = _WEB_FONTS.sub("", picture).replace("<svg ", '<svg xml:space="preserve" ', 1)
         (target / f"{name}.svg").write_text(picture, encoding="utf-8")
         print(f"docs/pictures/{name}.svg")
+    (target / "hover.svg").write_text(_hover(*HOVERED), encoding="utf-8")
+    print("docs/pictures/hover.svg")
     return 0
+
+
+def _hover(path: str, expression: str) -> str:
+    kernels = analyze(read_source(ROOT / path)).kernels
+    access = next(a for kernel in kernels for a in kernel.accesses if a.expression == expression)
+    assert access.lanes is not None
+    return lanes_svg(access.lanes, access.space, access.bytes, access.ideal_wavefronts_per_request)
 
 
 if __name__ == "__main__":
