@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
-
 from warpwright.editor.picture_svg import lanes_svg
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import read_source
