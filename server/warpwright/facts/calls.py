@@ -13,7 +13,9 @@ from warpwright.facts.intrinsics import call_intrinsic, group_method
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.places import (
     Frame,
+    Location,
     Reference,
+    SlotPlace,
 )
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText
@@ -37,17 +39,18 @@ MAX_RECURSION = 1
 class Caller(Evaluator):
     """Runs the bodies of called functions."""
 
-    def call(self, node: ir.Call, mask: int) -> AnyValue:
+    def call(self, node: ir.Call, mask: int, returned: Frame | None = None) -> AnyValue:
+        """What a call returns; `returned.place` becomes the place that a returned reference names."""
         if isinstance(node.target, ir.Var) and node.target.slot in self.closures:
             closure = self.closures[node.target.slot]
-            return self._inline(node, closure.function, node.arguments, mask, closure.frame)
+            return self._inline(node, closure.function, node.arguments, mask, closure.frame, returned)
         if isinstance(node.target, ir.Lambda):
-            return self._inline(node, node.target.function, node.arguments, mask, self.frame)
+            return self._inline(node, node.target.function, node.arguments, mask, self.frame, returned)
         if node.target is not None:
             method = self.method(node, node.target, mask)
             if method is not None:
                 objects = [node.target] if takes_this(method) else []
-                return self._inline(node, method, [*objects, *node.arguments], mask, None)
+                return self._inline(node, method, [*objects, *node.arguments], mask, None, returned)
             target = self.any_value(node.target, mask)
             if isinstance(target, Group):
                 return group_method(self, target, node, mask)
@@ -57,13 +60,24 @@ class Caller(Evaluator):
         if node.owner is not None:
             method = self.static_method(node.owner, node, mask)
             if method is not None and not takes_this(method):
-                return self._inline(node, method, node.arguments, mask, None)
+                return self._inline(node, method, node.arguments, mask, None, returned)
         texts = self.unit.functions.get(node.name)
         if texts:
             found = self._user_function(node, texts, mask)
             if found is not None:
-                return self._inline(node, found, node.arguments, mask, None)
+                return self._inline(node, found, node.arguments, mask, None, returned)
         return call_intrinsic(self, node, mask)
+
+    def called_place(self, node: ir.Call, mask: int) -> Location:
+        """The place that a call names, as in `view(i, j) = x`; None where the function returns no reference."""
+        named = self.unit.methods.get(node.name, []) if node.target is not None else self.unit.functions.get(node.name)
+        if isinstance(node.target, ir.Var) and node.target.name == node.name:
+            named = self.unit.methods.get("operator()")
+        if not any(_returns_reference(text) for text in named or []):
+            return None
+        frame = Frame([])
+        value = self.call(node, mask, frame)
+        return frame.place if frame.place is not None else SlotPlace(Frame([value]), 0)
 
     @abstractmethod
     def method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
@@ -165,7 +179,13 @@ class Caller(Evaluator):
         return out
 
     def _inline(
-        self, node: ir.Call, function: ir.Function, arguments: list[ir.Expr], mask: int, closure: Frame | None
+        self,
+        node: ir.Call,
+        function: ir.Function,
+        arguments: list[ir.Expr],
+        mask: int,
+        closure: Frame | None,
+        returned: Frame | None = None,
     ) -> AnyValue:
         self.recorder.callees.setdefault(node, (function, arguments))
         if self.call_depth >= MAX_CALL_DEPTH:
@@ -183,7 +203,7 @@ class Caller(Evaluator):
                 value = self.as_type(value, parameter.type, mask)
                 given.append(self.converted(clone(value) or unknown(), parameter.type))
         try:
-            return self.run_function(function, given, mask, closure)
+            return self.run_function(function, given, mask, closure, returned)
         finally:
             self.ending = ending
 
@@ -245,3 +265,8 @@ def parameter_count(text: FunctionText) -> int:
     """How many parameters a function takes, a pack counted once."""
     declarator = function_declarator(text.node)
     return len(uncommented(declarator.child_by_field_name("parameters"))) if declarator is not None else 0
+
+
+def _returns_reference(text: FunctionText) -> bool:
+    declarator = text.node.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "reference_declarator"

@@ -257,6 +257,9 @@ class Lowerer(ExpressionReader):
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
             inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
             if inner is not None and inner.type == "function_declarator":
+                made = self._constructed(base, inner)
+                if made is not None:
+                    out.append(made)
                 continue
             kind, name, reference = self.declared(base, inner)
             if name is None:
@@ -283,6 +286,20 @@ class Lowerer(ExpressionReader):
                 self.scopes[-1].names[name] = _constant_name(folded, kind)
             out.append(ir.Declare(place, slot, name, kind, init, reference, static=static))
         return out[0] if len(out) == 1 else ir.Block(span, out)
+
+    def _constructed(self, kind: CType, node: Node) -> ir.Stmt | None:
+        """`View v(p);`, which reads as a function's declaration until one knows that p is a variable."""
+        label, listed = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
+        given = uncommented(listed) if listed is not None else []
+        names = [self.source.node_text(parameter) for parameter in given]
+        if label is None or label.type != "identifier" or not names:
+            return None
+        if not all(isinstance(self.lookup(name), int) for name in names):
+            return None
+        arguments = [self.name(name, self.span(parameter)) for name, parameter in zip(names, given, strict=True)]
+        name, place = self.source.node_text(label), self.span(node)
+        init = ir.Construct(place, kind, arguments)
+        return ir.Declare(place, self.declare(name, kind), name, kind, init, False)
 
     def _shared(self, name: str, kind: CType, dynamic: bool, span: Span) -> ir.SharedVariable:
         dims: list[int | None] = []

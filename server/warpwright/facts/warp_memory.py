@@ -97,6 +97,10 @@ class WarpMemory(ABC):
         """What an expression is worth in the lanes of the mask."""
 
     @abstractmethod
+    def called_place(self, node: ir.Call, mask: int) -> Location:
+        """The place that a call names; None where the function returns no reference."""
+
+    @abstractmethod
     def subscript(self, base: ir.Expr, index: ir.Expr, mask: int) -> Location:
         """What `object[index]` names where the object's struct has an operator for it; None elsewhere."""
 
@@ -210,7 +214,9 @@ class WarpMemory(ABC):
                 return self._member_place(base, name, arrow, node.span, mask)
             case ir.Cast(operand=operand) | ir.Comma(right=operand):
                 return self.place(operand, mask)
-            case ir.Conditional() | ir.Call() | ir.Construct() | ir.Opaque():
+            case ir.Call():
+                return self.called_place(node, mask)
+            case ir.Conditional() | ir.Construct() | ir.Opaque():
                 return None
             case ir.Assign(target=target) | ir.Update(target=target):
                 self.value(node, mask)
