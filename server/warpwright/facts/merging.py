@@ -19,11 +19,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from warpwright.facts import ir
+from warpwright.facts.model import WIDEST
 from warpwright.facts.values import Region
 
-WIDEST = 16
-"""Bytes of the widest access of one lane."""
-WIDTHS = (16, 8, 4)
+WIDTHS = (WIDEST, 8, 4)
 PENDING = 64
 """Requests that are looked at together."""
 

@@ -19,6 +19,8 @@ WARP = 32
 SECTOR_BYTES = 32
 BANKS = 32
 BANK_BYTES = 4
+WIDEST = 16
+"""Bytes of the widest access of one lane."""
 MAX_THREADS_PER_BLOCK = 1024
 ASSUMED_EXTENT = 4096
 """What a run-time number that the text does not give is taken to be."""

@@ -9,11 +9,12 @@ from typing import cast
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import Data, integers, lanes
-from warpwright.facts.merging import WIDEST, Addresses
+from warpwright.facts.merging import Addresses
 from warpwright.facts.model import (
     BANK_BYTES,
     BANKS,
     WARP,
+    WIDEST,
     Access,
     AccessKind,
     Barrier,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from warpwright.facts.merging import PENDING, WIDEST, chains
-from warpwright.facts.model import AccessKind, Space
+from warpwright.facts.merging import PENDING, chains
+from warpwright.facts.model import WIDEST, AccessKind, Space
 from warpwright.facts.tallies import Request
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
-from warpwright.facts.merging import WIDEST, Pending
-from warpwright.facts.model import SECTOR_BYTES, WARP, AccessKind, Dim3, LaneAddresses, Space, Structure
+from warpwright.facts.merging import Pending
+from warpwright.facts.model import SECTOR_BYTES, WARP, WIDEST, AccessKind, Dim3, LaneAddresses, Space, Structure
 from warpwright.facts.position import Guard
 from warpwright.facts.progress import Progress
 from warpwright.facts.values import Value

@@ -65,7 +65,8 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Division, Kernel
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import at_most, in_doubling_loop, is_small
+from warpwright.rules.reductions import in_doubling_loop
+from warpwright.rules.weighing import at_most, is_small
 
 severity = Severity.INFORMATION
 

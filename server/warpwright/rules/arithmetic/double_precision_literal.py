@@ -63,7 +63,8 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel, Promotion
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.words import at_most, is_small, plural
+from warpwright.rules.weighing import at_most, is_small
+from warpwright.rules.words import plural
 
 severity = Severity.WARNING
 

@@ -51,7 +51,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel, Power
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.words import at_most, is_small
+from warpwright.rules.weighing import at_most, is_small
 
 severity = Severity.WARNING
 

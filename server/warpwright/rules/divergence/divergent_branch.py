@@ -81,18 +81,9 @@ from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Access, Basis, Branch, Divergence, Kernel, Launch, Space
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import (
-    ADDRESS_SEQUENTIALLY,
-    holds_for,
-    in_doubling_loop,
-    is_shaped,
-    is_small,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    reduction_fix,
-)
+from warpwright.rules.reductions import ADDRESS_SEQUENTIALLY, in_doubling_loop, reduction_fix
+from warpwright.rules.weighing import is_shaped, is_small
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
 from warpwright.syntax.nodes import node_at
 
 severity = Severity.WARNING

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from math import ceil
 
-from warpwright.facts.model import SECTOR_BYTES, Access, AccessKind, Kernel, LaneAddresses, Space
+from warpwright.facts.model import SECTOR_BYTES, WIDEST, Access, AccessKind, Kernel, LaneAddresses, Space
+from warpwright.rules.weighing import kept_of_latest
 
 SMALL_STRUCTURE = 64
 """Bytes of a structure that stays in the L1 cache while a lane walks over it."""
-WIDEST = 16
-"""Bytes of the widest access of one lane."""
 LARGEST = 1 << 16
 """Bytes of one value that are looked at."""
 MOST_BESIDE = 64
@@ -70,14 +69,11 @@ def beside(kernel: Kernel, access: Access) -> list[Access]:
 
 
 _Groups = tuple[dict[Hashable, list[Access]], dict[int, int]]
-_latest: list[tuple[Kernel, _Groups]] = []  # of the kernel that was asked about last: each of its accesses asks
 
 
+@kept_of_latest
 def _groups(kernel: Kernel) -> _Groups:
     """A kernel's accesses by array and warp, and where in its group each stands, by its id."""
-    for known, groups in _latest:
-        if known is kernel:
-            return groups
     found: dict[Hashable, list[Access]] = {}
     places: dict[int, int] = {}
     for access in kernel.accesses:
@@ -85,7 +81,6 @@ def _groups(kernel: Kernel) -> _Groups:
             group = found.setdefault(_group(access, access.lanes), [])
             places[id(access)] = len(group)
             group.append(access)
-    _latest[:] = [(kernel, (found, places))]
     return found, places
 
 

@@ -78,23 +78,10 @@ from collections.abc import Iterator
 from warpwright.facts.memory import ideal_wavefronts, wavefronts
 from warpwright.facts.model import WARP, Access, Basis, Kernel, LaneAddresses, SharedArray, Space
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.words import (
-    ADDRESS_SEQUENTIALLY,
-    COUNTED,
-    MOSTLY_USED,
-    Neighbours,
-    holds_for,
-    in_doubling_loop,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    of_busy,
-    plural,
-    reduction_fix,
-    weighed,
-    worst_by_place,
-)
+from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
+from warpwright.rules.reductions import ADDRESS_SEQUENTIALLY, in_doubling_loop, reduction_fix
+from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, of_busy, plural
 
 severity = Severity.WARNING
 

@@ -47,17 +47,8 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import (
-    COUNTED,
-    at_most,
-    holds_for,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    weighed,
-    worst_by_place,
-)
+from warpwright.rules.weighing import COUNTED, at_most, weighed, worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
 
 severity = Severity.WARNING
 

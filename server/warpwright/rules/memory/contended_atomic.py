@@ -59,17 +59,8 @@ from collections.abc import Iterator
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import (
-    COUNTED,
-    holds_for,
-    is_shaped,
-    is_small,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    worst_by_place,
-)
+from warpwright.rules.weighing import COUNTED, is_shaped, is_small, worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
 from warpwright.syntax.nodes import node_at
 
 severity = Severity.WARNING

@@ -64,7 +64,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Access, Kernel, Space
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import is_small
+from warpwright.rules.weighing import is_small
 
 severity = Severity.INFORMATION
 

@@ -60,7 +60,8 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_load, loop_around, restricted
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.words import COUNTED, launch_of, launch_related, worst_by_place
+from warpwright.rules.weighing import COUNTED, worst_by_place
+from warpwright.rules.words import launch_of, launch_related
 from warpwright.syntax.nodes import descendants
 
 severity = Severity.INFORMATION

@@ -53,15 +53,8 @@ from itertools import pairwise
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, Basis, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.memory._lanes import first_address, stride
-from warpwright.rules.words import (
-    holds_for,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    plural,
-    worst_by_place,
-)
+from warpwright.rules.weighing import worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
 
 severity = Severity.ERROR
 

@@ -54,17 +54,8 @@ from collections.abc import Iterator
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.memory._lanes import elements_of_a_lane, stride
-from warpwright.rules.words import (
-    COUNTED,
-    at_most,
-    holds_for,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    plural,
-    weighed,
-)
+from warpwright.rules.weighing import COUNTED, at_most, weighed
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
 
 severity = Severity.INFORMATION
 

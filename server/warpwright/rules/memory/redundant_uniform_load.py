@@ -60,16 +60,8 @@ from collections.abc import Iterator
 from warpwright.facts.aliasing import changes, loop_around
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import (
-    COUNTED,
-    at_most,
-    holds_for,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    weighed,
-    worst_by_place,
-)
+from warpwright.rules.weighing import COUNTED, at_most, weighed, worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related
 
 severity = Severity.INFORMATION
 

@@ -61,21 +61,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.facts.model import Access, Kernel, Space, Structure
+from warpwright.facts.model import WIDEST, Access, Kernel, Space, Structure
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.memory._lanes import WIDEST, beside, first_address, steps_over_structures, used_offsets
-from warpwright.rules.words import (
-    COUNTED,
-    MOSTLY_USED,
-    holds_for,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    plural,
-    weighed,
-    worst_by_place,
-)
+from warpwright.rules.memory._lanes import beside, first_address, steps_over_structures, used_offsets
+from warpwright.rules.memory._neighbours import MOSTLY_USED
+from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
 
 severity = Severity.WARNING
 

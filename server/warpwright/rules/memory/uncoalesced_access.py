@@ -64,20 +64,9 @@ from collections.abc import Iterator
 from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures, walks_on
-from warpwright.rules.words import (
-    COUNTED,
-    MOSTLY_USED,
-    Neighbours,
-    holds_for,
-    launch_evidence,
-    launch_of,
-    launch_related,
-    number,
-    of_busy,
-    plural,
-    weighed,
-    worst_by_place,
-)
+from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
+from warpwright.rules.weighing import COUNTED, weighed, worst_by_place
+from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, of_busy, plural
 
 severity = Severity.WARNING
 

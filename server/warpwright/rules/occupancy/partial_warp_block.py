@@ -50,7 +50,7 @@ from collections.abc import Iterator
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
 from warpwright.rules.base import Finding, Severity
-from warpwright.rules.words import is_small
+from warpwright.rules.weighing import is_small
 
 severity = Severity.WARNING
 

@@ -62,7 +62,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Basis, Kernel
 from warpwright.rules.base import Finding, Related, Severity
-from warpwright.rules.words import COUNTED
+from warpwright.rules.weighing import COUNTED
 
 severity = Severity.ERROR
 
