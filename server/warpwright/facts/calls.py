@@ -17,6 +17,7 @@ from warpwright.facts.places import (
     Reference,
     SlotPlace,
 )
+from warpwright.facts.predication import NEVER
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText
 from warpwright.facts.values import (
@@ -56,6 +57,7 @@ class Caller(Evaluator):
                 return group_method(self, target, node, mask)
             for argument in node.arguments:
                 self.any_value(argument, mask)
+            self.cost += NEVER  # what is not known is not short
             return unknown()
         if node.owner is not None:
             method = self.static_method(node.owner, node, mask)

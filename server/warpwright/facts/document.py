@@ -91,7 +91,7 @@ def _branch(branch: Branch) -> dict[str, Any]:
         "column": branch.span.column,
         "condition": branch.condition,
         "divergence": branch.divergence.value,
-        "warps_diverging": branch.warps_diverging,
+        "warps_diverging": 0.0 if branch.predicated else branch.warps_diverging,  # a predicate splits no warp
         "predicated": branch.predicated,
         "why": branch.why,
     }

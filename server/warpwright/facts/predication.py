@@ -54,10 +54,11 @@ class Sides:
     def predicated(self) -> bool:
         """Whether the compiler makes predicates of this condition.
 
-        At the end of a kernel the lanes that fail a test leave it instead.
+        At the end of a kernel the lanes that fail a test leave it instead; of sides that were not seen to run
+        nothing is known.
         """
         sides = self.all
-        if self.last and len(sides) == 1:
+        if (self.last and len(sides) == 1) or not any(side.executed for side in sides):
             return False
         return not any(side.cost > LIMIT or side.nests for side in sides)
 
