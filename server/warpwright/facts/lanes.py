@@ -90,7 +90,7 @@ def difference(left: Data, right: Data) -> Data:
 
 
 def wrap(number: Number, kind: CType) -> Number:
-    """A number as that type holds it: unsigned types wrap; signed overflow is left alone (undefined in C++)."""
+    """A number as that type holds it: modulo 2 to its width; of 64 bits, signed ones are left alone."""
     if kind.kind == "float":
         return float(number)
     if kind.kind in ("int", "uint", "bool"):
@@ -103,7 +103,7 @@ def wrap(number: Number, kind: CType) -> Number:
         bits = 8 * (kind.size or 4)
         if kind.kind == "uint":
             return number & ((1 << bits) - 1)
-        if bits < 32:
+        if bits <= 32:
             number &= (1 << bits) - 1
             return number - (1 << bits) if number >> (bits - 1) else number
     return number
