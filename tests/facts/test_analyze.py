@@ -214,3 +214,80 @@ def test_a_local_pointer_to_rows_is_followed() -> None:
     (kernel,) = program(text).kernels
     (column,) = (access for access in kernel.accesses if access.array == "t")
     assert (column.expression, column.wavefronts_per_request) == ("p[threadIdx.x][5]", 32.0)
+
+
+LAUNCHERS = r"""
+template <class T, int N> __global__ void k(T* a, int n) { a[N * threadIdx.x] = n; }
+#define LAUNCH(KERNEL, T, N, ...) KERNEL<T, N><<<grid, block>>>(__VA_ARGS__)
+#define PICK(n, a) do { dim3 block(64); \
+    if (n >= 128) { LAUNCH(k, float, 2, a, n); } else { LAUNCH(k, float, 4, a, n); } } while (0)
+#define DEFINE(NAME) void NAME(float* a, int grid) { dim3 block(32); LAUNCH(k, double, 1, a, 5); }
+"""
+
+
+@pytest.mark.parametrize(
+    "host, block, sectors",
+    [
+        ("void f(float* a) { int grid = 2, block = 96; LAUNCH(k, float, 1, a, 3); }", (96, 1, 1), [4.0]),
+        ("void f(float* a) { int grid = 2, n = 32; PICK(n, a); }", (64, 1, 1), [16.0]),
+        ("void f(float* a, int n) { int grid = 2; PICK(n, a); }", (64, 1, 1), [8.0]),
+        (
+            "void f(float* a) { int grid = 2, n = 256; "
+            "switch (n) { case 32: PICK(32, a); break; case 256: PICK(n, a); } }",
+            (64, 1, 1),
+            [8.0],
+        ),
+        ("DEFINE(f)\nvoid g(float* a) { f(a, 2); }", (32, 1, 1), [8.0]),
+    ],
+)
+def test_a_launch_in_a_macro_is_read_where_the_macro_is_used(
+    host: str, block: tuple[int, ...], sectors: list[float]
+) -> None:
+    (kernel,) = program(LAUNCHERS + host).kernels
+    launches = [kernel.launches[a.launch] for a in kernel.accesses]
+    assert [a.sectors_per_request for a in kernel.accesses] == sectors
+    assert {(launch.grid, launch.block, launch.basis) for launch in launches} == {((2, 1, 1), block, Basis.EXACT)}
+    spans = [launch.span for launch in kernel.launches]
+    assert all(span is not None and span.text in host and "<<<" not in span.text for span in spans)
+
+
+def test_macros_that_launch_by_one_another_have_an_end() -> None:
+    doubling = "\n".join(f"#define M{i}(a) M{i + 1}(a); M{i + 1}(a)" for i in range(30))
+    text = f"{KERNEL}{doubling}\n#define M30(a) k<<<1, 32>>>(a, 1); M0(a)\nvoid f(float* a) {{ M0(a); }}"
+    assert len(program(text).kernels[0].launches) <= 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "void f(float* a) { s<<<8, 64>>>(a, 1); s<<<8, 64>>>(a, 8); }",
+        "void f(float* a) { s<<<8, 64>>>(a, 1); for (int i = 1; i <= 15; i++) s<<<8, 64>>>(a, i); }",
+        "void f(float* a) { for (int i = 1; 64 >= i; i *= 2) s<<<8, 64>>>(a, i); }",
+    ],
+)
+def test_launches_that_pass_other_numbers_are_looked_at(host: str) -> None:
+    (kernel,) = program("__global__ void s(float* a, int n) { a[threadIdx.x * n] = 1; }\n" + host).kernels
+    assert [a.sectors_per_request for a in kernel.accesses] == [4.0, 32.0]
+    assert {kernel.launches[a.launch].basis for a in kernel.accesses} == {Basis.EXACT}
+
+
+def test_other_numbers_that_change_no_count_are_said_once() -> None:
+    host = "void f(float* a) { for (int i = 1; i < 9; i++) s<<<8, 64>>>(a, i); }"
+    (kernel,) = program("__global__ void s(float* a, int n) { a[threadIdx.x] = n; }\n" + host).kernels
+    assert [a.sectors_per_request for a in kernel.accesses] == [4.0]
+
+
+@pytest.mark.parametrize(
+    "host, basis",
+    [
+        ("static int t = 0; void g() { t = 512; } void f(float* a) { k<<<1, t>>>(a, t); }", Basis.ASSUMED),
+        ("int t = 0; void g() { read(&t); } void f(float* a) { k<<<1, t>>>(a, t); }", Basis.ASSUMED),
+        ("int t = 96; void f(float* a) { k<<<1, t>>>(a, t); }", Basis.EXACT),
+        ("void f(float* a) { int t = 96; read(&t); k<<<1, t>>>(a, t); }", Basis.ASSUMED),
+        ("void f(float* a) { int t = 96; cudaMemcpy(a, &t, 4, kind); k<<<1, t>>>(a, t); }", Basis.EXACT),
+        ("void f(float* a) { int t = 0; read(&t); t = 96; k<<<1, t>>>(a, t); }", Basis.EXACT),
+    ],
+)
+def test_a_variable_that_is_written_elsewhere_is_not_known(host: str, basis: Basis) -> None:
+    (launch,) = program(KERNEL + host).kernels[0].launches
+    assert (launch.basis, launch.threads) == (basis, 96 if basis is Basis.EXACT else 256)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from warpwright.facts import ir
 from warpwright.facts.body_facts import BodyFacts
@@ -113,7 +114,7 @@ def _interpreted(
     unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader, span: Span, name_span: Span
 ) -> Kernel:
     launches = [s.launch for s in sites] or [_assumed_launch(unit, text)]
-    shapes = _distinct_shapes(text, sites) or [(0, None)]
+    shapes = _distinct_shapes(text, sites) or [_Shape(0, None)]
     accesses: list[Access] = []
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}
@@ -123,7 +124,7 @@ def _interpreted(
     reach: dict[str, int] = {}
     body_facts = BodyFacts()
     bounded = _all_exact(sites, len(shapes))
-    for index, site in shapes:
+    for index, site, only_numbers in shapes:
         macros = dict(unit.macros)
         function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
         unit.macros = macros
@@ -132,7 +133,10 @@ def _interpreted(
         stopped = run_warps(unit, function, launches[index], site, recorder)
         if stopped:
             incomplete.append(stopped)
-        accesses += recorder.access_facts(index)
+        said = {_count(access) for access in accesses}
+        of_shape = list(recorder.access_facts(index))
+        if not only_numbers or any(_count(access) not in said for access in of_shape):
+            accesses += of_shape
         accesses += body_facts.read(unit, function, recorder.callees, index)
         overrun |= recorder.overrun
         bounded = bounded and not stopped and not recorder.open_ended and recorder.saw_whole_block(launches[index])
@@ -199,16 +203,44 @@ def _uneven_barriers(
     ]
 
 
-def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[tuple[int, LaunchSite | None]]:
-    """The first launch of each block shape and set of template arguments."""
-    seen: set[str] = set()
-    out: list[tuple[int, LaunchSite | None]] = []
-    for index, site in enumerate(sites):
-        key = repr((site.launch.block, site.template_arguments if text.template else ()))
-        if key not in seen and len(out) < MAX_SHAPES:
-            seen.add(key)
-            out.append((index, site))
+class _Shape(NamedTuple):
+    """A launch that is looked at; `only_numbers` where it is another's shape with other integers passed."""
+
+    launch: int
+    site: LaunchSite | None
+    only_numbers: bool = False
+
+
+def _distinct_shapes(text: FunctionText, sites: list[LaunchSite]) -> list[_Shape]:
+    """The first launch of each block shape and set of template arguments, and one more that passes other integers than
+    the first: a warm-up with a stride of 1 tells little. Launches whose conditions fail count where no others are."""
+    reached = [(i, site) for i, site in enumerate(sites) if site.is_reached] or list(enumerate(sites))
+    found: dict[str, _Shape] = {}
+    for index, site in reached:
+        found.setdefault(
+            repr((site.launch.block, site.template_arguments if text.template else ())), _Shape(index, site)
+        )
+    out = list(found.values())[:MAX_SHAPES]
+    if out and len(out) < MAX_SHAPES:
+        looked_at = {shape.launch for shape in out}
+        first = reached[0][1]
+        others = (_Shape(i, s, True) for i, s in reached if i not in looked_at and _other_numbers(first, s))
+        out += islice(others, 1)
     return out
+
+
+def _count(access: Access) -> tuple[Hashable, ...]:
+    """What two launches of one shape may say differently about an access."""
+    place = access.span.path, access.span.start, access.span.end, access.kind
+    return *place, access.sectors_per_request, access.wavefronts_per_request, access.basis, access.why
+
+
+def _other_numbers(first: LaunchSite, site: LaunchSite) -> bool:
+    """Whether two launches pass different integers, both of which the text gives."""
+    return any(
+        one is not None and other is not None and not one.assumed and not other.assumed and one.value != other.value
+        for one, other in zip(first.arguments, site.arguments, strict=False)
+    )
 
 
 def _by_place(facts: dict[tuple[str, int, int], T]) -> tuple[T, ...]:

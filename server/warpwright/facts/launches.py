@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, integer_operation
+from warpwright.facts.host_loops import loop_steps
+from warpwright.facts.launch_calls import LaunchUse, expanded, launch_uses, launching_macros, uses_in
 from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Basis, Dim3, Launch
+from warpwright.facts.preprocessor import Macro
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, function_name, template_parameters
 from warpwright.syntax.names import unqualified
@@ -60,20 +63,25 @@ class LaunchSite:
     launch: Launch
     template_arguments: tuple[CType | int | None, ...]
     arguments: tuple[Known | None, ...]
+    qualifier: tuple[str, ...] = ()  # the namespaces that the launch names
+    is_reached: bool = True  # by the conditions around it, as far as the text decides them
 
 
 MAX_BINDINGS = 1
 """Different template arguments of a host function for which its launches are read."""
+MAX_FRAGMENTS = 200
+"""Expansions of macros that launch in one unit: macros that use one another may double each time."""
 MANY = 64
 """What a part of a run-time number, such as the tiles of a row, is at least."""
 
 
 @dataclass(slots=True)
 class _HostScope:
-    """Definitions of names in one host function, by position."""
+    """Definitions of names in one host function, by position. That of a macro's expansion is in another, at the use."""
 
     source: Source
     function: Node | None
+    outer: tuple[_HostScope, int] | None = None
     definitions: dict[str, list[tuple[int, Node | None, str]]] = field(default_factory=lambda: {})
 
 
@@ -90,6 +98,11 @@ class HostReader:
         self.found: dict[tuple[int, str, int], HostValue] = {}
         self.cycles = 0  # how often a name that is being traced was met
         self.lookups = 0
+        self.macros: dict[str, Macro] = {}  # those that launch
+        self.expanding: list[str] = []
+        self.fragments = 0
+        self.written: frozenset[str] | None = None
+        self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
 
     def _outside(self) -> Known:
         """A number that is not in the text."""
@@ -111,11 +124,69 @@ class HostReader:
         return Triple(known[0], known[1], known[2], dims)
 
     def sites(self) -> Iterator[LaunchSite]:
-        for source, syntax, function, call in launch_calls(self.unit):
-            for bindings in self._host_bindings(self.scope(source, call)):
+        self.macros = launching_macros(self.unit)
+        for use in launch_uses(self.unit):
+            scope = self.scope(use.span.source, use.node)
+            for bindings in self._host_bindings(scope):
                 self.bindings = bindings
-                yield self._site(source, syntax, function, call)
+                yield from self._over_iterations(use, scope)
             self.bindings = {}
+
+    def _over_iterations(self, use: LaunchUse, scope: _HostScope) -> list[LaunchSite]:
+        """The launches of a use in the first iteration of the loop that it depends on, and those that are different in
+        a later one."""
+        loop = self._loop(use, scope)
+        if loop is None:
+            return list(self._sites_of(use, scope, use, True))
+        out: list[LaunchSite] = []
+        variable, values = loop
+        known = self.found
+        for value in values:
+            self.fixed[variable], self.found = value, {}
+            out += (site for site in self._sites_of(use, scope, use, True) if site not in out)
+        del self.fixed[variable]
+        self.found = known
+        return out
+
+    def _loop(self, use: LaunchUse, scope: _HostScope) -> tuple[tuple[int, str], list[Known]] | None:
+        """The variable of a loop around a launch that names it, with its first value and one from the middle.
+
+        Example: 1 and 17 of i in `for (int i = 1; i <= 32; i++) k<<<1, 64>>>(i)`.
+        """
+        for loop in ancestors(use.node):
+            if loop.type in ("function_definition", "lambda_expression"):
+                break
+            condition, update = (loop.child_by_field_name(part) for part in ("condition", "update"))
+            if loop.type != "for_statement" or condition is None or update is None:
+                continue
+            steps = loop_steps(self._lowered(scope, condition), self._lowered(scope, update))
+            if steps is None or not re.search(rf"\b{re.escape(steps.name)}\b", use.span.text):
+                continue
+            start = self.lookup(steps.name, scope, update.start_byte)
+            bound = self.value(steps.bound, scope, condition.start_byte)
+            if isinstance(start, Known) and not start.assumed and isinstance(bound, Known):
+                values = list(steps.values(start.value, bound.value))
+                later = [Known(values[len(values) // 2], bound.assumed)] if len(values) > 1 else []
+                return (scope.function.id if scope.function is not None else 0, steps.name), [start, *later]
+        return None
+
+    def _sites_of(self, use: LaunchUse, scope: _HostScope, place: LaunchUse, reached: bool) -> Iterator[LaunchSite]:
+        """The launches of a use, which stands in `scope`; `place` is what a reader sees of it."""
+        reached = reached and self._is_reached(use.node, scope)
+        if use.syntax is not None:
+            yield self._site(use, scope, place, reached)
+            return
+        name = use.macro.name if use.macro is not None else ""
+        text = expanded(use) if name not in self.expanding and self.fragments < MAX_FRAGMENTS else None
+        if text is None:
+            return
+        self.fragments += 1
+        self.expanding.append(name)
+        for inner in uses_in(text, self.macros):
+            inside = self.scope(text, inner.node)
+            inside.outer = (scope, use.span.start)
+            yield from self._sites_of(inner, inside, place, reached)
+        self.expanding.pop()
 
     def _host_bindings(self, scope: _HostScope) -> list[dict[str, CType | int]]:
         """What the parameters of a host function's template stand for, for each different call with such arguments.
@@ -143,16 +214,16 @@ class HostReader:
         self.bindings = outer
         return out or [{}]
 
-    def _site(self, source: Source, syntax: Node, function: Node, call: Node) -> LaunchSite:
-        name = self._through_macro(unqualified(source.node_text(function)))
-        scope = self.scope(source, call)
+    def _site(self, use: LaunchUse, scope: _HostScope, place: LaunchUse, reached: bool) -> LaunchSite:
+        source, call = use.span.source, use.node
+        function = call.child_by_field_name("function") or call
+        spelled = source.node_text(function)
+        name = self._through_macro(unqualified(spelled))
         lowerer = Lowerer(self.unit, source, self.bindings)
-        config = uncommented(syntax)
+        config = uncommented(use.syntax)
         grid = self._dims(lowerer, config[0], scope) if config else None
         block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
         shared = self.value(lowerer.expression(config[2]), scope, call.start_byte) if len(config) > 2 else Known(0)
-        span = source.span(call)
-        place = f"{source.path}:{span.line}"
         if block is None or any(k.assumed for k in (block.x, block.y, block.z)):
             shape = DEFAULT_BLOCKS[_dims_in_use(block)]
             block_dims: tuple[int | None, int | None, int | None] = shape
@@ -169,13 +240,59 @@ class HostReader:
             )
         dynamic = shared.value if isinstance(shared, Known) and not shared.assumed else None
         checked = self.checks.launch_is_checked(source, call)
-        launch = Launch(grid_dims, block_dims, dynamic, basis, place, span, checked)
+        if place is not use:
+            checked = checked or self.checks.launch_is_checked(place.span.source, place.node)
+        where = f"{place.span.path}:{place.span.line}"
+        launch = Launch(grid_dims, block_dims, dynamic, basis, where, place.span, checked)
         arguments = call.child_by_field_name("arguments")
         values: list[Known | None] = []
         for argument in uncommented(arguments):
             value = self.value(lowerer.expression(argument), scope, call.start_byte)
             values.append(value if isinstance(value, Known) else None)
-        return LaunchSite(name, launch, tuple(self._templates(lowerer, function, scope)), tuple(values))
+        qualifier = tuple(part.strip() for part in spelled.partition("<")[0].split("::")[:-1] if part.strip())
+        templates = tuple(self._templates(lowerer, function, scope))
+        return LaunchSite(name, launch, templates, tuple(values), qualifier, reached)
+
+    def _is_reached(self, node: Node, scope: _HostScope) -> bool:
+        """Whether the conditions around a place hold: those that the text decides, and comparisons of sizes, which are
+        taken to be what a kernel's arguments are taken to be."""
+        inner = node
+        for around in ancestors(node):
+            if around.type == "function_definition":
+                break
+            condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
+            if condition is not None and inner != condition:
+                value = self._truth(condition, scope)
+                if value is not None and value != (inner == around.child_by_field_name("consequence")):
+                    return False
+            if around.type == "case_statement" and not self._is_case(around, inner, scope):
+                return False
+            inner = around
+        return True
+
+    def _truth(self, condition: Node, scope: _HostScope) -> bool | None:
+        inside = condition.child_by_field_name("value")
+        expression = self._lowered(scope, inside or condition)
+        if not isinstance(expression, ir.Binary) or expression.op not in ("<", "<=", ">", ">=", "==", "!="):
+            return None
+        value = self.value(expression, scope, condition.start_byte)
+        if not isinstance(value, Known) or (value.assumed and expression.op in ("==", "!=")):
+            return None
+        return bool(value.value)
+
+    def _is_case(self, case: Node, inner: Node, scope: _HostScope) -> bool:
+        label = case.child_by_field_name("value")
+        switch = enclosing(case, "switch_statement")
+        asked = switch.child_by_field_name("condition") if switch is not None else None
+        if label is None or asked is None or inner == label:
+            return True
+        inside = asked.child_by_field_name("value") or asked
+        chosen = self.value(self._lowered(scope, inside), scope, asked.start_byte)
+        value = self.value(self._lowered(scope, label), scope, case.start_byte)
+        return not (isinstance(chosen, Known) and isinstance(value, Known)) or chosen.assumed or chosen == value
+
+    def _lowered(self, scope: _HostScope, node: Node) -> ir.Expr:
+        return Lowerer(self.unit, scope.source, self.bindings).expression(node)
 
     def _through_macro(self, name: str) -> str:
         macro = self.unit.macros.get(name)
@@ -226,6 +343,10 @@ class HostReader:
     @staticmethod
     def _read_definitions(scope: _HostScope, function: Node) -> None:
         source = scope.source
+        for call in descendants(function, "call_expression"):
+            for written in _handed_out(source, call):
+                entries = scope.definitions.setdefault(source.node_text(written), [])
+                entries.append((written.start_byte, None, "written"))
         for node in descendants(function, "init_declarator", "assignment_expression", "declaration"):
             if node.type == "declaration":
                 for declarator in node.children_by_field_name("declarator"):
@@ -247,9 +368,13 @@ class HostReader:
             if target is not None and target.type in ("identifier", "field_expression"):
                 kind = "construct" if value is not None and value.type == "argument_list" else op
                 scope.definitions.setdefault(source.node_text(target), []).append((node.start_byte, value, kind))
+        for entries in scope.definitions.values():
+            entries.sort(key=lambda entry: entry[0])
 
     def lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
         key = (scope.function.id if scope.function is not None else 0, name)
+        if key in self.fixed:
+            return self.fixed[key]
         place = (*key, before)
         if place in self.found:
             return self.found[place]
@@ -271,6 +396,8 @@ class HostReader:
         found = [d for d in scope.definitions.get(name, []) if d[0] < before]
         if found:
             offset, value, kind = found[-1]
+            if kind == "written":
+                return self._replaced(self._lookup(name, scope, offset))
             if kind == "declare" and name + ".x" not in scope.definitions:
                 return None
             base = self._defined(value, kind, scope, offset)
@@ -278,11 +405,31 @@ class HostReader:
         parameter = self._parameter_index(name, scope)
         if parameter is not None:
             return self._from_callers(scope, parameter)
+        if scope.outer is not None:
+            return self.lookup(name, *scope.outer)
         variable = self.unit.variables.get(name)
         if variable is not None and variable.value is not None:
             outer = _HostScope(variable.source, None)
-            return self._defined(variable.value, "=", outer, variable.declaration.start_byte)
+            first = self._defined(variable.value, "=", outer, variable.declaration.start_byte)
+            return first if variable.is_const or name not in self._written() else self._replaced(first)
         return self._outside()
+
+    def _replaced(self, value: HostValue) -> HostValue:
+        """What a number may have become by its use: a default stays likely, a 0 that waits for a value does not."""
+        if isinstance(value, Known):
+            return Known(value.value, assumed=True) if value.value > 0 else self._outside()
+        if isinstance(value, Triple):
+            x, y, z = (replace(part, assumed=True) for part in (value.x, value.y, value.z))
+            return Triple(x, y, z, value.dims)
+        return value
+
+    def _written(self) -> frozenset[str]:
+        """The variables of host code that are assigned somewhere, or whose address is taken."""
+        if self.written is None:
+            self.written = frozenset(
+                source.node_text(name) for source in self.unit.finished for name in written_names(source.closed_root)
+            )
+        return self.written
 
     def _defined(self, value: Node | None, kind: str, scope: _HostScope, offset: int) -> HostValue:
         if value is None:
@@ -440,13 +587,42 @@ class HostReader:
         return Known(number) if number is not None else self._outside()
 
 
-def launch_calls(unit: Unit) -> Iterator[tuple[Source, Node, Node, Node]]:
-    """Each launch of the unit: (source, its `<<<...>>>`, what it launches, the whole call)."""
-    for source, syntax in unit.launches:
-        call = syntax.parent
-        function = call.child_by_field_name("function") if call is not None else None
-        if call is not None and call.type == "call_expression" and function is not None:
-            yield source, syntax, function, call
+def written_names(root: Node) -> Iterator[Node]:
+    """The names that a text assigns to, counts up or down, reads into with `>>`, or takes the address of."""
+    for node in descendants(
+        root, "assignment_expression", "update_expression", "pointer_expression", "binary_expression"
+    ):
+        if node.type == "binary_expression":
+            operator = node.child_by_field_name("operator")
+            target = node.child_by_field_name("right") if operator is not None and operator.type == ">>" else None
+            if node.parent is None or node.parent.type not in ("expression_statement", "binary_expression"):
+                continue
+        elif node.type == "pointer_expression":
+            address = node.children[0].type == "&"
+            target = node.child_by_field_name("argument") if address else None
+        else:
+            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+        while target is not None and target.type in ("field_expression", "parenthesized_expression"):
+            target = target.child_by_field_name("argument") or next(iter(target.named_children), None)
+        if target is not None and target.type == "identifier":
+            yield target
+
+
+_READERS = re.compile(r"(?:cuda|cu|hip)?[mM]em(?:cpy|set)\w*|\w*printf|\w*Launch\w*|\w*(?:Malloc|Free)\w*")
+"""Functions that read what they get the address of, or that write a pointer there."""
+
+
+def _handed_out(source: Source, call: Node) -> Iterator[Node]:
+    """The variables whose address a call gets, to write there: `sscanf(text, "%d", &n)`."""
+    function = call.child_by_field_name("function")
+    if function is None or _READERS.fullmatch(unqualified(source.node_text(function))):
+        return
+    for argument in uncommented(call.child_by_field_name("arguments")):
+        inner = argument.child_by_field_name("value") if argument.type == "cast_expression" else argument
+        if inner is not None and inner.type == "pointer_expression" and inner.children[0].type == "&":
+            name = inner.child_by_field_name("argument")
+            if name is not None and name.type == "identifier":
+                yield name
 
 
 def _parameter_names(source: Source, function: Node) -> list[str]:

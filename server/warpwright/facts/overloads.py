@@ -53,10 +53,8 @@ def _meant(namesakes: Sequence[_Candidate], site: LaunchSite) -> list[FunctionTe
     span = site.launch.span
     if span is None:
         return everyone
-    qualifier = span.text.partition("<<<")[0].partition("<")[0].split("::")[:-1]
-    qualifier = [part.strip() for part in qualifier if part.strip()]
-    if qualifier:
-        return [text for text, _, path in left if path[-len(qualifier) :] == qualifier] or everyone
+    if site.qualifier:
+        return [t for t, _, path in left if tuple(path[-len(site.qualifier) :]) == site.qualifier] or everyone
     here = namespaces(span.source, node_at(span.source.closed_root, span.start, span.end))
     visible = [(path, text) for text, _, path in left if path == here[: len(path)]]
     nearest = max((len(path) for path, _ in visible), default=0)

@@ -115,7 +115,7 @@ class Unit:
     variable_types: dict[str, CType] = field(default_factory=lambda: {})  # of device variables that were asked for
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     include: IncludeReader = lambda _from_path, _name: None
-    launches: list[tuple[Source, Node]] = field(default_factory=lambda: [])
+    finished: list[Source] = field(default_factory=lambda: [])  # in the order in which their texts end
     expansions: int = MAX_EXPANSIONS  # that are left: macros that double one another have no end
 
     def kernels(self) -> Iterator[FunctionText]:
@@ -141,19 +141,7 @@ def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: i
         log.warning("%s: nests too deeply, or is no program: nothing is read of it", source.path)
         return
     _collect_children(unit, source, source.closed_root, include, depth)
-    unit.launches += [(source, node) for node in _launch_syntax(source)]
-
-
-def _launch_syntax(source: Source) -> Iterator[Node]:
-    """The `<<<...>>>` of each launch, in text order. (Compiling a tree-sitter query for them would take longer than
-    analysing a small file.)"""
-    at = source.data.find(b"<<<")
-    while at >= 0:
-        node = source.closed_root.descendant_for_byte_range(at, at + 3)
-        syntax = node.parent if node is not None else None
-        if syntax is not None and syntax.type == "kernel_call_syntax":
-            yield syntax
-        at = source.data.find(b"<<<", at + 3)
+    unit.finished.append(source)
 
 
 def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeReader, depth: int) -> None:
@@ -192,10 +180,16 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
 
 def define(unit: Unit, source: Source, node: Node) -> None:
     """Take a #define into the unit."""
+    macro = read_macro(source, node)
+    if macro is not None:
+        unit.macros[macro.name] = macro
+
+
+def read_macro(source: Source, node: Node) -> Macro | None:
+    """The macro of a #define."""
     name_node = node.child_by_field_name("name")
     if name_node is None:
-        return
-    name = source.node_text(name_node)
+        return None
     value = node.child_by_field_name("value")
     body = source.node_text(value).replace("\\\n", " ").strip() if value is not None else ""
     body = re.sub(r"//.*|/\*.*?\*/", "", body).strip()
@@ -205,7 +199,7 @@ def define(unit: Unit, source: Source, node: Node) -> None:
         names = tuple(
             source.node_text(p) for p in parameters.children if p.type in ("identifier", "...", "variadic_parameter")
         )
-    unit.macros[name] = Macro(name, names, body)
+    return Macro(source.node_text(name_node), names, body)
 
 
 def template_parameters(source: Source, node: Node) -> Template:

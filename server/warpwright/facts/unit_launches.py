@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
-from warpwright.facts.launches import HostReader, LaunchSite, launch_calls
+from warpwright.facts.launch_calls import launch_uses
+from warpwright.facts.launches import HostReader, LaunchSite
 from warpwright.facts.overloads import by_name
 from warpwright.facts.unit import FunctionText, Unit
 from warpwright.syntax.nodes import enclosing
@@ -23,8 +24,8 @@ Sites = Mapping[str, list[LaunchSite]]
 
 @dataclass(slots=True)
 class LaunchCache:
-    """Launches by the host code that they were read from, each with the number of its call. They are kept without their
-    spans, which would keep the text with them. Least recently used ones go first."""
+    """Launches by the host code that they were read from, each with the number of its place. They are kept without
+    their spans, which would keep the text with them. Least recently used ones go first."""
 
     entries: OrderedDict[Hashable, list[tuple[int, LaunchSite]]] = field(default_factory=OrderedDict)
 
@@ -69,7 +70,7 @@ def _host_code(unit: Unit) -> Hashable | None:
     Text that parses without an error has the same tree whatever stands in those bodies; for other text the tree is
     part of the answer.
     """
-    if any(_is_device_code(source, enclosing(call, "function_definition")) for source, *_, call in launch_calls(unit)):
+    if any(_is_device_code(use.span.source, enclosing(use.node, "function_definition")) for use in launch_uses(unit)):
         return None
     bodies: dict[str, list[tuple[int, int]]] = {}
     for text in unit.kernels():
@@ -112,8 +113,8 @@ def _is_kernel(source: Source, node: Node) -> bool:
 
 
 def _without_text(unit: Unit, sites: list[LaunchSite]) -> list[tuple[int, LaunchSite]]:
-    """A call in a host template is several launches, one for each set of arguments."""
-    numbers = {source.span(call): number for number, (source, *_, call) in enumerate(launch_calls(unit))}
+    """A place may be several launches: a call in a host template, one in a loop, a macro's use."""
+    numbers = {use.span: number for number, use in enumerate(launch_uses(unit))}
     return [
         (numbers[site.launch.span], replace(site, launch=replace(site.launch, span=None)))
         for site in sites
@@ -123,10 +124,9 @@ def _without_text(unit: Unit, sites: list[LaunchSite]) -> list[tuple[int, Launch
 
 def _moved(unit: Unit, sites: list[tuple[int, LaunchSite]]) -> list[LaunchSite]:
     """The same launches where they stand now."""
-    calls = list(launch_calls(unit))
+    uses = list(launch_uses(unit))
     out: list[LaunchSite] = []
     for number, site in sites:
-        source, *_, call = calls[number]
-        span = source.span(call)
-        out.append(replace(site, launch=replace(site.launch, span=span, source=f"{source.path}:{span.line}")))
+        span = uses[number].span
+        out.append(replace(site, launch=replace(site.launch, span=span, source=f"{span.path}:{span.line}")))
     return out

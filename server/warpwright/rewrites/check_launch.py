@@ -110,6 +110,8 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
     node = node_at(span.source.root, span.start, span.end) if span is not None else None
     if span is None or node is None:
         return Declined(NAME, f"The launch at {launch.source} is not in the text.")
+    if "<<<" not in span.text:
+        return Declined(NAME, f"The launch at {launch.source} is in a macro, which is where the check belongs.")
     statement = node if node.type == "expression_statement" else node.parent
     if statement is None or statement.type != "expression_statement" or in_macro(statement):
         return Declined(

@@ -224,6 +224,8 @@ def _launch_edits(source: Source, launch: Launch) -> list[TextEdit] | str:
     """The launch's grid and block with x and y swapped, written where the launch stands."""
     node = node_at(source.root, launch.span.start, launch.span.end) if launch.span is not None else None
     configuration = next(iter(descendants(node, "kernel_call_syntax")), None) if node is not None else None
+    if configuration is None:
+        return f"The launch at {launch.source} is in a macro."
     edits: list[TextEdit] = []
     for what, value, extents in zip(
         ("grid", "block"), uncommented(configuration), (launch.grid, launch.block), strict=False

@@ -66,6 +66,7 @@ void run(float *out, int n) {
 ## Limits
 
 - A check in another function or file is not seen.
+- A launch in a macro is not judged where the macro is used.
 - An error while the kernel runs appears only at a call that waits for it, such as `cudaDeviceSynchronize()`.
 """
 
@@ -89,7 +90,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if launch.span is None or launch.checked:
             continue
         call = _launch_call(launch.span)
-        if call is not None and _is_covered_later(call, launch.span.source):
+        if call is None or _is_covered_later(call, launch.span.source):
             continue
         yield Finding(
             span=_head(launch.span, call),
@@ -109,9 +110,9 @@ def _launch_call(span: Span) -> Node | None:
     return node
 
 
-def _head(span: Span, call: Node | None) -> Span:
+def _head(span: Span, call: Node) -> Span:
     """`kernel<<<...>>>` without the arguments: what a reader has to look at."""
-    configuration = launch_configuration(call) if call is not None else None
+    configuration = launch_configuration(call)
     return Span(span.source, span.start, configuration.end_byte) if configuration is not None else span
 
 

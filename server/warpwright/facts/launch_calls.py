@@ -1,0 +1,142 @@
+"""Where host code launches kernels: `kernel<<<...>>>(...)` in the text, and uses of macros whose replacement launches.
+
+A use is expanded as the preprocessor does it (C++ standard, [cpp.replace]) into a little file of its own, in which the
+macros that it uses in turn are uses again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.constants import substitute
+from warpwright.facts.preprocessor import Macro
+from warpwright.facts.unit import Unit, read_macro
+from warpwright.syntax.nodes import enclosing
+from warpwright.syntax.source import Source, Span
+
+MAX_ARGUMENT_BYTES = 10_000
+"""Of the arguments of one use of a macro."""
+
+_LAUNCH = b"<<<"
+_PIECES = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\],]""", re.DOTALL)
+_STRINGIZED = re.compile(r"(?<!#)#(?!#)\s*\w+")
+_REST = re.compile(r",\s*##\s*__VA_ARGS__")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchUse:
+    """A place in the text that launches: a call with `<<<...>>>`, its `syntax`; or the use of a macro."""
+
+    node: Node
+    span: Span
+    syntax: Node | None = None
+    macro: Macro | None = None
+    arguments: tuple[str, ...] = ()
+
+
+def launch_uses(unit: Unit) -> Iterator[LaunchUse]:
+    """The places of a unit that launch, in the order in which its files end."""
+    macros = launching_macros(unit)
+    for source in unit.finished:
+        yield from uses_in(source, macros)
+
+
+def launching_macros(unit: Unit) -> dict[str, Macro]:
+    """The macros whose replacement launches, itself or by another; of several of one name, the one that is live."""
+    found: dict[str, Macro] = {}
+    for source in unit.finished:
+        for node in _launch_nodes(source):
+            macro = read_macro(source, node.parent) if node.type == "preproc_arg" and node.parent is not None else None
+            if macro is not None:
+                found[macro.name] = unit.macros.get(macro.name, macro)
+    while found:
+        names = re.compile(rf"\b(?:{'|'.join(map(re.escape, found))})\b")
+        further = {n: m for n, m in unit.macros.items() if n not in found and names.search(m.body)}
+        if not further:
+            break
+        found |= further
+    return found
+
+
+def uses_in(source: Source, macros: Mapping[str, Macro]) -> list[LaunchUse]:
+    """The places of one text that launch, in text order; what a macro's use has in its arguments is a part of it."""
+    found: list[LaunchUse] = []
+    for node in _launch_nodes(source):
+        call = node.parent.parent if node.parent is not None and node.parent.type == "kernel_call_syntax" else None
+        if call is not None and call.type == "call_expression" and call.child_by_field_name("function") is not None:
+            found.append(LaunchUse(call, source.span(call), node.parent))
+    if macros:
+        found += _macro_uses(source, macros)
+    found.sort(key=lambda use: (use.span.start, -use.span.end))
+    whole: list[LaunchUse] = []
+    for use in found:
+        if not (whole and whole[-1].macro is not None and use.span.start < whole[-1].span.end):
+            whole.append(use)
+    return whole
+
+
+def expanded(use: LaunchUse) -> Source | None:
+    """What stands for the use of a macro, as a file: statements in a function of their own, or whole functions."""
+    macro = use.macro
+    if macro is None:
+        return None
+    body = _STRINGIZED.sub('""', macro.body)
+    if macro.parameters is not None and len(use.arguments) < len(macro.parameters):
+        body = _REST.sub("", body)
+    text = substitute(macro._replace(body=body), list(use.arguments)) + ";"
+    if enclosing(use.node, "function_definition") is None:
+        whole = Source(use.span.path, text.encode())
+        if any(child.type in ("function_definition", "template_declaration") for child in whole.root.named_children):
+            return whole
+    return Source(use.span.path, f"void expansion() {{ {text} }}".encode())
+
+
+def _launch_nodes(source: Source) -> Iterator[Node]:
+    """The smallest node at each `<<<`, in text order. (Compiling a tree-sitter query for them would take longer than
+    analysing a small file.)"""
+    at = source.data.find(_LAUNCH)
+    while at >= 0:
+        node = source.closed_root.descendant_for_byte_range(at, at + len(_LAUNCH))
+        if node is not None:
+            yield node
+        at = source.data.find(_LAUNCH, at + len(_LAUNCH))
+
+
+def _macro_uses(source: Source, macros: Mapping[str, Macro]) -> Iterator[LaunchUse]:
+    names = re.compile(rb"\b(?:" + b"|".join(re.escape(name.encode()) for name in macros) + rb")\b(\s*\()?")
+    for match in names.finditer(source.data):
+        name_end = match.start(1) if match[1] else match.end()
+        node = source.closed_root.descendant_for_byte_range(match.start(), name_end)
+        if node is None or node.type not in ("identifier", "type_identifier") or _is_directive(node.parent):
+            continue
+        macro = macros[source.text(match.start(), name_end)]
+        if macro.parameters is None:
+            yield LaunchUse(node, Span(source, match.start(), name_end), None, macro)
+        elif match[1]:
+            given = _arguments(source.data, match.end())
+            if given is not None:
+                arguments, end = given
+                yield LaunchUse(node, Span(source, match.start(), end), None, macro, arguments)
+
+
+def _is_directive(node: Node | None) -> bool:
+    return node is not None and node.type.startswith("preproc_") and node.child_by_field_name("name") is not None
+
+
+def _arguments(data: bytes, start: int) -> tuple[tuple[str, ...], int] | None:
+    """The arguments behind an opening parenthesis, and where the closing one ends; None where there is none near."""
+    arguments: list[str] = []
+    depth, begin = 1, start
+    for piece in _PIECES.finditer(data, start, start + MAX_ARGUMENT_BYTES):
+        mark = piece[0]
+        depth += (mark in (b"(", b"[", b"{")) - (mark in (b")", b"]", b"}"))
+        if depth == 0 or (depth == 1 and mark == b","):
+            arguments.append(" ".join(data[begin : piece.start()].decode("utf-8", errors="replace").split()))
+            begin = piece.end()
+        if depth == 0:
+            return tuple(arguments) if arguments != [""] else (), piece.end()
+    return None
