@@ -291,3 +291,9 @@ def test_other_numbers_that_change_no_count_are_said_once() -> None:
 def test_a_variable_that_is_written_elsewhere_is_not_known(host: str, basis: Basis) -> None:
     (launch,) = program(KERNEL + host).kernels[0].launches
     assert (launch.basis, launch.threads) == (basis, 96 if basis is Basis.EXACT else 256)
+
+
+def test_a_host_template_has_its_default_arguments() -> None:
+    host = "template <class T, int N, int TWICE = 2 * N> void run(T* a) { k<<<N, TWICE>>>(a, 9); }\n"
+    (launch,) = program(KERNEL + host + "void f(float* a) { run<float, 64>(a); }").kernels[0].launches
+    assert (launch.grid, launch.block, launch.basis) == ((64, 1, 1), (128, 1, 1), Basis.EXACT)

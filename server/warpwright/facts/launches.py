@@ -2,7 +2,9 @@
 
 Host variables are traced to their definition in the text before the launch; parameters of the host function to its
 callers; what comes from outside (argv, a file) is taken as ASSUMED_EXTENT, the same for every use, so that a grid
-computed from it and a guard against it agree.
+computed from it and a guard against it agree. A variable that other code writes keeps at most a likely value.
+
+One module, past 400 lines, because the reading of a launch, of names and of expressions call one another.
 """
 
 from __future__ import annotations
@@ -209,6 +211,13 @@ class HostReader:
             given = list(self._templates(Lowerer(self.unit, source, self.bindings), called, self.scope(source, call)))
             self.tracing.pop()
             bound = {p.name: value for p, value in zip(parameters, given, strict=False) if value is not None}
+            for parameter in parameters[len(given) :]:
+                if parameter.default is not None and not parameter.is_type:
+                    lowerer = Lowerer(self.unit, scope.source, bound)
+                    default = lowerer.expression_of_text(parameter.default, scope.source.span(template))
+                    number = fold(default) if default is not None else None
+                    if isinstance(number, int):
+                        bound[parameter.name] = number
             if bound and bound not in out and len(out) < MAX_BINDINGS:
                 out.append(bound)
         self.bindings = outer
