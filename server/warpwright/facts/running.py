@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 
 from warpwright.facts import ir
 from warpwright.facts.interpret import Interpreter
@@ -136,8 +137,8 @@ def step_budget(unit: Unit) -> int:
 
 
 def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:
-    """(block, how many blocks it stands for, is it the grid's last): an inner one, the first and the last. Where
-    `extent` is uneven, also the one that holds the end of so many elements."""
+    """(block, how many blocks it stands for, is it the last along an axis): an inner one, the first, and one of each
+    edge and corner of the grid. Where `extent` is uneven, also the one that holds the end of so many elements."""
     end = [extent // (threads or 1) if threads != 1 else 0 for threads in launch.block]
     if None in launch.grid:
         inside = [int(threads != 1) for threads in launch.block]
@@ -148,15 +149,30 @@ def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, b
     if extent % WARP:
         x, y, z = (min(i, (count or 1) - 1) for i, count in zip(end, launch.grid, strict=True))
         yield (x, y, z), 1.0, False
-    grid = [max(1, extent or 1) for extent in launch.grid]
-    total = grid[0] * grid[1] * grid[2]
-    inner = (grid[0] // 2, grid[1] // 2, grid[2] // 2)
-    last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
-    if total > 2 and inner not in ((0, 0, 0), last):
-        yield inner, float(total - 2), False
-    yield (0, 0, 0), 1.0, total == 1
-    if total > 1:
-        yield last, 1.0, True
+    along_x, along_y, along_z = (_classes(max(1, count or 1)) for count in launch.grid)
+    blocks = [
+        ((i, j, k), float(of_x * of_y * of_z), end_x or end_y or end_z)
+        for (k, of_z, end_z), (j, of_y, end_y), (i, of_x, end_x) in product(along_z, along_y, along_x)
+    ]
+    inner, weight, edge = blocks[0]
+    if inner == (0, 0, 0) or weight == 1:
+        yield blocks[0]
+    else:
+        yield inner, weight - 1, edge
+        yield (0, 0, 0), 1.0, False
+    yield from blocks[1:]
+
+
+def _classes(count: int) -> list[tuple[int, int, bool]]:
+    """(index, how many it stands for, is it the last) of the blocks along one axis: one inside, and the last, which
+    alone may stick out of the data.
+
+    >>> _classes(1), _classes(2), _classes(7)
+    ([(0, 1, True)], [(0, 1, False), (1, 1, True)], [(3, 6, False), (6, 1, True)])
+    """
+    if count == 1:
+        return [(0, 1, True)]
+    return [(count // 2 if count > 2 else 0, count - 1, False), (count - 1, 1, True)]
 
 
 def _sample_warps(count: int, affordable: int) -> list[tuple[int, float]]:

@@ -179,7 +179,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
         return Value(None, kind, max(basis, DATA), 0, thread)
     try:
         data = compute(op, left.data, right.data)
-        if kind.kind == "uint":
+        if kind.kind == "uint" or op == "<<":  # a shift into the sign is a shift modulo 2 to the width
             data = wrapped(data, kind)
     except (OverflowError, ValueError):
         data = None
