@@ -42,6 +42,15 @@ def _nvcc() -> Reason:
     return toolchain.reason if isinstance(toolchain, Missing) else ""
 
 
+def _sass() -> Reason:
+    from warpwright.toolchain.find import Toolchain, find_toolchain
+
+    toolchain = find_toolchain()
+    if not isinstance(toolchain, Toolchain):
+        return toolchain.reason
+    return "" if toolchain.cuobjdump and toolchain.nvdisasm else f"no cuobjdump and nvdisasm beside {toolchain.nvcc}"
+
+
 def _gpu() -> Reason:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -64,6 +73,7 @@ def _upskill() -> Reason:
 TIERS: dict[str, Callable[[], Reason]] = {
     "llm": cache(_llm),
     "nvcc": cache(_nvcc),
+    "sass": cache(_sass),
     "gpu": cache(_gpu),
     "editor": cache(_editor),
     "upskill": cache(_upskill),

@@ -7,7 +7,7 @@ from support.findings import program
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache
 from warpwright.facts.document import facts_document
-from warpwright.facts.model import Assumptions, Basis, Divergence
+from warpwright.facts.model import AccessKind, Assumptions, Basis, Divergence
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source
 
@@ -297,3 +297,21 @@ def test_a_host_template_has_its_default_arguments() -> None:
     host = "template <class T, int N, int TWICE = 2 * N> void run(T* a) { k<<<N, TWICE>>>(a, 9); }\n"
     (launch,) = program(KERNEL + host + "void f(float* a) { run<float, 64>(a); }").kernels[0].launches
     assert (launch.grid, launch.block, launch.basis) == ((64, 1, 1), (128, 1, 1), Basis.EXACT)
+
+
+def test_a_merged_store_is_shown_at_the_address_of_the_whole() -> None:
+    text = """
+        __global__ void k(float *o) {
+            __shared__ float s[512];
+            int t = threadIdx.x;
+            s[4 * t] = 1; s[4 * t + 1] = 2; s[4 * t + 2] = 3; s[4 * t + 3] = 4;
+            __syncthreads();
+            o[t] = s[t];
+        }
+        void f(float *o) { k<<<1, 128>>>(o); }
+    """
+    stores = [a for a in program(text).kernels[0].accesses if a.array == "s" and a.kind is AccessKind.STORE]
+    assert [(a.expression, a.bytes, a.joined) for a in stores if not a.joined] == [("s[4 * t + 3]", 16, False)]
+    (lead,) = [a for a in stores if not a.joined]
+    assert lead.lanes is not None
+    assert lead.lanes.addresses == tuple(16 * lane for lane in range(32))

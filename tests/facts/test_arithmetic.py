@@ -64,7 +64,7 @@ def _machine_code(text: str, tmp_path: Path) -> dict[str, str]:
     return {re.sub(r"^_Z\d+|(Pf|P[a-z]).*", "", name): "\n".join(code) for name, code in found.items()}
 
 
-@pytest.mark.nvcc
+@pytest.mark.sass
 def test_what_is_said_to_be_double_is(tmp_path: Path) -> None:
     values = [value.strip() for line in FLOATS.strip().splitlines() for value in line.split(";")]
     kernels = {f"v{i}_": value for i, value in enumerate(values)}
@@ -85,7 +85,7 @@ def test_what_is_said_to_be_double_is(tmp_path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.nvcc
+@pytest.mark.sass
 def test_what_is_said_to_be_in_local_memory_is(tmp_path: Path) -> None:
     pick = "__device__ float pick(const float *p, int k) { return p[k]; }\n"
     text = pick + "".join(_kernel(f"{name}_", body) for name, body in ARRAYS.items())
@@ -95,7 +95,7 @@ def test_what_is_said_to_be_in_local_memory_is(tmp_path: Path) -> None:
     assert said == {name for name, sass in code.items() if re.search(r"\b(LDL|STL)\b", sass)}
 
 
-@pytest.mark.nvcc
+@pytest.mark.sass
 def test_no_power_is_simplified_by_the_compiler(tmp_path: Path) -> None:
     """A call that the rule reports comes to dozens of instructions; the product that it asks for to one or two."""
     calls = [

@@ -110,7 +110,7 @@ def _between_barriers(code: list[str]) -> list[str]:
     return code[barriers[0] + 1 : barriers[1]]
 
 
-@pytest.mark.nvcc
+@pytest.mark.sass
 def test_neighbouring_accesses_are_merged_as_nvcc_merges_them(tmp_path: Path) -> None:
     code = machine_code("".join(FIRST.format(name=name, body=body) for name, body in MERGED.items()), tmp_path)
     said, made = {}, {}
@@ -127,7 +127,7 @@ def test_neighbouring_accesses_are_merged_as_nvcc_merges_them(tmp_path: Path) ->
     assert said == made
 
 
-@pytest.mark.nvcc
+@pytest.mark.sass
 def test_short_conditions_are_predicated_as_nvcc_predicates_them(tmp_path: Path) -> None:
     cases = {f"{b}_{c}": (body, test) for b, body in BODIES.items() for c, test in CONDITIONS.items()}
     kernels = {name: SECOND.format(name=name, body=body, condition=test) for name, (body, test) in cases.items()}

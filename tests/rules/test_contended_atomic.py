@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.findings import findings
-from warpwright.toolchain.find import Toolchain, find_toolchain
+from support.machine_code import machine_code
 
 ATOMICS = {
     "int": "atomicAdd(i, h[at]); atomicSub(i, h[at]); atomicMin(i, h[at]); atomicMax(i + blockIdx.x, h[at]);"
@@ -20,7 +19,7 @@ ATOMICS = {
 }
 
 
-@pytest.mark.nvcc
+@pytest.mark.sass
 def test_what_is_said_not_to_be_combined_is_not(tmp_path: Path) -> None:
     calls = [call.strip() for group in ATOMICS.values() for call in group.split(";")]
     signature = "(float *f, double *d, unsigned long long *u, int *i, const int *h, const float *in, int n)"
@@ -32,15 +31,8 @@ def test_what_is_said_not_to_be_combined_is_not(tmp_path: Path) -> None:
     launches = "".join(f"  k{number}_<<<n / 256, 256>>>(f, d, u, i, h, in, n);\n" for number in range(len(calls)))
     said = {f.kernel for f in findings(f"{text}void run{signature} {{\n{launches}}}\n", "contended-atomic")}
 
-    toolchain = find_toolchain()
-    assert isinstance(toolchain, Toolchain)
-    assert toolchain.cuobjdump is not None
-    (tmp_path / "k.cu").write_text(text)
-    command = [toolchain.nvcc, "-w", "-O3", "-arch=sm_90", "-cubin", "-o", tmp_path / "k.cubin", tmp_path / "k.cu"]
-    subprocess.run(command, check=True)
-    dump = [toolchain.cuobjdump, "-sass", tmp_path / "k.cubin"]
-    sass = subprocess.run(dump, check=True, capture_output=True, text=True).stdout
-    code = {part.split("_")[0] + "_": part for part in re.split(r"Function : _Z\d+", sass)[1:]}
+    found = machine_code(text, tmp_path)
+    code = {re.sub(r"^_Z\d+", "", name).split("_")[0] + "_": "\n".join(part) for name, part in found.items()}
     assert len(code) == len(calls)
     combined = {name for name, part in code.items() if re.search(r"\b(VOTEU?|REDUX)\b", part)}
     assert said == code.keys() - combined, [calls[int(name[1:-1])] for name in said ^ (code.keys() - combined)]

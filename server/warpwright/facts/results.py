@@ -60,7 +60,7 @@ def access_fact(tally: AccessTally, launch: int) -> Access:
         ideal_wavefronts_per_request=ideal if shared else None,
         why=_why(tally, counts, answered),
         joined=joined,
-        lanes=tally.alone.worst_lanes,
+        lanes=tally.alone.worst_lanes if joined else counts.worst_lanes,
         in_loop=tally.in_loop,
         idle=round(tally.idle / requests, 4) if moves else 0.0,
         addresses_per_request=round(tally.distinct / tally.seen, 3) if answered else None,
