@@ -134,15 +134,7 @@ class Evaluator(WarpMemory):
         place = self.place(node.target, mask)
         if isinstance(place, MemoryPlace):
             pointer = place.pointer
-            return Value(
-                pointer.data,
-                pointer_to(place.type),
-                pointer.basis,
-                pointer.soft,
-                pointer.thread,
-                pointer.region,
-                pointer.grain,
-            )
+            return pointer.holding(pointer.data, pointer_to(place.type))
         kind = UNKNOWN_TYPE
         if place is not None:
             value = self.load(place, 0)
@@ -170,7 +162,7 @@ class Evaluator(WarpMemory):
         place = self.place(node.target, mask)
         old = self.scalar(self.load(place, mask))
         new = binary(node.op, old, Value(1, INT))
-        new = Value(new.data, old.type, new.basis, new.soft, new.thread, new.region, new.grain)
+        new = new.holding(new.data, old.type)
         self.store(place, new, mask)
         return new if node.prefix else old
 
@@ -258,7 +250,7 @@ class Evaluator(WarpMemory):
         if not isinstance(value, Value):
             return value
         if kind.kind == "pointer" and value.region is not None:
-            return Value(value.data, kind, value.basis, value.soft, value.thread, value.region, value.grain)
+            return value.holding(value.data, kind)
         return convert(value, kind)
 
     def _construct(self, node: ir.Construct, mask: int) -> AnyValue:

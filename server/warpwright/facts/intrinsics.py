@@ -312,7 +312,7 @@ def _forward(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
 def _shared_address(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     """A 32-bit number of bytes; it keeps its region, so that what inline PTX is given can be followed."""
     value = run.value(node.arguments[0], mask) if node.arguments else unknown()
-    return Value(value.data, UINT, value.basis, value.soft, value.thread, value.region, value.grain)
+    return value.holding(value.data, UINT)
 
 
 _HANDLERS: dict[str, Callable[[Evaluator, ir.Call, int], AnyValue]] = {

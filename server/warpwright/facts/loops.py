@@ -67,4 +67,4 @@ def _moved(value: Value, by: int | float) -> Value:
     data = plus(value.data, by)
     if kind.kind == "uint":
         data = wrapped(data, kind)
-    return Value(data, kind, value.basis, value.soft, value.thread, value.region, value.grain)
+    return value.holding(data, kind)

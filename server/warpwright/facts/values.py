@@ -95,6 +95,10 @@ class Value:
     def decided(self) -> bool:
         return self.data is not None and not self.soft
 
+    def holding(self, data: Data, kind: CType) -> Value:
+        """Other data of another type, of which as much is known as of this."""
+        return Value(data, kind, self.basis, self.soft, self.thread, self.region, self.grain)
+
 
 @dataclass(slots=True, eq=False)
 class StructValue:
@@ -147,11 +151,11 @@ def convert(value: Value, kind: CType) -> Value:
     data = value.data
     if kind.kind == "other":
         known = kind if kind.size is not None else value.type
-        return Value(data, known, value.basis, value.soft, value.thread, value.region, value.grain)
+        return value.holding(data, known)
     needs = kind.kind != value.type.kind or kind.size != value.type.size
     if needs and kind.kind not in ("pointer", "array") and value.region is None:
         data = wrapped(data, kind)
-    return Value(data, kind, value.basis, value.soft, value.thread, value.region, value.grain)
+    return value.holding(data, kind)
 
 
 def binary(op: str, left: Value, right: Value) -> Value:
@@ -169,7 +173,8 @@ def binary(op: str, left: Value, right: Value) -> Value:
         if left.soft or right.soft:
             same = left.uniform and right.uniform
             return soft(BOOL, thread, max(basis, ASSUMED)) if same else unknown(BOOL, max(basis, DATA), thread)
-        return _known(compute(op, left.data, right.data), BOOL, basis, 0, thread)
+        data = compute(op, left.data, right.data)
+        return Value(data, BOOL, basis if data is not None else max(basis, DATA), 0, thread)
     kind = arithmetic_result(left.type, right.type)
     if op in ("<<", ">>"):
         kind = left.type if (left.type.size or 4) >= 4 else INT
@@ -197,12 +202,6 @@ def _scaled_by_data(op: str, left: Value, right: Value) -> bool:
     if right.soft and not left.uniform:
         return True
     return op == "*" and bool(left.soft) and not right.uniform
-
-
-def _known(data: Data, kind: CType, basis: int, step: int, thread: bool) -> Value:
-    if data is None:
-        return Value(None, kind, max(basis, DATA), 0, thread)
-    return Value(data, kind, basis, step, thread)
 
 
 def _absorbing(op: str, left: Value, right: Value) -> Data:

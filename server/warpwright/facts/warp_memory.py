@@ -24,7 +24,7 @@ from warpwright.facts.places import (
     shifted,
 )
 from warpwright.facts.position import Guard, Position
-from warpwright.facts.predication import ACCESS, FIRST_LOAD, FIRST_STORE, NEVER
+from warpwright.facts.predication import ACCESS, FIRST_LOAD, FIRST_STORE
 from warpwright.facts.recorder import Recorder
 from warpwright.facts.types import INT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.unit import Unit
@@ -136,7 +136,7 @@ class WarpMemory(ABC):
 
     def load_memory(self, pointer: Value, kind: CType, span: Span, mask: int) -> AnyValue:
         if kind.kind == "array":
-            return Value(pointer.data, kind, pointer.basis, pointer.soft, pointer.thread, pointer.region, pointer.grain)
+            return pointer.holding(pointer.data, kind)
         if pointer.region is not None:
             self.touch(pointer, kind, span, AccessKind.LOAD, mask)
         if pointer.uniform:
@@ -185,8 +185,6 @@ class WarpMemory(ABC):
 
     def _access_cost(self, region: Region, access: AccessKind) -> int:
         """What an access adds to the instructions of the side of a condition that it stands on."""
-        if access is AccessKind.ATOMIC:
-            return NEVER
         if region.space is not Space.GLOBAL or region in self.addressed:
             return ACCESS
         self.addressed.add(region)

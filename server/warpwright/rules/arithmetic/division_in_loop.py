@@ -66,7 +66,7 @@ from collections.abc import Iterator
 from warpwright.facts.model import Division, Kernel
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.reductions import in_doubling_loop
-from warpwright.rules.weighing import at_most, is_small
+from warpwright.rules.weighing import is_small
 
 severity = Severity.INFORMATION
 
@@ -90,7 +90,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=division.span,
             message=_message(division),
-            severity=at_most(Severity.HINT if is_small(kernel) else Severity.INFORMATION, level),
+            severity=Severity.HINT if is_small(kernel) else level,
             evidence={
                 "divisor": division.divisor,
                 "bits": division.bits,

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel, Promotion
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.weighing import at_most, is_small
+from warpwright.rules.weighing import is_small
 from warpwright.rules.words import plural
 
 severity = Severity.WARNING
@@ -80,7 +80,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=promotion.span,
             message=_message(promotion, literals),
-            severity=at_most(Severity.HINT if is_small(kernel) else Severity.WARNING, _severity(promotion)),
+            severity=Severity.HINT if is_small(kernel) else _severity(promotion),
             evidence={
                 "literals": literals,
                 "double_operations": promotion.operations,

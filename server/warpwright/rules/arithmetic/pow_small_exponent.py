@@ -51,7 +51,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel, Power
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.rules.weighing import at_most, is_small
+from warpwright.rules.weighing import is_small
 
 severity = Severity.WARNING
 
@@ -77,7 +77,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=power.span,
             message=_message(power),
-            severity=at_most(Severity.HINT if is_small(kernel) else Severity.WARNING, level),
+            severity=Severity.HINT if is_small(kernel) else level,
             evidence={
                 "exponent": power.exponent,
                 "base_type": power.base_type,
