@@ -32,11 +32,11 @@ LEVELS = {
 SHARED = 0  # modules beside the packages, such as progress.py: plain data that everyone may import
 
 # Where alone a library may be imported, at a file's top or inside a function; "nowhere" is outside `warpwright` only.
-OWNERS = {
+OWNERS: dict[str, str | tuple[str, ...]] = {
     "pygls": "lsp/",
     "lsprotocol": "lsp/",
     "llama_cpp": "assist/child.py",
-    "numpy": "assist/child.py",
+    "numpy": ("assist/child.py", "emulator/"),
     "huggingface_hub": "assist/weights.py",
     "click": "cli/",
     "rich": "cli/",
