@@ -125,7 +125,7 @@ class Label:
 class Variable:
     """A variable, array or parameter. `space` is "global", "const", "shared", "local", "param" or "tex".
 
-    `bytes` is its whole size, None for an unsized array (`extern .shared .b8 tile[]`). `initial` holds its first bytes
+    `size` is its whole size in bytes, None for an unsized array (`extern .shared .b8 tile[]`). `initial` holds its first bytes
     where the text gives them (the rest are zero); `relocations` maps a byte offset in it to the symbol whose address
     stands there.
     """
@@ -133,7 +133,7 @@ class Variable:
     name: str
     space: str
     type: str
-    bytes: int | None
+    size: int | None
     align: int
     initial: bytes | None = None
     relocations: Mapping[int, Symbol] | None = None
