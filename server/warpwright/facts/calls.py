@@ -23,13 +23,15 @@ from warpwright.facts.unit import FunctionText
 from warpwright.facts.values import (
     AnyValue,
     ArrayValue,
+    Closure,
+    FunctionName,
     Group,
     StructValue,
     Value,
     clone,
     unknown,
 )
-from warpwright.syntax.nodes import function_declarator, uncommented
+from warpwright.syntax.nodes import by_reference, function_declarator, uncommented
 
 MAX_CALL_DEPTH = 12
 MAX_RECURSION = 1
@@ -42,11 +44,11 @@ class Caller(Evaluator):
 
     def call(self, node: ir.Call, mask: int, returned: Frame | None = None) -> AnyValue:
         """What a call returns; `returned.place` becomes the place that a returned reference names."""
-        if isinstance(node.target, ir.Var) and node.target.slot in self.closures:
-            closure = self.closures[node.target.slot]
-            return self._inline(node, closure.function, node.arguments, mask, closure.frame, returned)
-        if isinstance(node.target, ir.Lambda):
-            return self._inline(node, node.target.function, node.arguments, mask, self.frame, returned)
+        called = self._called(node)
+        if isinstance(called, Closure):
+            return self._inline(node, called.function, node.arguments, mask, called.frame, returned)
+        if isinstance(called, FunctionName):
+            return self.call(ir.Call(node.span, called.name, node.arguments), mask, returned)
         if node.target is not None:
             method = self.method(node, node.target, mask)
             if method is not None:
@@ -70,13 +72,32 @@ class Caller(Evaluator):
                 return self._inline(node, found, node.arguments, mask, None, returned)
         return call_intrinsic(self, node, mask)
 
+    def _called(self, node: ir.Call) -> AnyValue | None:
+        """The lambda or function that a variable, a lambda or `*pointer` in the place of a function's name means."""
+        target = node.target
+        if isinstance(target, ir.Lambda):
+            return Closure(target.function, self.frame)
+        if isinstance(target, ir.Deref):
+            target = target.pointer
+        if not isinstance(target, ir.Var) or (target is node.target and target.name != node.name):
+            return None
+        held = self.load(SlotPlace(self.frame, target.slot), 0)
+        return held if isinstance(held, (Closure, FunctionName)) else None
+
     def called_place(self, node: ir.Call, mask: int) -> Location:
         """The place that a call names, as in `view(i, j) = x`; None where the function returns no reference."""
-        named = self.unit.methods.get(node.name, []) if node.target is not None else self.unit.functions.get(node.name)
-        if isinstance(node.target, ir.Var) and node.target.name == node.name:
-            named = self.unit.methods.get("operator()")
-        if not any(_returns_reference(text) for text in named or []):
-            return None
+        called = self._called(node)
+        if isinstance(called, Closure):
+            if not called.function.reference:
+                return None
+        else:
+            named = self.unit.methods.get(node.name) if node.target is not None else self.unit.functions.get(node.name)
+            if isinstance(called, FunctionName):
+                named = self.unit.functions.get(called.name)
+            elif isinstance(node.target, ir.Var) and node.target.name == node.name:
+                named = self.unit.methods.get("operator()")
+            if not any(_returns_reference(text) for text in named or []):
+                return None
         frame = Frame([])
         value = self.call(node, mask, frame)
         return frame.place if frame.place is not None else SlotPlace(Frame([value]), 0)
@@ -225,13 +246,13 @@ class Caller(Evaluator):
         self.call_depth += 1
         self.running.append(function)
         if closure is not None:
-            saved = closure.returned, closure.result
+            saved = closure.returned, closure.result, closure.wants_place, closure.place
             if len(closure.slots) < function.slots:
                 closure.slots.extend([None] * (function.slots - len(closure.slots)))
             self.frame = closure
-            closure.returned, closure.result = 0, None
+            closure.returned, closure.result, closure.place = 0, None, None
         else:
-            saved = (0, None)
+            saved = (0, None, False, None)
             self.frame = Frame([None] * max(function.slots, 1))
         self.loops = []
         for parameter, bound in zip(function.parameters, given, strict=False):
@@ -248,7 +269,7 @@ class Caller(Evaluator):
                 returned.place = self.frame.place
         finally:
             if closure is not None:
-                closure.returned, closure.result = saved
+                closure.returned, closure.result, closure.wants_place, closure.place = saved
             self.frame, self.loops = outer, loops
             del self.guards[depth:]
             self.call_depth -= 1
@@ -270,5 +291,4 @@ def parameter_count(text: FunctionText) -> int:
 
 
 def _returns_reference(text: FunctionText) -> bool:
-    declarator = text.node.child_by_field_name("declarator")
-    return declarator is not None and declarator.type == "reference_declarator"
+    return by_reference(text.source, text.node.child_by_field_name("declarator"))

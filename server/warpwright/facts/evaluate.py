@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import each, pairwise, wrapped
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Space
 from warpwright.facts.places import (
+    ChoicePlace,
+    Location,
     MemoryPlace,
     field_of,
     truth,
@@ -23,6 +25,8 @@ from warpwright.facts.values import (
     UNKNOWN,
     AnyValue,
     ArrayValue,
+    Closure,
+    FunctionName,
     Region,
     StructValue,
     Value,
@@ -125,13 +129,19 @@ class Evaluator(WarpMemory):
             lowerer = Lowerer(self.unit, variable.source)
             kind = lowerer.type_of(variable.declaration.child_by_field_name("type"))
             return soft(kind, False)
+        if node.name in self.unit.functions:
+            return FunctionName(node.name)
         return soft(UNKNOWN_TYPE, False, UNKNOWN)
 
     def _address_of(self, node: ir.AddressOf, mask: int) -> AnyValue:
         local = self.pointer_to_local(node.target, mask)
         if local is not None:
             return local
+        if isinstance(node.target, ir.Global) and node.target.name in self.unit.functions:
+            return FunctionName(node.target.name)
         place = self.place(node.target, mask)
+        if isinstance(place, ChoicePlace):
+            return _address_of_choice(place)
         if isinstance(place, MemoryPlace):
             pointer = place.pointer
             return pointer.holding(pointer.data, pointer_to(place.type))
@@ -238,6 +248,29 @@ class Evaluator(WarpMemory):
             )
         return merged
 
+    def chosen_place(self, node: ir.Conditional, mask: int) -> Location:
+        if not (_names_place(node.then) and _names_place(node.otherwise)):
+            return None
+        condition = self.value(node.condition, mask)
+        on = truth(condition) if condition.decided else None
+        if on is not None and not mask & ~on:
+            return self.place(node.then, mask)
+        if on is not None and not mask & on:
+            return self.place(node.otherwise, mask)
+        then = self.place(node.then, mask & on if on is not None else mask)
+        otherwise = self.place(node.otherwise, mask & ~on if on is not None else mask)
+        for side in (then, otherwise):
+            if on is None and isinstance(side, MemoryPlace):
+                side.pointer = replace(side.pointer, basis=max(side.pointer.basis, ASSUMED))
+        if on is None or not isinstance(then, MemoryPlace) or not isinstance(otherwise, MemoryPlace):
+            return ChoicePlace(on, then, otherwise)
+        if then.type != otherwise.type:
+            return ChoicePlace(on, then, otherwise)
+        pointer = merge(otherwise.pointer, then.pointer, on)  # one access is made, at either address
+        if not isinstance(pointer, Value) or pointer.region is None:
+            return ChoicePlace(on, then, otherwise)
+        return MemoryPlace(replace(pointer, basis=max(pointer.basis, condition.basis)), then.type, node.span)
+
     def _comma(self, node: ir.Comma, mask: int) -> AnyValue:
         self.any_value(node.left, mask)
         return self.any_value(node.right, mask)
@@ -273,7 +306,26 @@ class Evaluator(WarpMemory):
         return self.converted(values[0], kind) if values else Value(0, kind)
 
     def _lambda(self, node: ir.Lambda, _mask: int) -> AnyValue:
-        return unknown(CType("lambda", None))
+        return Closure(node.function, self.frame)
+
+
+def _names_place(node: ir.Expr) -> bool:
+    """Whether an expression is a place whatever its parts are worth: `c ? x : 1` is none."""
+    if isinstance(node, ir.Conditional):
+        return _names_place(node.then) and _names_place(node.otherwise)
+    return isinstance(node, (ir.Var, ir.Global, ir.Index, ir.Deref, ir.Member))
+
+
+def _address_of_choice(place: ChoicePlace) -> AnyValue:
+    """`&(c ? a : b)`, of places in memory."""
+    sides = (place.then, place.otherwise)
+    first, second = (
+        side.pointer.holding(side.pointer.data, pointer_to(side.type)) if isinstance(side, MemoryPlace) else None
+        for side in sides
+    )
+    if first is None or second is None:
+        return unknown()
+    return (merge(second, first, place.on) if place.on is not None else join(first, second, None)) or unknown()
 
 
 def _operation_cost(node: ir.Binary, left: Value, right: Value) -> int:

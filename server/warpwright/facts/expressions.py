@@ -24,7 +24,7 @@ from warpwright.facts.types import (
     UNKNOWN_TYPE,
     CType,
 )
-from warpwright.syntax.nodes import launch_configuration, uncommented
+from warpwright.syntax.nodes import by_reference, launch_configuration, uncommented
 from warpwright.syntax.source import Span
 
 SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
@@ -195,12 +195,13 @@ class ExpressionReader(OperatorReader):
 
     def _subscript(self, node: Node) -> ir.Expr:
         base = self.expression(node.child_by_field_name("argument"))
-        items = uncommented(node.child_by_field_name("indices"))
+        items = [self.expression(item) for item in uncommented(node.child_by_field_name("indices"))]
         if not items:
             return ir.Opaque(self.span(node), [base])
-        for item in items:
-            base = ir.Index(self.span(node), base, self.expression(item))
-        return base
+        index = items[0]
+        for item in items[1:]:  # `a[i, j]` is `a[(i, j)]` (C++17, [expr.sub])
+            index = ir.Comma(self.span(node), index, item)
+        return ir.Index(self.span(node), base, index)
 
     def _field(self, node: Node) -> ir.Expr:
         argument = node.child_by_field_name("argument")
@@ -241,7 +242,9 @@ class ExpressionReader(OperatorReader):
         declarator = node.child_by_field_name("declarator")
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         body = node.child_by_field_name("body")
-        return ir.Lambda(self.span(node), self.function_body("lambda", parameters, body, CType("auto", None)))
+        function = self.function_body("lambda", parameters, body, CType("auto", None))
+        function.reference = by_reference(self.source, declarator)
+        return ir.Lambda(self.span(node), function)
 
     def _call(self, node: Node) -> ir.Expr:
         function = node.child_by_field_name("function")

@@ -16,7 +16,6 @@ from warpwright.facts.loops import advance, deltas_of, join_slots
 from warpwright.facts.model import Space
 from warpwright.facts.objects import Objects
 from warpwright.facts.places import (
-    Closure,
     Frame,
     Reference,
     truth,
@@ -107,8 +106,6 @@ class Interpreter(Objects):
             slots[node.slot] = array
         elif node.init is None:
             slots[node.slot] = StructValue(kind, {}) if kind.kind == "struct" else unknown(kind, UNKNOWN, False)
-        elif isinstance(node.init, ir.Lambda):
-            self.closures[node.slot] = Closure(node.init.function, self.frame)
         else:
             made = self.as_type(self.any_value(node.init, mask), kind, mask)
             value = self.converted(clone(made) or unknown(), kind)

@@ -256,7 +256,7 @@ class Lowerer(ExpressionReader):
         for declarator in declarators:
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
             inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
-            if inner is not None and inner.type == "function_declarator":
+            if inner is not None and inner.type == "function_declarator" and not _is_pointer_to_function(inner):
                 made = self._constructed(base, inner)
                 if made is not None:
                     out.append(made)
@@ -406,6 +406,12 @@ class Lowerer(ExpressionReader):
             if name is not None and node.child_by_field_name("body") is not None:
                 self.scopes[-1].names[self.source.node_text(name)] = self.type_of(node)
         return ir.Block(self.span(node), [])
+
+
+def _is_pointer_to_function(declarator: Node) -> bool:
+    """`(*f)(int)`, which declares a variable."""
+    inner = declarator.child_by_field_name("declarator")
+    return inner is not None and inner.type == "parenthesized_declarator"
 
 
 def _constant_name(value: int, kind: CType) -> Callable[[Span], ir.Expr]:

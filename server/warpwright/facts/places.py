@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import compress
 
-from warpwright.facts import ir
 from warpwright.facts.lanes import lanes, plus
 from warpwright.facts.model import Space
 from warpwright.facts.types import UNKNOWN_TYPE, CType
@@ -60,7 +59,16 @@ class MemoryPlace:
     span: Span
 
 
-Location = SlotPlace | FieldPlace | ElementPlace | MemoryPlace | None
+@dataclass(slots=True, eq=False)
+class ChoicePlace:
+    """What `c ? a : b` names: `then` in the lanes of `on`, `otherwise` in the others; both in all where it is None."""
+
+    on: int | None
+    then: Location
+    otherwise: Location
+
+
+Location = SlotPlace | FieldPlace | ElementPlace | MemoryPlace | ChoicePlace | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,12 +76,6 @@ class Reference:
     """A slot that is another name for a place."""
 
     place: Location
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Closure:
-    function: ir.Function
-    frame: Frame
 
 
 def truth(value: Value) -> int:

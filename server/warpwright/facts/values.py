@@ -12,6 +12,7 @@ tells later how a line of addresses may be aligned.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from warpwright.facts.lanes import (
     integers,
     lanes,
     pairwise,
+    plus,
     simplify,
     wrapped,
 )
@@ -31,11 +33,14 @@ from warpwright.facts.model import WARP, Basis, Space
 from warpwright.facts.types import BOOL, INT, LONG, UNKNOWN_TYPE, CType, arithmetic_result, pointer_to
 
 if TYPE_CHECKING:
-    from warpwright.facts.places import Location
+    from warpwright.facts import ir
+    from warpwright.facts.places import Frame, Location
 
 EXACT, ASSUMED, DATA, UNKNOWN = range(4)
 BASES = (Basis.EXACT, Basis.ASSUMED, Basis.DATA_DEPENDENT, Basis.UNKNOWN)
 SOFT_EXAMPLE = 64
+MOST_PARTS = 8
+"""Arrays that one pointer may point to, of those that are told apart."""
 FULL = (1 << WARP) - 1
 LANE_BITS = tuple(1 << lane for lane in range(WARP))
 
@@ -48,6 +53,41 @@ class Region:
     space: Space
     element: CType
     place: Location = None  # the variable that a pointer to local memory points to
+    parts: tuple[Region, ...] = ()  # of one that stands for several: what a pointer may point to
+
+
+APART = 1 << 40
+"""Bytes between the parts of a region that stands for several."""
+
+
+@lru_cache(maxsize=256)
+def either(left: Region, right: Region) -> Region | None:
+    """The region of a pointer into one or the other of two arrays of global memory; None for other memory, of which
+    the distance tells the banks."""
+    parts = tuple(dict.fromkeys((*(left.parts or (left,)), *(right.parts or (right,)))))
+    if any(part.space is not Space.GLOBAL for part in parts) or len(parts) > MOST_PARTS:
+        return None
+    if len(parts) == len(left.parts):
+        return left
+    return Region(" or ".join(part.name for part in parts), Space.GLOBAL, left.element, None, parts)
+
+
+def _within(value: Value, whole: Region) -> Data:
+    """A pointer's data as offsets in a region that its own is a part of."""
+    region = value.region
+    if region is None or region.parts:
+        return value.data if region is not None and region.parts == whole.parts[: len(region.parts)] else None
+    return plus(value.data, APART * whole.parts.index(region))
+
+
+def _both_regions(left: Value, right: Value) -> tuple[Region | None, Data, Data]:
+    """The region that two values point into, and their data in it; no data where there is none for both."""
+    if left.region is right.region:
+        return left.region, left.data, right.data
+    whole = either(left.region, right.region) if left.region is not None and right.region is not None else None
+    if whole is None:
+        return None, None, None
+    return whole, _within(left, whole), _within(right, whole)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +162,22 @@ class Group:
     grid: bool = False
 
 
-AnyValue = Value | StructValue | ArrayValue | Group
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A lambda, with the variables of the function that it stands in."""
+
+    function: ir.Function
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionName:
+    """A function of the unit as a value: what a function pointer points to."""
+
+    name: str
+
+
+AnyValue = Value | StructValue | ArrayValue | Group | Closure | FunctionName
 
 
 def unknown(kind: CType = UNKNOWN_TYPE, basis: int = UNKNOWN, thread: bool = True) -> Value:
@@ -296,19 +351,18 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
     if isinstance(old, Value) and isinstance(new, Value):
         if old.data is None and old.basis == UNKNOWN and not old.thread and old.region is None:
             return new  # declared and not set before: no other lane can read it yet
-        if old.data is None or new.data is None or old.region is not new.region or bool(old.soft) != bool(new.soft):
+        region, olds, news = _both_regions(old, new)
+        if olds is None or news is None or bool(old.soft) != bool(new.soft):
             basis = max(old.basis, new.basis)
-            return Value(None, new.type, max(basis, DATA), 0, True, new.region if old.region is new.region else None)
-        data = simplify(
-            [n if mask & bit else o for n, o, bit in zip(lanes(new.data), lanes(old.data), LANE_BITS, strict=True)]
-        )
+            return Value(None, new.type, max(basis, DATA), 0, True, region)
+        data = simplify([n if mask & bit else o for n, o, bit in zip(lanes(news), lanes(olds), LANE_BITS, strict=True)])
         return Value(
             data,
             new.type,
             max(old.basis, new.basis),
             gcd(old.soft, new.soft),
             True,
-            new.region,
+            region,
             gcd(old.grain, new.grain),
         )
     if isinstance(old, StructValue) and isinstance(new, StructValue):
@@ -325,14 +379,17 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
             return left if left.basis >= right.basis else right
         thread = left.thread or right.thread or condition is None or condition.thread
         same_choice = condition is not None and condition.uniform
+        region, _, _ = _both_regions(left, right)
+        if same_choice and left.data == right.data and left.data is not None and region is not None:
+            basis = max(left.basis, right.basis, ASSUMED)  # one array or the other, at the same place
+            return Value(left.data, left.type, basis, gcd(left.soft, right.soft), thread, region)
         if same_choice and left.region is right.region and left.data is not None and right.data is not None:
             shift = difference(left.data, right.data)
             if isinstance(shift, int):
                 step = gcd(gcd(left.soft, right.soft), abs(shift)) or 1
                 return Value(left.data, left.type, max(left.basis, right.basis, ASSUMED), step, thread, left.region)
         return Value(
-            None, left.type, max(left.basis, right.basis, DATA), 0, thread,
-            left.region if left.region is right.region else None,
+            None, left.type, max(left.basis, right.basis, DATA), 0, thread, region,
         )  # fmt: skip
     if isinstance(left, StructValue) and isinstance(right, StructValue):
         names = {**left.fields, **right.fields}

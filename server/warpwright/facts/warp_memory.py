@@ -10,7 +10,7 @@ from warpwright.facts.lanes import each
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.places import (
-    Closure,
+    ChoicePlace,
     ElementPlace,
     FieldPlace,
     Frame,
@@ -39,6 +39,7 @@ from warpwright.facts.values import (
     StructValue,
     Value,
     convert,
+    join,
     merge,
     offset_pointer,
     soft,
@@ -90,11 +91,14 @@ class WarpMemory(ABC):
     guards: list[Guard] = field(default_factory=lambda: [])
     loops: list[LoopState] = field(default_factory=lambda: [])
     frame: Frame = field(default_factory=lambda: Frame([]))
-    closures: dict[int, Closure] = field(default_factory=lambda: {})
 
     @abstractmethod
     def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
         """What an expression is worth in the lanes of the mask."""
+
+    @abstractmethod
+    def chosen_place(self, node: ir.Conditional, mask: int) -> Location:
+        """The place that `c ? a : b` names; None where one of the two is none."""
 
     @abstractmethod
     def called_place(self, node: ir.Call, mask: int) -> Location:
@@ -132,6 +136,10 @@ class WarpMemory(ABC):
                 return array_element(array, index)
             case MemoryPlace(pointer, kind, span):
                 return self.load_memory(pointer, kind, span, mask)
+            case ChoicePlace(on, then, otherwise):
+                first = self.load(then, mask & on if on is not None else mask)
+                second = self.load(otherwise, mask & ~on if on is not None else mask)
+                return (merge(second, first, on) if on is not None else join(first, second, None)) or unknown()
         return unknown()
 
     def load_memory(self, pointer: Value, kind: CType, span: Span, mask: int) -> AnyValue:
@@ -210,11 +218,16 @@ class WarpMemory(ABC):
                 return self.pointed(scalar, scalar.type.to or UNKNOWN_TYPE, node.span)
             case ir.Member(base=base, field=name, arrow=arrow):
                 return self._member_place(base, name, arrow, node.span, mask)
-            case ir.Cast(operand=operand) | ir.Comma(right=operand):
+            case ir.Cast(operand=operand):
                 return self.place(operand, mask)
+            case ir.Comma(left=left, right=right):
+                self.any_value(left, mask)
+                return self.place(right, mask)
+            case ir.Conditional():
+                return self.chosen_place(node, mask)
             case ir.Call():
                 return self.called_place(node, mask)
-            case ir.Conditional() | ir.Construct() | ir.Opaque():
+            case ir.Construct() | ir.Opaque():
                 return None
             case ir.Assign(target=target) | ir.Update(target=target):
                 self.value(node, mask)
@@ -301,6 +314,12 @@ class WarpMemory(ABC):
             inner = self.place(base, mask)
             if inner is None:
                 return None
+        return self._member_of(inner, name, span)
+
+    def _member_of(self, inner: Location, name: str, span: Span) -> Location:
+        if isinstance(inner, ChoicePlace):
+            sides = (self._member_of(side, name, span) for side in (inner.then, inner.otherwise))
+            return ChoicePlace(inner.on, *sides)
         if isinstance(inner, MemoryPlace):
             member = inner.type.member(name)
             if member is None:
@@ -358,6 +377,14 @@ class WarpMemory(ABC):
             case MemoryPlace(pointer, kind, span):
                 if pointer.region is not None:
                     self.touch(pointer, kind, span, AccessKind.STORE, mask)
+            case ChoicePlace(on, then, otherwise):
+                if on is not None:
+                    self.store(then, value, mask & on)
+                    self.store(otherwise, value, mask & ~on)
+                else:  # either keeps what it has, or not
+                    for side in (then, otherwise):
+                        kept = None if isinstance(side, MemoryPlace) else self.load(side, 0)
+                        self.store(side, join(value, kept, None) or value, mask)
 
     def _put(self, place: Location, value: AnyValue) -> None:
         """Replace a whole struct, all lanes of it."""

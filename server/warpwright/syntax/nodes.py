@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.syntax.source import Source
+
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, in text order, without recursion (generated code nests deep).
@@ -54,6 +56,21 @@ def function_declarator(function: Node) -> Node | None:
             (child for child in declarator.named_children if child.type.endswith("declarator")), None
         )
     return declarator
+
+
+def by_reference(source: Source, declarator: Node | None) -> bool:
+    """Whether a function or lambda with that declarator returns a reference: `float &f()`, `auto f() -> float &`,
+    `decltype(auto)`."""
+    if declarator is None:
+        return False
+    if declarator.type == "reference_declarator":
+        return True
+    function = declarator.parent or declarator
+    inner = declarator if declarator.type == "lambda_declarator" else function_declarator(function)
+    trailing = next((child for child in uncommented(inner) if child.type == "trailing_return_type"), None)
+    kind = trailing or function.child_by_field_name("type")
+    written = source.node_text(kind) if kind is not None else ""
+    return written.rstrip().endswith("&") or "decltype(auto)" in written
 
 
 def parameters_of(function: Node) -> list[Node]:
