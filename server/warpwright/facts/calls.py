@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwright.facts import ir
+from warpwright.facts.addressing import pointer_to_local
 from warpwright.facts.callees import fit, special_arguments, visible
 from warpwright.facts.evaluate import Evaluator
 from warpwright.facts.intrinsics import call_intrinsic, group_method
@@ -222,7 +223,7 @@ class Caller(Evaluator):
             else:
                 value = self.any_value(argument, mask)
                 if isinstance(value, ArrayValue) and parameter.type.kind == "pointer":
-                    value = self.pointer_to_local(argument, mask) or value
+                    value = pointer_to_local(self, argument, mask) or value
                 value = self.as_type(value, parameter.type, mask)
                 given.append(self.converted(clone(value) or unknown(), parameter.type))
         try:

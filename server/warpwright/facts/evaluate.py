@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from warpwright.facts import ir
+from warpwright.facts.addressing import pointer_to_local
+from warpwright.facts.code import ValueCode, make_value, place_code, value_code
 from warpwright.facts.lanes import each, pairwise, wrapped
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Space
-from warpwright.facts.places import (
-    ChoicePlace,
-    Location,
-    MemoryPlace,
-    field_of,
-    truth,
-)
+from warpwright.facts.places import ChoicePlace, Location, MemoryPlace, field_of, truth
 from warpwright.facts.predication import NEVER, OPERATION, is_access
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.values import (
@@ -39,13 +34,15 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
-from warpwright.facts.warp_memory import MAX_STEPS, OutOfStepsError, WarpMemory
+from warpwright.facts.warp_memory import WarpMemory
 from warpwright.syntax.source import Span
+
+_TRIPLE = CType("uint3", 12, 4, "struct")
 
 
 @dataclass(slots=True)
-class Evaluator(WarpMemory):
-    """Evaluates expressions. Calls and statements are the subclasses'."""
+class Evaluator(WarpMemory, ABC):
+    """What the codes of expressions run on. Calls and statements are the subclasses'."""
 
     @abstractmethod
     def statement(self, node: ir.Stmt, mask: int) -> int:
@@ -56,6 +53,14 @@ class Evaluator(WarpMemory):
         """The value of a call, with what its body does to memory."""
 
     @abstractmethod
+    def called_place(self, node: ir.Call, mask: int) -> Location:
+        """The place that a call names; None where the function returns no reference."""
+
+    @abstractmethod
+    def subscript(self, base: ir.Expr, index: ir.Expr, mask: int) -> Location:
+        """What `object[index]` names where the object's struct has an operator for it; None elsewhere."""
+
+    @abstractmethod
     def constructed(self, kind: CType, values: list[AnyValue], mask: int) -> AnyValue | None:
         """What a struct's own constructor makes; None where it has none that fits."""
 
@@ -63,8 +68,17 @@ class Evaluator(WarpMemory):
     def as_type(self, value: AnyValue, kind: CType, mask: int) -> AnyValue:
         """A struct as the type that a conversion of its own makes of it; other values as they are."""
 
-    def _call(self, node: ir.Call, mask: int) -> AnyValue:
-        return self.call(node, mask)
+    def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
+        """What an expression is worth in the lanes of the mask."""
+        return value_code(node)(self, mask)
+
+    def value(self, node: ir.Expr, mask: int) -> Value:
+        value = value_code(node)(self, mask)
+        return value if isinstance(value, Value) else self.scalar(value)
+
+    def place(self, node: ir.Expr, mask: int) -> Location:
+        """The place that an expression names; None for what is no place."""
+        return place_code(node)(self, mask)
 
     def condition(self, node: ir.Expr, mask: int, statement: Span, kind: str) -> Value:
         """A condition's value, recorded as a branch."""
@@ -81,65 +95,111 @@ class Evaluator(WarpMemory):
             )
         return value
 
-    def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise OutOfStepsError
-        return _EXPRESSIONS[type(node)](self, node, mask)
 
-    def _const(self, node: ir.Const, _mask: int) -> AnyValue:
-        return Value(node.value, node.type) if node.value is not None else soft(node.type, False)
+# -- what names a value -----------------------------------------------------------------------------------------
 
-    def _special(self, node: ir.Special, _mask: int) -> AnyValue:
-        triple = self.warp.specials[node.name]
-        if node.axis is None:
-            kind = CType("uint3", 12, 4, "struct")
-            return StructValue(kind, dict(zip("xyz", triple, strict=True)))
-        return triple[node.axis]
 
-    def _opaque(self, node: ir.Opaque, mask: int) -> AnyValue:
-        parts = [self.any_value(part, mask) for part in node.parts]
-        return opaque(UNKNOWN_TYPE, *parts) if parts else unknown()
+@make_value.register(ir.Const)
+def _const(node: ir.Const) -> ValueCode:
+    value = Value(node.value, node.type) if node.value is not None else soft(node.type, False)
 
-    def _variable(self, node: ir.Var, mask: int) -> AnyValue:
-        slots = self.frame.slots
-        value = slots[node.slot] if node.slot < len(slots) else None
-        if isinstance(value, Value) and value.region is None:  # the most of what a kernel reads
-            return value
-        return self._read_place(node, mask)
+    def run_const(run: Evaluator, _mask: int) -> AnyValue:
+        run.steps += 1
+        return value
 
-    def _read_place(self, node: ir.Expr, mask: int) -> AnyValue:
-        return self.load(self.place(node, mask), mask)
+    return run_const
 
-    def _member(self, node: ir.Member, mask: int) -> AnyValue:
-        place = self.place(node, mask)
+
+@make_value.register(ir.Special)
+def _special(node: ir.Special) -> ValueCode:
+    name, axis = node.name, node.axis
+
+    def whole(run: Evaluator, _mask: int) -> AnyValue:
+        run.steps += 1
+        return StructValue(_TRIPLE, dict(zip("xyz", run.warp.specials[name], strict=True)))
+
+    def one(run: Evaluator, _mask: int) -> AnyValue:
+        run.steps += 1
+        return run.warp.specials[name][axis or 0]
+
+    return whole if axis is None else one
+
+
+@make_value.register(ir.Var)
+def _variable(node: ir.Var) -> ValueCode:
+    slot, place_of = node.slot, place_code(node)
+
+    def read(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        slots = run.frame.slots
+        value = slots[slot] if slot < len(slots) else None
+        if type(value) is Value and (value.region is None or value.region.space is not Space.SHARED):
+            return value  # the most of what a kernel reads
+        return run.load(place_of(run, mask), mask)
+
+    return read
+
+
+@make_value.register(ir.Index)
+@make_value.register(ir.Deref)
+def _read(node: ir.Index | ir.Deref) -> ValueCode:
+    place_of = place_code(node)
+
+    def read(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        return run.load(place_of(run, mask), mask)
+
+    return read
+
+
+@make_value.register(ir.Member)
+def _member(node: ir.Member) -> ValueCode:
+    place_of, base_of, name = place_code(node), value_code(node.base), node.field
+
+    def read(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        place = place_of(run, mask)
         if place is not None:
-            return self.load(place, mask)
-        whole = self.any_value(node.base, mask)
+            return run.load(place, mask)
+        whole = base_of(run, mask)
         kind = whole.type if isinstance(whole, (Value, StructValue)) else UNKNOWN_TYPE
-        member = kind.member(node.field)
-        return field_of(whole, node.field, member[1] if member is not None else UNKNOWN_TYPE)
+        member = kind.member(name)
+        return field_of(whole, name, member[1] if member is not None else UNKNOWN_TYPE)
 
-    def _global(self, node: ir.Global, mask: int) -> AnyValue:
-        place = self.global_place(node.name, node.span)
+    return read
+
+
+@make_value.register(ir.Global)
+def _global(node: ir.Global) -> ValueCode:
+    def read(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        place = run.global_place(node.name, node.span)
         if place is not None:
-            return self.load(place, mask)
-        variable = self.unit.variables.get(node.name)
+            return run.load(place, mask)
+        variable = run.unit.variables.get(node.name)
         if variable is not None:
-            lowerer = Lowerer(self.unit, variable.source)
+            lowerer = Lowerer(run.unit, variable.source)
             kind = lowerer.type_of(variable.declaration.child_by_field_name("type"))
             return soft(kind, False)
-        if node.name in self.unit.functions:
+        if node.name in run.unit.functions:
             return FunctionName(node.name)
         return soft(UNKNOWN_TYPE, False, UNKNOWN)
 
-    def _address_of(self, node: ir.AddressOf, mask: int) -> AnyValue:
-        local = self.pointer_to_local(node.target, mask)
+    return read
+
+
+@make_value.register(ir.AddressOf)
+def _address_of(node: ir.AddressOf) -> ValueCode:
+    target, place_of = node.target, place_code(node.target)
+
+    def address(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        local = pointer_to_local(run, target, mask)
         if local is not None:
             return local
-        if isinstance(node.target, ir.Global) and node.target.name in self.unit.functions:
-            return FunctionName(node.target.name)
-        place = self.place(node.target, mask)
+        if isinstance(target, ir.Global) and target.name in run.unit.functions:
+            return FunctionName(target.name)
+        place = place_of(run, mask)
         if isinstance(place, ChoicePlace):
             return _address_of_choice(place)
         if isinstance(place, MemoryPlace):
@@ -147,173 +207,11 @@ class Evaluator(WarpMemory):
             return pointer.holding(pointer.data, pointer_to(place.type))
         kind = UNKNOWN_TYPE
         if place is not None:
-            value = self.load(place, 0)
+            value = run.load(place, 0)
             kind = value.type if isinstance(value, (Value, StructValue)) else UNKNOWN_TYPE
         return Value(0, pointer_to(kind), 0, 0, False, Region("local", Space.LOCAL, kind))
 
-    def _unary(self, node: ir.Unary, mask: int) -> AnyValue:
-        value = self.value(node.operand, mask)
-        if node.op == "+":
-            return value
-        if node.op == "!":
-            if not value.decided:
-                return Value(value.data, BOOL, value.basis, value.soft, value.thread)
-            return Value(each(lambda n: int(not n), value.data), BOOL, value.basis, 0, value.thread)
-        if node.op == "-":
-            data = each(lambda n: -n, value.data)
-        else:
-            data = each(lambda n: ~n if isinstance(n, int) else None, value.data)
-        kind = value.type if (value.type.size or 4) >= 4 or value.type.kind == "float" else INT
-        if kind.kind == "uint":
-            data = wrapped(data, kind)
-        return Value(data, kind, value.basis, value.soft, value.thread)
-
-    def _update(self, node: ir.Update, mask: int) -> AnyValue:
-        place = self.place(node.target, mask)
-        old = self.scalar(self.load(place, mask))
-        new = binary(node.op, old, Value(1, INT))
-        new = new.holding(new.data, old.type)
-        self.store(place, new, mask)
-        return new if node.prefix else old
-
-    def _assign(self, node: ir.Assign, mask: int) -> AnyValue:
-        value = self.any_value(node.value, mask)
-        place = self.place(node.target, mask)
-        if node.op:
-            old = self.scalar(self.load(place, mask))
-            combined = binary(node.op, old, self.scalar(value))
-            value = convert(combined, old.type) if combined.region is None else combined
-        elif isinstance(node.target, (ir.Index, ir.Deref)) and place is None:
-            return value
-        value = clone(value) or unknown()
-        self.store(place, value, mask)
-        return value
-
-    def _binary(self, node: ir.Binary, mask: int) -> AnyValue:
-        left, right = self.value(node.left, mask), self.value(node.right, mask)
-        if left.basis or right.basis or not (left.uniform and right.uniform):
-            self.cost += _operation_cost(node, left, right)
-        return binary(node.op, left, right)
-
-    def _logical(self, node: ir.Logical, mask: int) -> AnyValue:
-        left = self.value(node.left, mask)
-        if left.decided:
-            on = truth(left)
-            needed = mask & (on if node.op == "&&" else ~on)
-            if not needed and mask:
-                return Value(int(node.op == "||"), BOOL, left.basis, 0, left.thread)
-        else:
-            needed = mask
-        self.recorder.flush()
-        right = self.value(node.right, needed or mask)
-        self.recorder.flush()
-        thread = left.thread or right.thread
-        basis = max(left.basis, right.basis)
-        if left.decided and right.decided:
-            data = pairwise(
-                (lambda a, b: int(bool(a) and bool(b))) if node.op == "&&" else (lambda a, b: int(bool(a) or bool(b))),
-                left.data, right.data,
-            )  # fmt: skip
-            return Value(data, BOOL, basis, 0, thread)
-        if left.decided and node.op in ("&&", "||"):  # what one operand settles needs no other
-            on = truth(left) & mask
-            self.settled = (mask & ~on, 0) if node.op == "&&" else (0, on)
-        if left.uniform and right.uniform:
-            return soft(BOOL, thread, max(basis, ASSUMED))
-        return unknown(BOOL, max(basis, DATA), thread)
-
-    def _conditional(self, node: ir.Conditional, mask: int) -> AnyValue:
-        condition = self.value(node.condition, mask)
-        if self.recorder.open_sides and is_access(node.then) != is_access(node.otherwise):
-            self.recorder.nests()  # of two accesses one is made, at either address; one alone is a branch
-        if not condition.decided:
-            then, otherwise = self.any_value(node.then, mask), self.any_value(node.otherwise, mask)
-            return join(then, otherwise, condition) or unknown()
-        on = truth(condition)
-        if not mask & ~on:
-            return self.any_value(node.then, mask)
-        if not mask & on:
-            return self.any_value(node.otherwise, mask)
-        self.recorder.flush()
-        then = self.any_value(node.then, mask & on)
-        self.recorder.flush()
-        otherwise = self.any_value(node.otherwise, mask & ~on)
-        self.recorder.flush()
-        if isinstance(then, Value) and isinstance(otherwise, Value) and then.type is not otherwise.type:
-            then = convert(then, otherwise.type) if otherwise.type.kind == "float" else then
-        merged = merge(otherwise, then, on)
-        if isinstance(merged, Value):
-            merged = Value(
-                merged.data, merged.type, max(merged.basis, condition.basis), merged.soft, True, merged.region
-            )
-        return merged
-
-    def chosen_place(self, node: ir.Conditional, mask: int) -> Location:
-        if not (_names_place(node.then) and _names_place(node.otherwise)):
-            return None
-        condition = self.value(node.condition, mask)
-        on = truth(condition) if condition.decided else None
-        if on is not None and not mask & ~on:
-            return self.place(node.then, mask)
-        if on is not None and not mask & on:
-            return self.place(node.otherwise, mask)
-        then = self.place(node.then, mask & on if on is not None else mask)
-        otherwise = self.place(node.otherwise, mask & ~on if on is not None else mask)
-        for side in (then, otherwise):
-            if on is None and isinstance(side, MemoryPlace):
-                side.pointer = replace(side.pointer, basis=max(side.pointer.basis, ASSUMED))
-        if on is None or not isinstance(then, MemoryPlace) or not isinstance(otherwise, MemoryPlace):
-            return ChoicePlace(on, then, otherwise)
-        if then.type != otherwise.type:
-            return ChoicePlace(on, then, otherwise)
-        pointer = merge(otherwise.pointer, then.pointer, on)  # one access is made, at either address
-        if not isinstance(pointer, Value) or pointer.region is None:
-            return ChoicePlace(on, then, otherwise)
-        return MemoryPlace(replace(pointer, basis=max(pointer.basis, condition.basis)), then.type, node.span)
-
-    def _comma(self, node: ir.Comma, mask: int) -> AnyValue:
-        self.any_value(node.left, mask)
-        return self.any_value(node.right, mask)
-
-    def _cast(self, node: ir.Cast, mask: int) -> AnyValue:
-        kind = node.type
-        value = self.as_type(self.any_value(node.operand, mask), kind, mask)
-        if isinstance(value, ArrayValue):
-            return value if kind.kind != "pointer" else self.scalar(value)
-        if not isinstance(value, Value):
-            return value
-        if kind.kind == "pointer" and value.region is not None:
-            return value.holding(value.data, kind)
-        return convert(value, kind)
-
-    def _construct(self, node: ir.Construct, mask: int) -> AnyValue:
-        kind = node.type or UNKNOWN_TYPE
-        values = [self.any_value(a, mask) for a in node.arguments]
-        if kind.kind == "struct":
-            if len(values) == 1 and isinstance(values[0], StructValue):
-                return values[0]
-            made = self.constructed(kind, values, mask)
-            if made is not None:
-                return made
-            names = kind.fields
-            if kind.name == "dim3":
-                values += [Value(1, UINT)] * (3 - len(values))
-            return StructValue(kind, {f[0]: self.converted(v, f[2]) for f, v in zip(names, values, strict=False)})
-        if kind.kind == "array" or (node.type is None and len(values) != 1):
-            array = ArrayValue(kind)
-            array.elements.update(enumerate(values))
-            return array
-        return self.converted(values[0], kind) if values else Value(0, kind)
-
-    def _lambda(self, node: ir.Lambda, _mask: int) -> AnyValue:
-        return Closure(node.function, self.frame)
-
-
-def _names_place(node: ir.Expr) -> bool:
-    """Whether an expression is a place whatever its parts are worth: `c ? x : 1` is none."""
-    if isinstance(node, ir.Conditional):
-        return _names_place(node.then) and _names_place(node.otherwise)
-    return isinstance(node, (ir.Var, ir.Global, ir.Index, ir.Deref, ir.Member))
+    return address
 
 
 def _address_of_choice(place: ChoicePlace) -> AnyValue:
@@ -328,35 +226,266 @@ def _address_of_choice(place: ChoicePlace) -> AnyValue:
     return (merge(second, first, place.on) if place.on is not None else join(first, second, None)) or unknown()
 
 
-def _operation_cost(node: ir.Binary, left: Value, right: Value) -> int:
-    """What an operation adds to the side of a condition that it stands on; a division is a call or a long sequence."""
-    floating = "float" in (left.type.kind, right.type.kind)
-    if node.op in ("/", "%") and (floating or not isinstance(node.right, ir.Const)):
-        return NEVER
-    return OPERATION
+@make_value.register(ir.Call)
+def _call(node: ir.Call) -> ValueCode:
+    def call(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        return run.call(node, mask)
+
+    return call
 
 
-_Expression = Callable[..., AnyValue]
+@make_value.register(ir.Lambda)
+def _lambda(node: ir.Lambda) -> ValueCode:
+    function = node.function
 
-_EXPRESSIONS: dict[type[ir.Expr], _Expression] = {
-    ir.Const: Evaluator._const,
-    ir.Var: Evaluator._variable,
-    ir.Global: Evaluator._global,
-    ir.Special: Evaluator._special,
-    ir.Unary: Evaluator._unary,
-    ir.Update: Evaluator._update,
-    ir.Binary: Evaluator._binary,
-    ir.Logical: Evaluator._logical,
-    ir.Conditional: Evaluator._conditional,
-    ir.Assign: Evaluator._assign,
-    ir.Comma: Evaluator._comma,
-    ir.Index: Evaluator._read_place,
-    ir.Deref: Evaluator._read_place,
-    ir.AddressOf: Evaluator._address_of,
-    ir.Member: Evaluator._member,
-    ir.Cast: Evaluator._cast,
-    ir.Construct: Evaluator._construct,
-    ir.Call: Evaluator._call,
-    ir.Lambda: Evaluator._lambda,
-    ir.Opaque: Evaluator._opaque,
-}
+    def closure(run: Evaluator, _mask: int) -> AnyValue:
+        run.steps += 1
+        return Closure(function, run.frame)
+
+    return closure
+
+
+@make_value.register(ir.Opaque)
+def _opaque(node: ir.Opaque) -> ValueCode:
+    parts = [value_code(part) for part in node.parts]
+
+    def evaluate(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        values = [part(run, mask) for part in parts]
+        return opaque(UNKNOWN_TYPE, *values) if values else unknown()
+
+    return evaluate
+
+
+# -- what changes a variable ------------------------------------------------------------------------------------
+
+
+@make_value.register(ir.Update)
+def _update(node: ir.Update) -> ValueCode:
+    place_of, op, prefix = place_code(node.target), node.op, node.prefix
+    one = Value(1, INT)
+
+    def update(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        place = place_of(run, mask)
+        old = run.scalar(run.load(place, mask))
+        new = binary(op, old, one)
+        if new.type is not old.type or new.rows is not None:
+            new = new.holding(new.data, old.type)
+        run.store(place, new, mask)
+        return new if prefix else old
+
+    return update
+
+
+@make_value.register(ir.Assign)
+def _assign(node: ir.Assign) -> ValueCode:
+    value_of, place_of, op = value_code(node.value), place_code(node.target), node.op
+    in_memory = isinstance(node.target, (ir.Index, ir.Deref))
+
+    def assign(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        value = value_of(run, mask)
+        place = place_of(run, mask)
+        if in_memory and place is None:
+            return value
+        if type(value) is not Value:
+            value = clone(value) or unknown()
+        run.store(place, value, mask)
+        return value
+
+    def combine(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        value = run.scalar(value_of(run, mask))
+        place = place_of(run, mask)
+        old = run.scalar(run.load(place, mask))
+        combined = binary(op, old, value)
+        value = convert(combined, old.type) if combined.region is None else combined
+        run.store(place, value, mask)
+        return value
+
+    return combine if op else assign
+
+
+# -- operators --------------------------------------------------------------------------------------------------
+
+
+@make_value.register(ir.Unary)
+def _unary(node: ir.Unary) -> ValueCode:
+    operand_of, op = value_code(node.operand), node.op
+
+    def unary(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        value = run.scalar(operand_of(run, mask))
+        if op == "+":
+            return value
+        if op == "!":
+            if not value.decided:
+                return Value(value.data, BOOL, value.basis, value.soft, value.thread)
+            return Value(each(lambda n: int(not n), value.data), BOOL, value.basis, 0, value.thread)
+        if op == "-":
+            data = each(lambda n: -n, value.data)
+        else:
+            data = each(lambda n: ~n if isinstance(n, int) else None, value.data)
+        kind = value.type if (value.type.size or 4) >= 4 or value.type.kind == "float" else INT
+        if kind.kind == "uint":
+            data = wrapped(data, kind)
+        return Value(data, kind, value.basis, value.soft, value.thread)
+
+    return unary
+
+
+@make_value.register(ir.Binary)
+def _binary(node: ir.Binary) -> ValueCode:
+    left_of, right_of, op = value_code(node.left), value_code(node.right), node.op
+    divides, by_literal = op in ("/", "%"), isinstance(node.right, ir.Const)
+
+    def operate(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        left = left_of(run, mask)
+        if type(left) is not Value:
+            left = run.scalar(left)
+        right = right_of(run, mask)
+        if type(right) is not Value:
+            right = run.scalar(right)
+        if left.basis or right.basis or not (left.uniform and right.uniform):
+            if divides and (not by_literal or "float" in (left.type.kind, right.type.kind)):
+                run.cost += NEVER  # a division is a call or a long sequence
+            else:
+                run.cost += OPERATION
+        return binary(op, left, right)
+
+    return operate
+
+
+@make_value.register(ir.Logical)
+def _logical(node: ir.Logical) -> ValueCode:
+    left_of, right_of, is_and = value_code(node.left), value_code(node.right), node.op == "&&"
+
+    def combine(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        left = run.scalar(left_of(run, mask))
+        if left.decided:
+            on = truth(left)
+            needed = mask & (on if is_and else ~on)
+            if not needed and mask:
+                return Value(int(not is_and), BOOL, left.basis, 0, left.thread)
+        else:
+            needed = mask
+        run.recorder.flush()
+        right = run.scalar(right_of(run, needed or mask))
+        run.recorder.flush()
+        thread = left.thread or right.thread
+        basis = max(left.basis, right.basis)
+        if left.decided and right.decided:
+            data = pairwise(
+                (lambda a, b: int(bool(a) and bool(b))) if is_and else (lambda a, b: int(bool(a) or bool(b))),
+                left.data, right.data,
+            )  # fmt: skip
+            return Value(data, BOOL, basis, 0, thread)
+        if left.decided:  # what one operand settles needs no other
+            on = truth(left) & mask
+            run.settled = (mask & ~on, 0) if is_and else (0, on)
+        if left.uniform and right.uniform:
+            return soft(BOOL, thread, max(basis, ASSUMED))
+        return unknown(BOOL, max(basis, DATA), thread)
+
+    return combine
+
+
+@make_value.register(ir.Conditional)
+def _conditional(node: ir.Conditional) -> ValueCode:
+    condition_of = value_code(node.condition)
+    then_of, otherwise_of = value_code(node.then), value_code(node.otherwise)
+    one_access = is_access(node.then) != is_access(node.otherwise)
+
+    def choose(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        condition = run.scalar(condition_of(run, mask))
+        if one_access and run.recorder.open_sides:
+            run.recorder.nests()  # of two accesses one is made, at either address; one alone is a branch
+        if not condition.decided:
+            then, otherwise = then_of(run, mask), otherwise_of(run, mask)
+            return join(then, otherwise, condition) or unknown()
+        on = truth(condition)
+        if not mask & ~on:
+            return then_of(run, mask)
+        if not mask & on:
+            return otherwise_of(run, mask)
+        run.recorder.flush()
+        then = then_of(run, mask & on)
+        run.recorder.flush()
+        otherwise = otherwise_of(run, mask & ~on)
+        run.recorder.flush()
+        if isinstance(then, Value) and isinstance(otherwise, Value) and then.type is not otherwise.type:
+            then = convert(then, otherwise.type) if otherwise.type.kind == "float" else then
+        merged = merge(otherwise, then, on)
+        if isinstance(merged, Value):
+            basis = max(merged.basis, condition.basis)
+            merged = Value(merged.data, merged.type, basis, merged.soft, True, merged.region)
+        return merged
+
+    return choose
+
+
+@make_value.register(ir.Comma)
+def _comma(node: ir.Comma) -> ValueCode:
+    left_of, right_of = value_code(node.left), value_code(node.right)
+
+    def both(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        left_of(run, mask)
+        return right_of(run, mask)
+
+    return both
+
+
+# -- types ------------------------------------------------------------------------------------------------------
+
+
+@make_value.register(ir.Cast)
+def _cast(node: ir.Cast) -> ValueCode:
+    kind, operand_of = node.type, value_code(node.operand)
+    is_pointer = kind.kind == "pointer"
+
+    def cast(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        value = run.as_type(operand_of(run, mask), kind, mask)
+        if isinstance(value, ArrayValue):
+            return run.scalar(value) if is_pointer else value
+        if not isinstance(value, Value):
+            return value
+        if is_pointer and value.region is not None:
+            return value.holding(value.data, kind)
+        return convert(value, kind)
+
+    return cast
+
+
+@make_value.register(ir.Construct)
+def _construct(node: ir.Construct) -> ValueCode:
+    kind = node.type or UNKNOWN_TYPE
+    arguments = [value_code(argument) for argument in node.arguments]
+    is_array = kind.kind == "array" or (node.type is None and len(arguments) != 1)
+
+    def construct(run: Evaluator, mask: int) -> AnyValue:
+        run.steps += 1
+        values = [argument(run, mask) for argument in arguments]
+        if kind.kind == "struct":
+            if len(values) == 1 and isinstance(values[0], StructValue):
+                return values[0]
+            made = run.constructed(kind, values, mask)
+            if made is not None:
+                return made
+            if kind.name == "dim3":
+                values += [Value(1, UINT)] * (3 - len(values))
+            fields = zip(kind.fields, values, strict=False)
+            return StructValue(kind, {name: run.converted(value, of) for (name, _, of), value in fields})
+        if is_array:
+            array = ArrayValue(kind)
+            array.elements.update(enumerate(values))
+            return array
+        return run.converted(values[0], kind) if values else Value(0, kind)
+
+    return construct

@@ -72,7 +72,7 @@ class Interpreter(Objects):
             return 0
         self.steps += 1
         if self.steps > MAX_STEPS:
-            raise OutOfStepsError
+            raise OutOfStepsError  # an expression ends; it is statements that go on
         return _STATEMENTS[type(node)](self, node, mask)
 
     def _block(self, node: ir.Block, mask: int) -> int:

@@ -6,14 +6,22 @@ A slot is a variable of one function call. Every node keeps the place in the tex
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from warpwright.facts.types import CType
 from warpwright.syntax.source import Span
 
+if TYPE_CHECKING:
+    from warpwright.facts.code import PlaceCode, ValueCode
+
 
 @dataclass(slots=True, eq=False)
 class Expr:
+    """The codes are made when the expression is first run, see facts/code.py."""
+
     span: Span
+    value_code: ValueCode | None = field(default=None, init=False, repr=False)
+    place_code: PlaceCode | None = field(default=None, init=False, repr=False)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from warpwright.facts import ir
@@ -41,7 +40,6 @@ from warpwright.facts.values import (
     convert,
     join,
     merge,
-    offset_pointer,
     soft,
     unknown,
 )
@@ -72,7 +70,7 @@ class WarpContext:
 
 
 @dataclass(slots=True)
-class WarpMemory(ABC):
+class WarpMemory:
     unit: Unit
     recorder: Recorder
     warp: WarpContext
@@ -91,26 +89,10 @@ class WarpMemory(ABC):
     guards: list[Guard] = field(default_factory=lambda: [])
     loops: list[LoopState] = field(default_factory=lambda: [])
     frame: Frame = field(default_factory=lambda: Frame([]))
+    has_subscripts: bool = field(init=False)  # some struct of the unit has an operator []
 
-    @abstractmethod
-    def any_value(self, node: ir.Expr, mask: int) -> AnyValue:
-        """What an expression is worth in the lanes of the mask."""
-
-    @abstractmethod
-    def chosen_place(self, node: ir.Conditional, mask: int) -> Location:
-        """The place that `c ? a : b` names; None where one of the two is none."""
-
-    @abstractmethod
-    def called_place(self, node: ir.Call, mask: int) -> Location:
-        """The place that a call names; None where the function returns no reference."""
-
-    @abstractmethod
-    def subscript(self, base: ir.Expr, index: ir.Expr, mask: int) -> Location:
-        """What `object[index]` names where the object's struct has an operator for it; None elsewhere."""
-
-    def value(self, node: ir.Expr, mask: int) -> Value:
-        value = self.any_value(node, mask)
-        return value if isinstance(value, Value) else self.scalar(value)
+    def __post_init__(self) -> None:
+        self.has_subscripts = "operator[]" in self.unit.methods
 
     @staticmethod
     def scalar(value: AnyValue) -> Value:
@@ -198,78 +180,6 @@ class WarpMemory(ABC):
         self.addressed.add(region)
         return FIRST_STORE if access is AccessKind.STORE else FIRST_LOAD
 
-    def place(self, node: ir.Expr, mask: int) -> Location:
-        """The place that an expression names; None for what is no place."""
-        if isinstance(node, ir.Var):
-            return self._variable_place(node)
-        match node:
-            case ir.Global(name=name):
-                return self.global_place(name, node.span)
-            case ir.Index(base=base, index=index):
-                found = self.subscript(base, index, mask)
-                if found is not None:
-                    return found
-                return self._element_place(base, self.value(index, mask), node.span, mask)
-            case ir.Deref(pointer=pointer):
-                value = self.any_value(pointer, mask)
-                if isinstance(value, ArrayValue):
-                    return ElementPlace(value, Value(0, INT))
-                scalar = self.scalar(value)
-                return self.pointed(scalar, scalar.type.to or UNKNOWN_TYPE, node.span)
-            case ir.Member(base=base, field=name, arrow=arrow):
-                return self._member_place(base, name, arrow, node.span, mask)
-            case ir.Cast(operand=operand):
-                return self.place(operand, mask)
-            case ir.Comma(left=left, right=right):
-                self.any_value(left, mask)
-                return self.place(right, mask)
-            case ir.Conditional():
-                return self.chosen_place(node, mask)
-            case ir.Call():
-                return self.called_place(node, mask)
-            case ir.Construct() | ir.Opaque():
-                return None
-            case ir.Assign(target=target) | ir.Update(target=target):
-                self.value(node, mask)
-                return self.place(target, mask)
-        return None
-
-    def _variable_place(self, node: ir.Var) -> Location:
-        slots = self.frame.slots
-        value = slots[node.slot] if node.slot < len(slots) else None
-        if isinstance(value, Reference):
-            return value.place
-        if isinstance(value, Value) and value.region is not None and value.region.space is Space.SHARED:
-            declared_scalar = value.region.name == node.name and value.type.kind not in ("pointer", "array")
-            if declared_scalar and value.type.size is not None:  # a library's storage is passed on by name, not read
-                return MemoryPlace(value, value.type, node.span)
-        return SlotPlace(self.frame, node.slot)
-
-    def _element_place(self, base: ir.Expr, index: Value, span: Span, mask: int) -> Location:
-        whole: AnyValue
-        if isinstance(base, (ir.Var, ir.Index, ir.Member, ir.Deref, ir.Global)):
-            inner = self.place(base, mask)
-            if isinstance(inner, MemoryPlace) and inner.type.kind == "array":
-                array_type = inner.type
-                region = inner.pointer.region
-                in_row = isinstance(base, ir.Index) and region is not None and region.space is Space.SHARED
-                if in_row and region is not None and array_type.extent is not None:
-                    self.recorder.row(region.name, index, array_type.extent, mask)
-                pointer = Value(
-                    inner.pointer.data, array_type, inner.pointer.basis, inner.pointer.soft, inner.pointer.thread,
-                    inner.pointer.region, inner.pointer.grain, inner.pointer.rows,
-                )  # fmt: skip
-                return MemoryPlace(offset_pointer(pointer, index), array_type.to or UNKNOWN_TYPE, span)
-            whole = self.load(inner, mask)
-        else:
-            whole = self.any_value(base, mask)
-        if isinstance(whole, ArrayValue):
-            return ElementPlace(whole, index)
-        pointer = self.scalar(whole)
-        if pointer.type.kind not in ("pointer", "array") and index.type.kind == "pointer":
-            pointer, index = index, pointer
-        return self.pointed(offset_pointer(pointer, index), pointer.type.to or UNKNOWN_TYPE, span)
-
     def pointed(self, pointer: Value, kind: CType, span: Span) -> Location:
         """What a pointer points to: a variable of the thread, where it is known which, or a place in memory."""
         target = pointer.region.place if pointer.region is not None else None
@@ -283,56 +193,6 @@ class WarpMemory(ABC):
             return ElementPlace(whole, unknown(INT))
         index = each(lambda n: int(n) // size, pointer.data)
         return ElementPlace(whole, Value(index, INT, pointer.basis, 0, pointer.thread))
-
-    def pointer_to_local(self, node: ir.Expr, mask: int) -> Value | None:
-        """The address of a variable of the thread, of one of its elements or of an array; None for anything else."""
-        offset: Value | None = None
-        if isinstance(node, ir.Index):
-            base = self.place(node.base, mask)
-            if not isinstance(base, (SlotPlace, FieldPlace)) or not isinstance(self.load(base, 0), ArrayValue):
-                return None
-            offset, node = self.value(node.index, mask), node.base
-        target = self.place(node, mask)
-        if not isinstance(target, (SlotPlace, FieldPlace)):
-            return None
-        whole = self.load(target, 0)
-        kind = whole.type if isinstance(whole, (Value, StructValue, ArrayValue)) else UNKNOWN_TYPE
-        if isinstance(whole, ArrayValue):
-            kind = kind.to or UNKNOWN_TYPE
-        pointer = Value(0, pointer_to(kind), 0, 0, False, Region("local", Space.LOCAL, kind, target))
-        return offset_pointer(pointer, offset) if offset is not None else pointer
-
-    def _member_place(self, base: ir.Expr, name: str, arrow: bool, span: Span, mask: int) -> Location:
-        inner: Location
-        if arrow:
-            pointer = self.value(base, mask)
-            kind = pointer.type.to or UNKNOWN_TYPE
-            inner = self.pointed(pointer, kind, span)
-            if inner is None:
-                return None
-        else:
-            inner = self.place(base, mask)
-            if inner is None:
-                return None
-        return self._member_of(inner, name, span)
-
-    def _member_of(self, inner: Location, name: str, span: Span) -> Location:
-        if isinstance(inner, ChoicePlace):
-            sides = (self._member_of(side, name, span) for side in (inner.then, inner.otherwise))
-            return ChoicePlace(inner.on, *sides)
-        if isinstance(inner, MemoryPlace):
-            member = inner.type.member(name)
-            if member is None:
-                gone = Value(None, inner.pointer.type, UNKNOWN, 0, True, inner.pointer.region)
-                return MemoryPlace(gone, UNKNOWN_TYPE, span)
-            offset, kind = member
-            moved = shifted(inner.pointer, offset)
-            moved.type = pointer_to(kind)
-            return MemoryPlace(moved, kind, span)
-        whole = self.load(inner, 0)
-        kind = whole.type if isinstance(whole, (Value, StructValue)) else UNKNOWN_TYPE
-        member = kind.member(name)
-        return FieldPlace(inner, name, member[1] if member is not None else UNKNOWN_TYPE)
 
     def global_place(self, name: str, span: Span) -> Location:
         variable = self.unit.variables.get(name)
