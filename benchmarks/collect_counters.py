@@ -1,6 +1,6 @@
 """Count memory traffic and branches of HeCBench's CUDA programs with Nsight Compute, instruction by instruction.
 
-Needs an NVIDIA GPU, `nvcc`, `ncu` and `make`; everything else is in Python's own library. Two steps, so that the second
+Needs an NVIDIA GPU, `nvcc`, `ncu`, `make` and warpwright (on PYTHONPATH is enough). Two steps, so that the second
 one needs no GPU:
 
     python benchmarks/collect_counters.py profile HeCBench/src counters/ --choose 110

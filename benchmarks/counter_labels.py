@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from warpwright.toolchain.ncu_tables import in_kernel, innermost, instructions, table_rows
 
 INSTRUCTION = re.compile(r"\s*(?P<guard>@!?U?P\w+\s+)?(?P<op>[A-Z][\w.]*)")
 MEMORY = {"Global", "Shared", "Local"}
@@ -35,29 +37,7 @@ def half(name: str) -> str:
     return "blind" if hashlib.sha256(name.encode()).digest()[-1] & 1 else "look"
 
 
-def tables(report: Path) -> Iterator[tuple[str, str, int, dict[str, str]]]:
-    """Rows of Nsight Compute's source page in CSV: (source file, function, line, columns) of each instruction.
-
-    A table stands for one file and one function. A row with a line number and the line's sums comes before the rows of
-    the line's instructions; gaps between those are rows of dots. An instruction stands under every line of its inline
-    chain, and a report of several kernels repeats its rows.
-    """
-    file, function, line, columns = "", "", 0, [""]
-    with report.open(newline="", errors="replace") as text:
-        for row in csv.reader(text):
-            if row[:1] == ["File Path"]:
-                file = row[1]
-            elif row[:1] == ["Function Name"]:
-                function = row[1]
-            elif row[:1] == ["Line No"]:
-                columns = row
-            elif row and row[0].isdigit():
-                line = int(row[0])
-            elif len(row) > 2 and row[2].startswith("0x"):
-                yield file, function, line, dict(zip(columns[2:], row[2:], strict=False))
-
-
-def counters(cells: dict[str, str]) -> dict[str, Any] | None:
+def counters(cells: Mapping[str, str]) -> dict[str, Any] | None:
     """One instruction's row of a label file without its place; None where it did not run, or is no access or branch.
 
     >>> cells = {"Source": "@!P0  STG.E.64 desc[UR6][R2.64], R8", "Instructions Executed": "4"}
@@ -83,7 +63,7 @@ def counters(cells: dict[str, str]) -> dict[str, Any] | None:
 
 
 class Own:
-    """The program's own source files, and which of several lines of an inline chain is the callee's."""
+    """The program's own source files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -100,37 +80,25 @@ class Own:
         return "/".join(parts[parts.index(self.folder.name) + 1 :])
 
     def in_kernel(self, file: str, line: int) -> bool:
-        """Whether the last function that begins above a line is a kernel."""
         if file not in self.text:
             path = self.folder / file
             self.text[file] = path.read_text(errors="replace").splitlines() if path.exists() else []
-        for text in reversed(self.text[file][:line]):
-            if mark := re.search(r"__global__|__device__", text):
-                return mark[0] == "__global__"
-        return False
-
-    def callee(self, places: set[tuple[str, int]]) -> tuple[str, int]:
-        """The innermost place of a chain of inlined calls: helpers before kernels, then what is declared first."""
-        return min(places, key=lambda place: (self.in_kernel(*place), place[1], place[0]))
+        return in_kernel(self.text[file], line)
 
 
 def blocks(report: Path, folder: Path) -> list[dict[str, Any]]:
     """The blocks of one program: each instruction once, at its innermost line in the program's own files."""
     own = Own(folder)
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    places: dict[tuple[str, str], set[tuple[str, int]]] = {}
-    for file, function, line, cells in tables(report):
-        key = function, cells["Address"]
-        row, name = rows.get(key) or counters(cells), own.name(file)
-        if row is not None and name is not None:
-            rows[key] = row
-            places.setdefault(key, set()).add((name, line))
     first: dict[str, int] = {}
     grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for (function, address), row in rows.items():
-        file, line = own.callee(places[function, address])
-        first[function] = min(first.get(function, int(address, 16)), int(address, 16))
-        grouped.setdefault((file, function), []).append({"line": line, "addr": int(address, 16)} | row)
+    for each in instructions(table_rows(report)):
+        row = counters(each.cells)
+        places = {(name, line) for file, line in each.places if (name := own.name(file)) is not None}
+        if row is None or not places:
+            continue
+        file, line = innermost(places, own.in_kernel)
+        first[each.function] = min(first.get(each.function, each.address), each.address)
+        grouped.setdefault((file, each.function), []).append({"line": line, "addr": each.address} | row)
     for (_, function), found in grouped.items():
         found.sort(key=lambda row: (row["line"], row["addr"]))
         for row in found:

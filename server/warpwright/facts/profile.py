@@ -55,12 +55,13 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the accesses of one line, one space, one kind and one width did: totals over the launch.
+    """What the accesses of one line, one space, one kind and one width did, to one array: totals over the launch.
 
-    `bytes` of one lane; `lanes` summed over the requests. Sectors (32 bytes) are of global and local memory, wavefronts
-    of shared memory; None where a space has none of them. `ideal_*` are the fewest possible for the lanes that were on,
-    as Nsight Compute counts them. `column` is where the access stands, 1-based in characters; None where the one who
-    counted knows lines only.
+    `requests` are the warps that executed an instruction, those included that a predicate left without a lane; `lanes`
+    that were on are summed over them, and `bytes` are one lane's. Sectors (32 bytes) are of global and local memory,
+    wavefronts of shared memory; None where a space has none of them. `ideal_*` are the fewest possible for the lanes
+    that were on, as Nsight Compute counts them. `array` is the kernel's parameter or shared array that the addresses
+    belong to; None where the one who counted does not know.
     """
 
     space: Space
@@ -72,7 +73,7 @@ class Traffic:
     ideal_sectors: int | None = None
     wavefronts: int | None = None
     ideal_wavefronts: int | None = None
-    column: int | None = None
+    array: str | None = None
 
     @property
     def active_lanes(self) -> float:
@@ -129,6 +130,9 @@ class Line:
 
     @property
     def ideal_sectors(self) -> int | None:
+        """Of the same accesses as `sectors`; None where it is not known of one of them."""
+        if any(t.ideal_sectors is None for t in self.traffic if t.sectors is not None):
+            return None
         return _sum(t.ideal_sectors for t in self.traffic)
 
     @property
@@ -183,32 +187,26 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class ProfiledLaunch:
-    """What was launched: all numbers. `shape` are the sizes that were chosen (`n = 1000`), empty where the launch is
-    the application's own. `source` says where it comes from, such as "a.cu:41", "sample.toml" or a report's name.
+    """What was launched; None where a table does not say. `shape` are the sizes that were chosen (`n = 1000`), empty
+    where the launch is the application's own. `source` says where it comes from: "a.cu:41", "sample.toml", a report.
     """
 
-    grid: Dim3
-    block: Dim3
-    dynamic_shared_bytes: int = 0
+    grid: Dim3 | None
+    block: Dim3 | None
+    dynamic_shared_bytes: int | None = 0
     shape: Mapping[str, int] = field(default_factory=lambda: {})
     source: str = ""
-
-    @property
-    def warps(self) -> int:
-        """Of the whole grid, a block's last and partial one included."""
-        x, y, z = self.block
-        gx, gy, gz = self.grid
-        return gx * gy * gz * -(-x * y * z // 32)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One launch of one kernel, as `backend` counted it.
 
-    `texts` are the SHA-256 (hex) of the bytes of the file asked for and of each of the program's files that `lines` and
-    `faults` speak of, by path: a profile speaks of no other text. `device` is the GPU's name, "" for the emulator.
+    `texts` are the SHA-256 (hex) of the bytes of the file asked for, which comes first, and of each file that it includes
+    (`Program.sources`), by path: a profile speaks of no other text. `device` is the GPU's name, "" for the emulator.
     `function` is the instance as the compiler spells it, such as `void k<float>(T1 *, int)`; "" where it is not known.
-    `flags` are the options it was compiled with, as far as they are known. `notes` are sentences for people.
+    `flags` are the compiler's options, such as "-arch=sm_90" and "-DTILE=16"; None where they are not known. `notes` are
+    sentences for people.
     """
 
     kernel: str
@@ -220,7 +218,7 @@ class Profile:
     notes: tuple[str, ...] = ()
     device: str = ""
     function: str = ""
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...] | None = None
 
     @property
     def basis(self) -> Basis:
@@ -228,10 +226,6 @@ class Profile:
 
     def line(self, file: str, line: int) -> Line | None:
         return next((each for each in self.lines if each.line == line and each.file == file), None)
-
-    def speaks_of(self, texts: Mapping[str, bytes]) -> bool:
-        """Whether all its texts are the ones given by path, unchanged. A text that is not given has changed."""
-        return all(path in texts and text_hash(texts[path]) == digest for path, digest in self.texts.items())
 
 
 def text_hash(data: bytes) -> str:

@@ -40,8 +40,8 @@ def profile_json(profile: Profile) -> Json:
         "kernel": profile.kernel,
         "function": profile.function,
         "launch": {
-            "grid": list(launch.grid),
-            "block": list(launch.block),
+            "grid": None if launch.grid is None else list(launch.grid),
+            "block": None if launch.block is None else list(launch.block),
             "dynamic_shared_bytes": launch.dynamic_shared_bytes,
             "shape": dict(launch.shape),
             "source": launch.source,
@@ -49,7 +49,7 @@ def profile_json(profile: Profile) -> Json:
         "backend": profile.backend.value,
         "basis": profile.basis.value,
         "device": profile.device,
-        "flags": list(profile.flags),
+        "flags": None if profile.flags is None else list(profile.flags),
         "texts": dict(profile.texts),
         "lines": [_line_json(line) for line in profile.lines],
         "faults": [_fault_json(fault) for fault in profile.faults],
@@ -77,7 +77,7 @@ def _line_json(line: Line) -> Json:
                 "space": each.space.value,
                 "kind": each.kind.value,
                 "bytes": each.bytes,
-                "column": each.column,
+                "array": each.array,
                 "requests": each.requests,
                 "lanes": each.lanes,
                 "sectors": each.sectors,
@@ -135,7 +135,7 @@ def profile_from_json(document: object) -> Profile:
         notes=top.get("notes", _tuple_of(_text)),
         device=top.get("device", _text),
         function=top.get("function", _text),
-        flags=top.get("flags", _tuple_of(_text)),
+        flags=top.get("flags", _optional(_tuple_of(_text))),
     )
 
 
@@ -205,9 +205,9 @@ def _texts(value: object, where: str) -> dict[str, str]:
 def _launch(value: object, where: str) -> ProfiledLaunch:
     keys = _Keys(value, where)
     return ProfiledLaunch(
-        grid=keys.get("grid", _dim3),
-        block=keys.get("block", _dim3),
-        dynamic_shared_bytes=keys.get("dynamic_shared_bytes", _whole),
+        grid=keys.get("grid", _optional(_dim3)),
+        block=keys.get("block", _optional(_dim3)),
+        dynamic_shared_bytes=keys.get("dynamic_shared_bytes", _optional(_whole)),
         shape=keys.get("shape", _shape),
         source=keys.get("source", _text),
     )
@@ -240,7 +240,7 @@ def _traffic(value: object, where: str) -> Traffic:
         space=keys.get("space", _one_of(Space)),
         kind=keys.get("kind", _one_of(AccessKind)),
         bytes=keys.get("bytes", _whole),
-        column=keys.get("column", count),
+        array=keys.get("array", _optional(_text)),
         requests=keys.get("requests", _whole),
         lanes=keys.get("lanes", _whole),
         sectors=keys.get("sectors", count),

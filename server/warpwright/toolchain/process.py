@@ -20,6 +20,7 @@ from pathlib import Path
 from warpwright.progress import CancelledError, IsCancelled
 
 POLL_SECONDS = 0.02
+LOG = "compiler-output.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,16 @@ def run_limited(
     environment: Mapping[str, str],
     timeout: float,
     output_bytes: int,
-    memory_bytes: int,
+    memory_bytes: int | None,
     is_cancelled: IsCancelled,
 ) -> Finished:
-    """Run `command` in `directory`; its stdout and stderr together come back as text, at most `output_bytes` of it.
+    """Run `command` in `directory`; its stdout and stderr together come back as text, at most `output_bytes` of it,
+    and stay in LOG. `memory_bytes` is None for what uses a GPU, which maps more memory than there is.
 
     Raises CancelledError within a poll of `is_cancelled` turning true, and OSError where the command cannot be started.
     Nothing of the command is left running on any way out.
     """
-    log = directory / "compiler-output.txt"
+    log = directory / LOG
     started = time.monotonic()
     with log.open("wb") as sink, _lifeline() as alive:
         process = subprocess.Popen(
@@ -92,7 +94,7 @@ def _lifeline() -> Iterator[int]:
         os.close(ours)
 
 
-def _limited(command: Sequence[str], timeout: float, memory_bytes: int) -> list[str]:
+def _limited(command: Sequence[str], timeout: float, memory_bytes: int | None) -> list[str]:
     """The command behind `ulimit` (address space in KiB, processor seconds, no core file) where there is a shell.
 
     The shell's input is a lifeline: a companion in the command's group waits for its end, and then kills the group.
@@ -100,7 +102,8 @@ def _limited(command: Sequence[str], timeout: float, memory_bytes: int) -> list[
     if sys.platform == "win32":
         return list(command)
     companion = "exec 3<&0 </dev/null; (cat <&3 >/dev/null 2>&1; kill -s KILL 0) & exec 3<&-; "
-    limits = f"ulimit -c 0; ulimit -v {memory_bytes // 1024}; ulimit -t {int(timeout) + 5}; "
+    memory = "" if memory_bytes is None else f"ulimit -v {memory_bytes // 1024}; "
+    limits = f"ulimit -c 0; {memory}ulimit -t {int(timeout) + 5}; "
     return ["/bin/sh", "-c", companion + limits + 'exec "$0" "$@"', *command]
 
 
