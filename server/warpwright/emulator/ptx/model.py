@@ -10,20 +10,22 @@ Source of names and grammar: PTX ISA 9.0, chapters 4 (syntax), 5 (state spaces, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A position in the source that the compiler read, from `.loc`. `line` and `column` are 1-based; `file` as written.
 
-    `inlined_at` is the call that the compiler inlined this code into, None where it stands in the kernel itself.
+    `inlined_at` is the call that the compiler inlined this code into, None where it stands in the kernel itself;
+    `function` is then the mangled name of the function that was inlined.
     """
 
     file: str
     line: int
     column: int
     inlined_at: Place | None = None
+    function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,14 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable, a parameter, a function or a label by name, with an offset in bytes."""
+    """A variable, a parameter, a function or a label by name, with an offset in bytes.
+
+    `is_generic` is `generic(name)` of an initialiser: its address in the generic space, not in its own.
+    """
 
     name: str
     offset: int = 0
+    is_generic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """`{a, b, c, d}`."""
+    """`{a, b, c, d}`, the parenthesised lists of a call, and `[a, {x, y}]` of textures and tensor copies."""
 
     items: tuple[Operand, ...]
 
@@ -123,11 +129,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, array or parameter. `space` is "global", "const", "shared", "local", "param" or "tex".
+    """A variable, array or parameter. `space` is "global", "const", "shared", "local", "param", "tex", or "reg".
 
-    `size` is its whole size in bytes, None for an unsized array (`extern .shared .b8 tile[]`). `initial` holds its first bytes
-    where the text gives them (the rest are zero); `relocations` maps a byte offset in it to the symbol whose address
-    stands there.
+    `type` is that of an element ("b8", "f32", "texref"). `size` is its whole size in bytes, None for an unsized
+    array (`extern .shared .b8 tile[]`) and 0 for an opaque texture, sampler or surface. `initial` holds its first bytes
+    where the text gives them (the rest are zero); `relocations` maps a byte offset in it to the symbol whose 8-byte
+    address stands there. A parameter of a device function that is a register has the space "reg".
     """
 
     name: str
@@ -145,8 +152,10 @@ class Function:
     """A kernel (`.entry`) or a device function (`.func`). A declaration without a body has `body` None.
 
     `registers` maps each declared register to its type ("pred", "b16", "f32", ...), `%r<3>` spelled out. `variables`
-    are declared inside it, at any depth of braces. Names in nested scopes are made unique by the parser. `directives`
-    are those between the parameters and the body, as `("maxntid", (256, 1, 1))`.
+    are declared inside it, at any depth of braces. A name that a nested scope declares anew is made unique by the
+    parser: the second `param0` is `param0#1`. `directives` are those between the parameters and the body, as
+    `("maxntid", (256, 1, 1))`. `branch_targets` and `call_targets` hold the lists that `brx` and `call` name,
+    `prototypes` the (results, parameters) of `.callprototype`.
     """
 
     name: str
@@ -157,8 +166,9 @@ class Function:
     variables: tuple[Variable, ...]
     body: tuple[Instruction | Label, ...] | None
     directives: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    branch_targets: Mapping[str, tuple[str, ...]] | None = None
-    prototypes: Mapping[str, tuple[tuple[Variable, ...], tuple[Variable, ...]]] | None = None
+    branch_targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    call_targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: Mapping[str, tuple[tuple[Variable, ...], tuple[Variable, ...]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
