@@ -117,7 +117,7 @@ def _macro_uses(source: Source, macros: Mapping[str, Macro]) -> Iterator[LaunchU
         if macro.parameters is None:
             yield LaunchUse(node, Span(source, match.start(), name_end), None, macro)
         elif match[1]:
-            given = _arguments(source.data, match.end())
+            given = arguments_behind(source.data, match.end())
             if given is not None:
                 arguments, end = given
                 yield LaunchUse(node, Span(source, match.start(), end), None, macro, arguments)
@@ -127,7 +127,7 @@ def _is_directive(node: Node | None) -> bool:
     return node is not None and node.type.startswith("preproc_") and node.child_by_field_name("name") is not None
 
 
-def _arguments(data: bytes, start: int) -> tuple[tuple[str, ...], int] | None:
+def arguments_behind(data: bytes, start: int) -> tuple[tuple[str, ...], int] | None:
     """The arguments behind an opening parenthesis, and where the closing one ends; None where there is none near."""
     arguments: list[str] = []
     depth, begin = 1, start

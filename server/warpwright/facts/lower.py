@@ -7,7 +7,9 @@ types and numbers; names become slots. What is not understood becomes Opaque, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 
 from tree_sitter import Node
 
@@ -15,6 +17,7 @@ from warpwright.facts import ir
 from warpwright.facts.constants import fold, substitute
 from warpwright.facts.declarations import Scope, parse_fragment
 from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
+from warpwright.facts.launch_calls import arguments_behind
 from warpwright.facts.merging import is_straight
 from warpwright.facts.predication import mark_last
 from warpwright.facts.qualified import Origin
@@ -25,12 +28,15 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.unit import FunctionText, define, live_children
-from warpwright.syntax.nodes import function_declarator, uncommented
-from warpwright.syntax.source import Span
+from warpwright.syntax.nodes import descendants, function_declarator, uncommented
+from warpwright.syntax.readable import ends_statement, terminated
+from warpwright.syntax.source import Source, Span
 
 
 class Lowerer(ExpressionReader):
-    """Reads one function."""
+    """Reads one function. `grafts` are statements that stand for nodes of a macro's replacement, by the nodes' ids."""
+
+    grafts: Mapping[int, Callable[[], ir.Stmt]] = MappingProxyType({})
 
     def function(self, text: FunctionText, this: CType | None = None, owner: CType | None = None) -> ir.Function:
         """`this` is the type of a member function's object, `owner` the struct whose text the function stands in."""
@@ -118,6 +124,8 @@ class Lowerer(ExpressionReader):
     def statement(self, node: Node | None) -> ir.Stmt:
         if node is None:
             return ir.Block(self.at or Span(self.source, 0, 0), [])
+        if node.id in self.grafts:
+            return self.grafts[node.id]()
         handler = _STATEMENTS.get(node.type)
         if handler is not None and self.depth <= 300:
             self.depth += 1
@@ -152,7 +160,7 @@ class Lowerer(ExpressionReader):
         inner = next(iter(uncommented(node)), None)
         if inner is None:
             return ir.Block(self.span(node), [])
-        if inner.type == "call_expression":
+        if inner.type in ("call_expression", "identifier", "type_identifier"):
             statement = self._statement_macro(inner)
             if statement is not None:
                 return statement
@@ -165,6 +173,9 @@ class Lowerer(ExpressionReader):
             if declaration is not None:
                 return declaration
         return ir.Evaluate(self.span(node), self.expression(inner))
+
+    def _lone_name(self, node: Node) -> ir.Stmt:
+        return self._statement_macro(node) or ir.Block(self.span(node), [])
 
     def _declared_between_brackets(self, node: Node) -> ir.Stmt | None:
         """`cg::thread_block_tile<32> tile = f(block);`, which the grammar takes for `(a < 32) > (b = c)`."""
@@ -216,22 +227,27 @@ class Lowerer(ExpressionReader):
         value, label, kind = self.expression(right), self.source.node_text(name), pointer_to(row)
         return ir.Declare(self.span(node), self.declare(label, kind), label, kind, value, False)
 
-    def _statement_macro(self, call: Node) -> ir.Stmt | None:
-        """A function-like macro whose body is not an expression."""
-        function = call.child_by_field_name("function")
-        name = self.source.node_text(function) if function is not None else ""
+    def _statement_macro(self, use: Node) -> ir.Stmt | None:
+        """A macro as the statements that it stands for."""
+        called = use.type == "call_expression"
+        name = self.source.node_text((use.child_by_field_name("function") if called else use) or use)
         macro = self.unit.macros.get(name)
-        if macro is None or macro.parameters is None or name in self.expanding or not self.may_expand():
+        if macro is None or (macro.parameters is not None) != called or name in self.expanding:
             return None
-        arguments = [self.source.node_text(a) for a in uncommented(call.child_by_field_name("arguments"))]
-        text = substitute(macro, arguments)
-        fragment = parse_fragment(f"void __warpwright() {{ {text} ; }}", "compound_statement")
+        if not called and self.lookup(name) is not None:
+            return None
+        if not self.may_expand():
+            return None
+        arguments = [self.source.node_text(a) for a in uncommented(use.child_by_field_name("arguments"))]
+        used = [m.name.encode() for m in self.unit.macros.values() if ends_statement(m.body.encode())]
+        text = terminated(f"{substitute(macro, arguments)} ;".encode(), used).decode()
+        fragment = parse_fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
         if fragment is None:
             return None
         source, body = fragment
         self.expanding.add(name)
         try:
-            return self.within(source, lambda: self._open_block(body), self.span(call))
+            return self.within(source, lambda: self._open_block(body), self.span(use))
         finally:
             self.expanding.discard(name)
 
@@ -309,7 +325,51 @@ class Lowerer(ExpressionReader):
             element = element.to or UNKNOWN_TYPE
         return ir.SharedVariable(name, kind, dynamic, span, tuple(dims), element)
 
+    def _headed(self, node: Node) -> ir.Stmt | None:
+        """The loop or condition that a macro is the head of, `KERNEL_LOOP(i, n) { ... }`, which reads as an `if`."""
+        written = re.compile(rb"(\w+)\s*(\(?)").match(self.source.data, node.start_byte)
+        macro = self.unit.macros.get(written[1].decode()) if written is not None else None
+        if written is None or macro is None or macro.name in self.expanding or not self.may_expand():
+            return None
+        given = (
+            arguments_behind(self.source.data, written.end()) if macro.parameters is not None else ((), written.end(1))
+        )
+        if given is None:
+            return None
+        alternative = node.child_by_field_name("alternative")
+        text = f"{substitute(macro, list(given[0]))} ; {'else ;' if alternative is not None else ''}"
+        fragment = parse_fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
+        if fragment is None:
+            return None
+        source, at, grafts = self.source, self.at, self.grafts
+        for empty in descendants(fragment[1], "expression_statement"):
+            if not empty.named_children:
+                other = empty.parent is not None and empty.parent.type == "else_clause"
+                body = alternative if other else node.child_by_field_name("consequence")
+                self.grafts = {**self.grafts, empty.id: partial(self._graft, body, source, at, macro.name)}
+        self.expanding.add(macro.name)
+        try:
+            head = Span(self.source, node.start_byte, given[1])
+            return self.within(fragment[0], lambda: self._open_block(fragment[1]), head)
+        finally:
+            self.expanding.discard(macro.name)
+            self.grafts = grafts
+
+    def _graft(self, node: Node | None, source: Source, at: Span | None, macro: str) -> ir.Stmt:
+        """A statement of the text under a head that a macro stands for."""
+        outer, self.at = self.at, at
+        self.expanding.discard(macro)
+        try:
+            return self.within(source, lambda: self._scoped(node))
+        finally:
+            self.at = outer
+            self.expanding.add(macro)
+
     def _if(self, node: Node) -> ir.Stmt:
+        if not self.source.data.startswith(b"if", node.start_byte):
+            headed = self._headed(node)
+            if headed is not None:
+                return headed
         condition = self.expression(node.child_by_field_name("condition"))
         constant = fold(condition) if "constexpr" in self.source.text(node.start_byte, node.start_byte + 14) else None
         alternative = node.child_by_field_name("alternative")
@@ -439,4 +499,5 @@ _STATEMENTS: dict[str, _Statement] = {
     "type_definition": Lowerer._local_type,
     "struct_specifier": Lowerer._local_type,
     "attributed_statement": Lowerer._labeled,
+    "type_identifier": Lowerer._lone_name,
 }

@@ -18,6 +18,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Point, Tree
 
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.readable import readable
 
 CUDA = Language(tree_sitter_cuda.language())
 MOST_BYTES = 64 << 20
@@ -26,7 +27,6 @@ MOST_NESTING = 16_000
 """Levels of a tree that is looked into, at most; a sum of so many terms is one."""
 MOST_PIECES = 30_000
 """Of a text that is no program, at most."""
-_ATTRIBUTES = re.compile(rb"\b__(?:align|builtin_align|cluster_dims|block_size|maxnreg)__\s*\([^()\n]*\)")
 
 
 class SourceError(Exception):
@@ -144,6 +144,9 @@ class Source:
         'int yy;'
         """
         data = apply_edits(self.data, edits)
+        read = readable(self.data)
+        if apply_edits(read, edits) != readable(data) or read.count(b"\n") != self.data.count(b"\n"):
+            return Source(self.path, data)  # the parser sees more change than the edits say
         tree = self.tree.copy()
         for edit in sorted(edits, key=lambda e: e.start, reverse=True):
             new = edit.new_text.encode("utf-8")
@@ -162,7 +165,6 @@ class Source:
         return Point(row, offset - self.line_starts[row])
 
 
-_HAS_INCLUDE = re.compile(rb"(?<=__has_include)(\s*\(\s*)(<[^>\n]*>|\"[^\"\n]*\")")
 _BRACKETS = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\]]""", re.DOTALL)
 _CLOSERS = {b"(": b")", b"[": b"]", b"{": b";}"}
 
@@ -184,12 +186,7 @@ def _functions(root: Node) -> int:
 
 
 def _parse(data: bytes, old: Tree | None = None) -> Tree:
-    """The grammar does not know `struct __align__(16) S` and `void __cluster_dims__(2) k()`: the parser sees blanks
-    there, so that all offsets hold; and a name for the file in `__has_include("a.h")`."""
-    if any(word in data for word in (b"align__", b"_dims__", b"block_size__", b"maxnreg__")):
-        data = _ATTRIBUTES.sub(lambda match: b" " * len(match.group(0)), data)
-    if b"__has_include" in data:
-        data = _HAS_INCLUDE.sub(lambda match: match[1] + b"_" * len(match[2]), data)
+    data = readable(data)
     return Parser(CUDA).parse(data, old) if old is not None else Parser(CUDA).parse(data)
 
 
