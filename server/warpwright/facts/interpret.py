@@ -53,6 +53,10 @@ THRIFTY_LIMIT = 6
 """The same for a loop that moves unevenly, with the budget ample and with a quarter of it gone."""
 
 
+_Exits = tuple[int, list[tuple[int, int]], dict[str, int]]
+"""The lanes that have returned, those that left each loop, and those on their way to a label."""
+
+
 @dataclass(slots=True)
 class Interpreter(Objects):
     """Runs a function's statements for one warp."""
@@ -77,8 +81,11 @@ class Interpreter(Objects):
 
     def _block(self, node: ir.Block, mask: int) -> int:
         for child in node.body:
+            if node.has_labels and isinstance(child, ir.Label):
+                self.recorder.flush()
+                mask |= self.frame.jumps.pop(child.name, 0)
             mask = self.statement(child, mask)
-            if not mask:
+            if not mask and not node.has_labels:
                 return 0
         return mask
 
@@ -201,14 +208,16 @@ class Interpreter(Objects):
             self.frame.slots = join_slots(after_then, self.frame.slots, condition)
             self._restore_exits(exits)
         else:
+            jumps = {**self.frame.jumps, **exits_then[2]}
             self._restore_exits(exits)
+            self.frame.jumps = jumps
         return out | out_else
 
-    def _exits(self) -> tuple[int, list[tuple[int, int]]]:
-        return self.frame.returned, [(s.broken, s.continued) for s in self.loops]
+    def _exits(self) -> _Exits:
+        return self.frame.returned, [(s.broken, s.continued) for s in self.loops], dict(self.frame.jumps)
 
-    def _restore_exits(self, exits: tuple[int, list[tuple[int, int]]]) -> None:
-        self.frame.returned = exits[0]
+    def _restore_exits(self, exits: _Exits) -> None:
+        self.frame.returned, self.frame.jumps = exits[0], dict(exits[2])
         for state, (broken, continued) in zip(self.loops, exits[1], strict=True):
             state.broken, state.continued = broken, continued
 
@@ -440,6 +449,15 @@ class Interpreter(Objects):
         self.frame.returned |= mask
         return 0
 
+    def _goto(self, node: ir.Goto, mask: int) -> int:
+        self.cost += NEVER
+        self.recorder.flush()
+        self.frame.jumps[node.label] = self.frame.jumps.get(node.label, 0) | mask
+        return 0
+
+    def _label(self, _node: ir.Label, mask: int) -> int:
+        return mask
+
     def _break(self, _node: ir.Break, mask: int) -> int:
         self.cost += NEVER
         if self.loops:
@@ -472,4 +490,6 @@ _STATEMENTS: dict[type[ir.Stmt], _Statement] = {
     ir.Return: Interpreter._return,
     ir.Break: Interpreter._break,
     ir.Continue: Interpreter._continue,
+    ir.Goto: Interpreter._goto,
+    ir.Label: Interpreter._label,
 }

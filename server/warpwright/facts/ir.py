@@ -195,6 +195,7 @@ class Evaluate(Stmt):
 @dataclass(slots=True, eq=False)
 class Block(Stmt):
     body: list[Stmt]
+    has_labels: bool = False  # among its own statements
 
 
 @dataclass(slots=True, eq=False)
@@ -234,6 +235,20 @@ class Break(Stmt):
 @dataclass(slots=True, eq=False)
 class Continue(Stmt):
     pass
+
+
+@dataclass(slots=True, eq=False)
+class Goto(Stmt):
+    """A jump to a label behind it."""
+
+    label: str
+
+
+@dataclass(slots=True, eq=False)
+class Label(Stmt):
+    """Where the lanes that jumped to it go on; it stands right in a Block."""
+
+    name: str
 
 
 @dataclass(slots=True, eq=False)

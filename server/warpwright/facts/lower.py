@@ -7,7 +7,7 @@ types and numbers; names become slots. What is not understood becomes Opaque, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -28,7 +28,7 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.unit import FunctionText, define, live_children
-from warpwright.syntax.nodes import descendants, function_declarator, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, uncommented
 from warpwright.syntax.readable import ends_statement, terminated
 from warpwright.syntax.source import Source, Span
 
@@ -144,7 +144,7 @@ class Lowerer(ExpressionReader):
         self.scopes.append(Scope({}))
         body = [self.statement(child) for child in self._live(node)]
         self.scopes.pop()
-        return ir.Block(self.span(node), body)
+        return _joined(self.span(node), body)
 
     def _live(self, node: Node) -> list[Node]:
         """Live statements; a #define among them counts from here on."""
@@ -253,7 +253,7 @@ class Lowerer(ExpressionReader):
 
     def _open_block(self, node: Node) -> ir.Stmt:
         """A block whose declarations stay visible after it, as those of a macro do."""
-        return ir.Block(self.span(node), [self.statement(child) for child in self._live(node)])
+        return _joined(self.span(node), [self.statement(child) for child in self._live(node)])
 
     def _declaration(self, node: Node) -> ir.Stmt:
         span = self.span(node)
@@ -447,6 +447,30 @@ class Lowerer(ExpressionReader):
     def _continue(self, node: Node) -> ir.Stmt:
         return ir.Continue(self.span(node))
 
+    def _goto(self, node: Node) -> ir.Stmt:
+        """A jump ahead, out of the statements around it. One back or into a block is not followed, which is said."""
+        name = self.source.node_text(uncommented(node)[0]) if uncommented(node) else ""
+        outer = {around.id for around in ancestors(node)}
+        for label in self.labels_in(node):
+            block = label.parent
+            if self.source.node_text(label.named_children[0]) != name or block is None:
+                continue
+            if label.start_byte > node.start_byte and block.type == "compound_statement" and block.id in outer:
+                return ir.Goto(self.span(node), name)
+        self.incomplete.append(f"line {self.span(node).line} jumps where it is not followed")
+        return ir.Block(self.span(node), [])
+
+    @staticmethod
+    def labels_in(node: Node) -> Iterator[Node]:
+        """The labelled statements of the function around a node."""
+        function = enclosing(node, "function_definition", "lambda_expression")
+        return descendants(function, "labeled_statement") if function is not None else iter(())
+
+    def _label(self, node: Node) -> ir.Stmt:
+        inner = node.named_children[-1] if len(uncommented(node)) > 1 else None
+        label = ir.Label(self.span(node), self.source.node_text(node.named_children[0]))
+        return ir.Block(self.span(node), [label, self.statement(inner)], has_labels=True)
+
     def _labeled(self, node: Node) -> ir.Stmt:
         return self.statement(node.named_children[-1] if node.named_children else None)
 
@@ -466,6 +490,16 @@ class Lowerer(ExpressionReader):
             if name is not None and node.child_by_field_name("body") is not None:
                 self.scopes[-1].names[self.source.node_text(name)] = self.type_of(node)
         return ir.Block(self.span(node), [])
+
+
+def _joined(span: Span, body: list[ir.Stmt]) -> ir.Block:
+    """A block; what a label stands before is a statement of the block itself."""
+    if not any(isinstance(child, ir.Block) and child.has_labels for child in body):
+        return ir.Block(span, body)
+    flat: list[ir.Stmt] = []
+    for child in body:
+        flat += child.body if isinstance(child, ir.Block) and child.has_labels else [child]
+    return ir.Block(span, flat, has_labels=True)
 
 
 def _is_pointer_to_function(declarator: Node) -> bool:
@@ -494,7 +528,8 @@ _STATEMENTS: dict[str, _Statement] = {
     "return_statement": Lowerer._return,
     "break_statement": Lowerer._break,
     "continue_statement": Lowerer._continue,
-    "labeled_statement": Lowerer._labeled,
+    "labeled_statement": Lowerer._label,
+    "goto_statement": Lowerer._goto,
     "alias_declaration": Lowerer._local_type,
     "type_definition": Lowerer._local_type,
     "struct_specifier": Lowerer._local_type,

@@ -114,7 +114,7 @@ def is_straight(body: ir.Stmt) -> bool:
             return all(is_straight(child) for child in statements)
         case ir.If(then=then, otherwise=otherwise):
             return is_straight(then) and (otherwise is None or is_straight(otherwise))
-        case ir.Loop() | ir.Switch() | ir.Return() | ir.Break():
+        case ir.Loop() | ir.Switch() | ir.Return() | ir.Break() | ir.Goto() | ir.Label():
             return False
         case _:
             return True

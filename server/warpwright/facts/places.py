@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from warpwright.facts.lanes import lanes, plus
@@ -28,6 +28,7 @@ class Frame:
     slots: list[AnyValue | Reference | None]
     returned: int = 0
     result: AnyValue | None = None
+    jumps: dict[str, int] = field(default_factory=lambda: {})  # label -> the lanes that are on their way to it
     wants_place: bool = False  # the caller asks what the returned reference names
     place: Location = None
 
