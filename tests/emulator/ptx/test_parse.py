@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.emulator.ptx.model import (
     Address,
@@ -57,7 +57,7 @@ WHOLE = (
 	.reg .b64 	%rd<5>;
 	.reg .v2 .f32 pos;
 	/* demoted variable,
-	   over two lines */
+	over two lines */
 	.shared .align 4 .b8 local_tile[64];
 	.loc	1 10 3
 	ld.param.u64 	%rd1, [_Z1kPf_param_0+0];
@@ -297,11 +297,13 @@ def parsed_or_refused(text: str) -> Module | PtxError:
         return error
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(WHOLE)))
 def test_any_prefix(end: int) -> None:
     parsed_or_refused(WHOLE[:end])
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, len(WHOLE) - 1),
     st.integers(0, 12),
@@ -312,6 +314,7 @@ def test_damaged_text(start: int, length: int, put: str) -> None:
     parsed_or_refused(WHOLE[:start] + put + WHOLE[start + length :])
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_after_a_header(text: str) -> None:
     parsed_or_refused(HEADER + text)

@@ -14,13 +14,14 @@ _TOKEN = re.compile(
     | -?(?: 0[fF][0-9a-fA-F]{8}(?!\w) | 0[dD][0-9a-fA-F]{16}(?!\w)
           | 0[xX][0-9a-fA-F]+U?(?!\w) | 0[bB][01]+U?(?!\w)
           | \d+\.\d*(?:[eE][+-]?\d+)?(?!\w) | \d+[eE][+-]?\d+(?!\w) | \d+U?(?!\w) )
-    | "(?:[^"\\]|\\.)*"
+    | "(?:[^"\\]|\\.)*"?                                # one that is not closed goes to the end of its line
     | //.*
+    | \w+                                                # no token of PTX, taken whole
     | \S
     """,
     re.VERBOSE | re.ASCII,
 )
-_BLOCK_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_BLOCK_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
 class PtxError(ValueError):
