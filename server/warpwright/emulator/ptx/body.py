@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from warpwright.emulator.ptx.declarations import (
     SPACES,
-    immediate,
+    read_number,
     read_offset,
     read_type,
     read_variable,
@@ -33,7 +33,7 @@ from warpwright.emulator.ptx.model import (
     Vector,
 )
 from warpwright.emulator.ptx.places import Places
-from warpwright.emulator.ptx.tokens import Cursor, is_name
+from warpwright.emulator.ptx.tokens import Cursor, is_name, is_number
 
 MOST_REGISTERS = 1 << 20
 _MOST_NESTING = 8  # of braces in an operand; a vector in an address in a vector is the deepest that PTX has
@@ -345,17 +345,10 @@ class Body:
         """A constant, kept for the next time that it stands so."""
         cursor = self._cursor
         token = cursor.peek()
-        negative = token == "-"
-        if negative:
-            cursor.at += 1
-            token = cursor.peek()
-        if not token.removeprefix("-")[:1].isdigit() or (negative and token.startswith("-")):
+        if token != "-" and not is_number(token):
             raise cursor.unexpected("an operand")
-        number = immediate(f"-{token}" if negative else token)
-        if number is None:
-            raise cursor.error(f"`{token[:40]}` is no number of at most 64 bits.")
-        cursor.at += 1
-        if not negative:
+        number = read_number(cursor)
+        if token != "-":
             self._names[token] = number
         return number
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from warpwright.emulator.ptx.model import Immediate, Symbol, Variable
-from warpwright.emulator.ptx.tokens import Cursor, is_float, is_name, whole_number
+from warpwright.emulator.ptx.tokens import Cursor, is_float, is_name, is_number, whole_number
 
 SPACES = {".global", ".const", ".shared", ".local", ".param", ".tex"}
 TYPE_BYTES = {
@@ -232,12 +232,11 @@ def read_offset(cursor: Cursor) -> int:
 
 def read_number(cursor: Cursor) -> Immediate:
     """A constant, with its sign."""
-    sign = cursor.take("-")
-    token = cursor.peek()
-    digits = token.removeprefix("-")
-    if not digits[:1].isdigit() or (sign and token != digits):
+    sign = "-" if cursor.take("-") else ""
+    token = sign + cursor.peek()
+    if not is_number(token):
         raise cursor.unexpected("a number")
-    number = immediate(("-" if sign else "") + token)
+    number = immediate(token)
     if number is None:
         raise cursor.error(f"`{token[:40]}` is no number of at most 64 bits.")
     cursor.at += 1
@@ -245,7 +244,7 @@ def read_number(cursor: Cursor) -> Immediate:
 
 
 def immediate(token: str) -> Immediate | None:
-    """The constant that a token writes; None for a whole number that 64 bits do not hold.
+    """The constant that a number's token writes; None for a whole number that 64 bits do not hold.
 
     >>> immediate("0f3F800000")
     Immediate(value=1.0, bits=1065353216, width=32)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 
+_NUMBER = r"""
+    -?(?: 0[fF][0-9a-fA-F]{8} | 0[dD][0-9a-fA-F]{16} | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
+        | \d+\.\d*(?:[eE][+-]?\d+)? | \d+[eE][+-]?\d+ | \d+U? )(?!\w)
+    """
 _TOKEN = re.compile(
-    r"""
+    rf"""
     [%$_A-Za-z][\w$]*(?:::\w+)*(?:\.[\w$]+(?:::\w+)*)*   # a name, `%tid.x`, an opcode with its modifiers
     | \.[A-Za-z_]\w*(?:::\w+)*                           # a directive or a type
-    | -?(?: 0[fF][0-9a-fA-F]{8}(?!\w) | 0[dD][0-9a-fA-F]{16}(?!\w)
-          | 0[xX][0-9a-fA-F]+U?(?!\w) | 0[bB][01]+U?(?!\w)
-          | \d+\.\d*(?:[eE][+-]?\d+)?(?!\w) | \d+[eE][+-]?\d+(?!\w) | \d+U?(?!\w) )
+    | {_NUMBER}
     | "(?:[^"\\]|\\.)*"?                                # one that is not closed goes to the end of its line
     | //.*
     | \w+                                                # no token of PTX, taken whole
@@ -21,6 +23,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_IS_NUMBER = re.compile(_NUMBER, re.VERBOSE | re.ASCII).fullmatch
 _BLOCK_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
@@ -92,7 +95,7 @@ class Cursor:
     def whole(self, what: str, most: int = 2**64 - 1) -> int:
         """A whole number from 0 to `most`."""
         token = self.tokens[self.at]
-        if not token[:1].isdigit() or is_float(token):
+        if not is_number(token) or token.startswith("-") or is_float(token):
             raise self.unexpected(what)
         value = whole_number(token)
         if value is None or value > most:
@@ -118,6 +121,15 @@ def is_name(token: str) -> bool:
     (True, True, False, False, False)
     """
     return token.isascii() and (token[:1].isalpha() or (token[:1] in ("%", "$", "_") and token != "%"))
+
+
+def is_number(token: str) -> bool:
+    """Whether a token is a constant, with its sign if it has one.
+
+    >>> is_number("-0x1F"), is_number("0f3F800000"), is_number("0f3F"), is_number("")
+    (True, True, False, False)
+    """
+    return _IS_NUMBER(token) is not None
 
 
 def is_float(token: str) -> bool:
