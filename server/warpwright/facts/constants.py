@@ -106,6 +106,10 @@ _INTEGER: dict[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 LIMITS: dict[str, tuple[int, CType]] = {
+    "INT32_MAX": (2**31 - 1, INT), "INT32_MIN": (-(2**31), INT), "UINT32_MAX": (2**32 - 1, UINT),
+    "INT64_MAX": (2**63 - 1, LONG), "LONG_MAX": (2**63 - 1, LONG), "LLONG_MAX": (2**63 - 1, LONG),
+    "UINT64_MAX": (2**64 - 1, ULONG), "SIZE_MAX": (2**64 - 1, ULONG), "SHRT_MAX": (2**15 - 1, INT),
+    "USHRT_MAX": (2**16 - 1, INT), "CHAR_BIT": (8, INT), "UCHAR_MAX": (255, INT),
     "INT_MAX": (2**31 - 1, INT), "INT_MIN": (-(2**31), INT), "UINT_MAX": (2**32 - 1, UINT),
     "true": (1, BOOL), "false": (0, BOOL), "NULL": (0, LONG), "nullptr": (0, LONG),
 }  # fmt: skip

@@ -183,6 +183,8 @@ def _global(node: ir.Global) -> ValueCode:
             return soft(kind, False)
         if node.name in run.unit.functions:
             return FunctionName(node.name)
+        if node.name.isupper():  # a macro of another file, or of the compiler's flags: one number for all lanes
+            return soft(INT, False)
         return soft(UNKNOWN_TYPE, False, UNKNOWN)
 
     return read

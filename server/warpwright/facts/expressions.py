@@ -103,8 +103,8 @@ class ExpressionReader(OperatorReader):
             return ir.Const(span, base + step if base is not None else None, INT)
         variable = self.unit.variables.get(text)
         if variable is not None and variable.is_const and variable.space == "host" and variable.value is not None:
-            value_node = variable.value
-            if text not in self.expanding and value_node.type != "initializer_list" and self.may_expand():
+            value_node = sole_value(variable.value)
+            if text not in self.expanding and value_node is not None and self.may_expand():
                 self.expanding.add(text)
                 scopes, self.scopes = self.scopes, [Scope({})]
                 try:
@@ -345,6 +345,14 @@ class ExpressionReader(OperatorReader):
                     return value
             return kind
         return self.expression(node)
+
+
+def sole_value(value: Node) -> Node | None:
+    """The value that `= 4`, `(4)` or `{4}` gives a number; None for a list of several."""
+    if value.type not in ("argument_list", "initializer_list"):
+        return value
+    given = uncommented(value)
+    return given[0] if len(given) == 1 else None
 
 
 _Expression = Callable[[ExpressionReader, Node], ir.Expr]

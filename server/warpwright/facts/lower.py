@@ -22,6 +22,7 @@ from warpwright.facts.merging import is_straight
 from warpwright.facts.predication import mark_last
 from warpwright.facts.qualified import Origin
 from warpwright.facts.types import (
+    INT,
     UNKNOWN_TYPE,
     CType,
     array_of,
@@ -54,6 +55,8 @@ class Lowerer(ExpressionReader):
                     self.bindings[name] = bound
             if is_type and name not in self.bindings:
                 self.bindings[name] = CType(name, 4, 4, "float", assumed=True)
+            elif name not in self.bindings:
+                self.scopes[-1].names[name] = _open_number
         declarator = function_declarator(text.node)
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         returns, reference = self._returned(text)
@@ -506,6 +509,11 @@ def _is_pointer_to_function(declarator: Node) -> bool:
     """`(*f)(int)`, which declares a variable."""
     inner = declarator.child_by_field_name("declarator")
     return inner is not None and inner.type == "parenthesized_declarator"
+
+
+def _open_number(span: Span) -> ir.Expr:
+    """A number that is the same for all lanes, and that the text does not give."""
+    return ir.Const(span, None, INT)
 
 
 def _constant_name(value: int, kind: CType) -> Callable[[Span], ir.Expr]:

@@ -246,6 +246,8 @@ def binary(op: str, left: Value, right: Value) -> Value:
     if data is None:
         data = _absorbing(op, left, right)
     step = _step(op, left, right, left.soft, right.soft) if left.soft or right.soft else 0
+    if data is None and left.uniform and right.uniform:  # too large, but the same in all lanes
+        return soft(kind, thread, max(basis, ASSUMED))
     if data is None:
         return Value(None, kind, max(basis, DATA), 0, thread, rows=_rows(op, left, right))
     grain = _step(op, left, right, left.grain, right.grain) if left.grain or right.grain else 0
@@ -349,8 +351,8 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
     if mask == FULL or old is None:
         return new
     if isinstance(old, Value) and isinstance(new, Value):
-        if old.data is None and old.basis == UNKNOWN and not old.thread and old.region is None:
-            return new  # declared and not set before: no other lane can read it yet
+        if _is_unset(old):
+            return new  # no other lane can read it yet
         region, olds, news = _both_regions(old, new)
         if olds is None or news is None or bool(old.soft) != bool(new.soft):
             basis = max(old.basis, new.basis)
@@ -370,6 +372,11 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
     return new
 
 
+def _is_unset(value: Value) -> bool:
+    """Whether a variable was declared and not set so far."""
+    return value.data is None and value.basis == UNKNOWN and not value.thread and value.region is None
+
+
 def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None) -> AnyValue | None:
     """What a variable is worth after a branch whose condition is not known: one of two values."""
     if left is right or right is None or left is None:
@@ -377,6 +384,8 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
     if isinstance(left, Value) and isinstance(right, Value):
         if left.data == right.data and left.region is right.region:
             return left if left.basis >= right.basis else right
+        if _is_unset(left) or _is_unset(right):  # a lane that did not set it has no use for it
+            return right if _is_unset(left) else left
         thread = left.thread or right.thread or condition is None or condition.thread
         same_choice = condition is not None and condition.uniform
         region, _, _ = _both_regions(left, right)
