@@ -1,0 +1,203 @@
+"""Run a kernel: arrays in, arrays out, with what was counted and found on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from warpwright.emulator.inline import FIRST_FUNCTION_ADDRESS
+from warpwright.emulator.machine.batch import Batch
+from warpwright.emulator.machine.faults import Dim3, FoundFault, KernelFaultError
+from warpwright.emulator.machine.memory import Allocation, GlobalMemory
+from warpwright.emulator.machine.tallies import Tallies
+from warpwright.emulator.program import MOST_SHARED_BYTES, Program
+
+MOST_THREADS = 1024
+MOST_BYTES = 8 << 30
+BATCH_LANES = 1 << 15
+"""Lanes that step together: enough that the cost of a step is the lanes', few enough that their values stay in cache."""
+
+MOST_LANE_STEPS = 20_000_000_000
+MOST_FAULTS = 200
+
+
+class LaunchError(Exception):
+    """A launch that cannot be made. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArgument:
+    """A pointer. `data` is any array; the kernel's view of it is its bytes. `role` is "in", "out" or "in-out": what an
+    "out" array holds before counts as never written."""
+
+    name: str
+    data: Any
+    role: str = "in-out"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArgument:
+    """An argument by value; `data` is its bytes."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    grid: Dim3
+    block: Dim3
+    dynamic_shared_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a launch left. `outputs` holds every array but those of role "in", with the type of the argument's data;
+    where a fault ended the run, they are as far as it came and `is_complete` is False."""
+
+    outputs: Mapping[str, Any]
+    tallies: Tallies
+    faults: tuple[FoundFault, ...]
+    is_complete: bool
+
+
+@dataclass(slots=True)
+class Prepared:
+    """One launch as its batches see it."""
+
+    program: Program
+    grid: Dim3
+    block: Dim3
+    dynamic_shared_bytes: int
+    shared_bytes: int
+    memory: GlobalMemory
+    symbols: Mapping[str, int]
+    parameters: bytes
+    tallies: Tallies
+    most_lane_steps: int
+    faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    def note(self, fault: FoundFault) -> None:
+        """Keep a fault that the run goes on from; of those of one kind at one place the first."""
+        key = (fault.kind, fault.step, fault.other_step)
+        if key not in self.faults and len(self.faults) < MOST_FAULTS:
+            self.faults[key] = fault
+
+
+def run(
+    program: Program,
+    launch: Launch,
+    arguments: Sequence[ArrayArgument | ScalarArgument],
+    *,
+    most_lane_steps: int = MOST_LANE_STEPS,
+) -> Run:
+    """Launch a translated kernel. Raises LaunchError; a fault of the kernel is part of the result."""
+    prepared, placed = _prepare(program, launch, arguments, most_lane_steps)
+    per_batch = max(1, BATCH_LANES // prepared.threads)
+    is_complete = True
+    with np.errstate(all="ignore"):
+        try:
+            for first in range(0, prepared.blocks, per_batch):
+                Batch(prepared, first, min(per_batch, prepared.blocks - first)).run()
+        except KernelFaultError as error:
+            prepared.note(error.fault)
+            is_complete = False
+    memory = prepared.memory
+    outputs = {
+        argument.name: memory.data[a.start : a.end].view(argument.data.dtype).reshape(argument.data.shape).copy()
+        for argument, a in placed
+        if argument.role != "in"
+    }
+    return Run(outputs, prepared.tallies, tuple(prepared.faults.values()), is_complete)
+
+
+def _prepare(
+    program: Program, launch: Launch, arguments: Sequence[ArrayArgument | ScalarArgument], most_lane_steps: int
+) -> tuple[Prepared, list[tuple[ArrayArgument, Allocation]]]:
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
+    if min(*launch.grid, *launch.block) < 1 or threads > MOST_THREADS:
+        raise LaunchError(f"a grid of {launch.grid} blocks of {launch.block} threads cannot be launched")
+    if shared_bytes > MOST_SHARED_BYTES:
+        raise LaunchError(f"{shared_bytes:,} bytes of shared memory are more than the {MOST_SHARED_BYTES:,} of a block")
+    if len(arguments) != len(program.parameters):
+        raise LaunchError(f"{program.kernel} takes {len(program.parameters)} arguments, not {len(arguments)}")
+    wanted = sum(a.data.nbytes for a in arguments if isinstance(a, ArrayArgument))
+    if wanted > MOST_BYTES:
+        raise LaunchError(f"the arrays take {wanted:,} bytes; the emulator takes at most {MOST_BYTES:,}")
+    memory = GlobalMemory()
+    placed = [
+        (a, memory.allocate(a.name, a.data.nbytes, is_tracked=a.role != "in"))
+        for a in arguments
+        if isinstance(a, ArrayArgument)
+    ]
+    variables = {
+        v.name: memory.allocate(v.name, v.size or 0, is_constant=v.space == "const")
+        for v in program.module.variables.values()
+        if v.space in {"global", "const"}
+    }
+    bank = memory.allocate("the parameters", program.parameter_bytes, is_constant=True)
+    try:
+        memory.freeze()
+    except MemoryError as error:
+        raise LaunchError(f"the arrays take {wanted:,} bytes, for which there is no memory") from error
+    for argument, allocation in placed:
+        if argument.role != "out":
+            memory.fill(allocation, np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8))
+    symbols = _symbols(program, variables, bank)
+    for name, allocation in variables.items():
+        memory.fill(allocation, _initial(program.module.variables[name], symbols))
+    parameters = bytearray(program.parameter_bytes)
+    addresses = {argument.name: allocation.address for argument, allocation in placed}
+    for (offset, size), argument in zip(program.parameters.values(), arguments, strict=True):
+        content = (
+            addresses[argument.name].to_bytes(8, "little") if isinstance(argument, ArrayArgument) else argument.data
+        )
+        if len(content) != size:
+            raise LaunchError(f"the argument {argument.name} has {len(content)} bytes where the kernel takes {size}")
+        parameters[offset : offset + size] = content
+    memory.fill(bank, np.frombuffer(bytes(parameters), dtype=np.uint8))
+    tallies = Tallies(tuple(len(steps) for steps in program.block_steps))
+    prepared = Prepared(
+        program,
+        launch.grid,
+        launch.block,
+        launch.dynamic_shared_bytes,
+        shared_bytes,
+        memory,
+        symbols,
+        bytes(parameters),
+        tallies,
+        most_lane_steps,
+    )
+    return prepared, placed
+
+
+def _symbols(program: Program, variables: Mapping[str, Allocation], bank: Allocation) -> dict[str, int]:
+    """Addresses: of global memory as kernels see them, of shared and local memory from the start of their own."""
+    symbols = {name: allocation.address for name, allocation in variables.items()}
+    symbols |= program.shared | program.local | program.functions_at
+    symbols |= {name: bank.address + offset for name, (offset, _) in program.parameters.items()}
+    for variable in program.module.variables.values():
+        if variable.space == "shared" and variable.size is None:
+            symbols[variable.name] = program.static_shared_bytes
+    assert all(FIRST_FUNCTION_ADDRESS <= a for a in program.functions_at.values())
+    return symbols
+
+
+def _initial(variable: Any, symbols: Mapping[str, int]) -> Any:
+    content = bytearray(variable.initial or b"").ljust(variable.size or 0, b"\0")
+    for offset, symbol in (variable.relocations or {}).items():
+        content[offset : offset + 8] = (symbols[symbol.name] + symbol.offset).to_bytes(8, "little")
+    return np.frombuffer(bytes(content), dtype=np.uint8)

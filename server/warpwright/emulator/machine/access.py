@@ -1,0 +1,318 @@
+"""Loads, stores and atomics of a batch: where an address lies, whether the access is allowed, what it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpwright.emulator.machine import atomics, traffic
+from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError, Thread
+from warpwright.emulator.machine.group import WARP, Array, Group, Layout
+from warpwright.emulator.machine.memory import (
+    ALLOCATED,
+    GLOBAL_WINDOW,
+    LOCAL_WINDOW,
+    READY,
+    SHARED_WINDOW,
+    UNSIGNED,
+    WINDOW_BYTES,
+    Allocation,
+    Stretch,
+)
+
+if TYPE_CHECKING:
+    from warpwright.emulator.launch import Prepared
+
+
+class Access:
+    """The memories of one batch. Addresses are uint32 or uint64 arrays over a group, or one number for all of it.
+
+    `space` is a PTX state space, "generic" where the address decides. `size` is the bytes of an element, `count` the
+    elements that a lane moves (of `.v2` and `.v4`). Where there is a `mask`, the other lanes do nothing.
+    """
+
+    def __init__(self, prepared: Prepared, layout: Layout) -> None:
+        self.prepared = prepared
+        self.program = prepared.program
+        self.tallies = prepared.tallies
+        self.shared_stride = -(-prepared.shared_bytes // 16) * 16
+        self.local_stride = -(-prepared.program.local_bytes // 16) * 16
+        self.memory = prepared.memory
+        self.shared = Stretch(layout.blocks * self.shared_stride, ALLOCATED)
+        self.local = Stretch(layout.lanes * self.local_stride, ALLOCATED)
+
+    # What translated code asks for
+
+    def load(
+        self, step: int, group: Group, space: str, address: Array, size: int, count: int, mask: Array | None
+    ) -> tuple[Array, ...]:
+        """The elements, as unsigned numbers of `size` bytes; zero for lanes that the mask leaves out."""
+        if mask is None:
+            return self._load(step, group, space, address, size, count)
+        none = tuple(UNSIGNED[size](0) for _ in range(count))
+        if mask.ndim == 0:
+            return self._load(step, group, space, address, size, count) if mask else none
+        inner, places = group.where(mask)
+        if not inner.size:
+            return none
+        values = self._load(step, inner, space, _at(address, places), size, count)
+        spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in values)
+        for whole, part in zip(spread, values, strict=True):
+            whole[places] = part
+        return spread
+
+    def store(
+        self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array], mask: Array | None
+    ) -> None:
+        """Put elements, as unsigned numbers of `size` bytes, at consecutive places from each lane's address."""
+        if mask is not None:
+            if mask.ndim == 0:
+                if not mask:
+                    return
+            else:
+                group, places = group.where(mask)
+                if not group.size:
+                    return
+                address = _at(address, places)
+                values = [_at(value, places) for value in values]
+        self._store(step, group, space, address, size, values)
+
+    def atomic(
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        address: Array,
+        kind: str,
+        operation: str,
+        operands: Sequence[Array],
+        mask: Array | None,
+    ) -> Array:
+        """Change each lane's element one after the other, in lane order, and give what each found, of `kind`."""
+        if mask is not None:
+            if mask.ndim == 0:
+                if not mask:
+                    return atomics.zero(kind)
+            else:
+                inner, places = group.where(mask)
+                found = atomics.zeros(kind, group.size)
+                if inner.size:
+                    inner_operands = [_at(operand, places) for operand in operands]
+                    found[places] = self._atomic(
+                        step, inner, space, _at(address, places), kind, operation, inner_operands
+                    )
+                return found
+        return self._atomic(step, group, space, address, kind, operation, operands)
+
+    # One space at a time
+
+    def _load(self, step: int, group: Group, space: str, address: Array, size: int, count: int) -> tuple[Array, ...]:
+        if space == "generic":
+            parts = self._parts(step, group, address, size * count)
+            if len(parts) > 1:
+                spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in range(count))
+                for inner, places, there, own in parts:
+                    for whole, part in zip(spread, self._load(step, inner, there, own, size, count), strict=True):
+                        whole[places] = part
+                return spread
+            _, _, space, address = parts[0]
+        stretch, index, holder = self._locate(step, group, space, address, size * count)
+        if space in {"global", "const", "shared"} and not (holder is not None and holder.is_known):
+            for k in range(count):
+                self._need_written(step, group, stretch, index + k * size, size, space)
+        self._count(step, group, space, address, index, size * count)
+        return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
+
+    def _store(
+        self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]
+    ) -> None:
+        total = size * len(values)
+        if space == "generic":
+            parts = self._parts(step, group, address, total)
+            if len(parts) > 1:
+                for inner, places, there, own in parts:
+                    self._store(step, inner, there, own, size, [_at(value, places) for value in values])
+                return
+            _, _, space, address = parts[0]
+        stretch, index, holder = self._locate(step, group, space, address, total)
+        if holder is not None and holder.is_constant:
+            text = f"a store to {holder.name}, which is constant"
+            raise KernelFaultError(self._fault(FaultKind.WRITE_TO_CONSTANT, step, group, 0, space, address, text))
+        self._count(step, group, space, address, index, total)
+        for k, value in enumerate(values):
+            place = index + k * size if k else index
+            stretch.store(place, size, value)
+            if space != "local" and not (holder is not None and holder.is_known):
+                stretch.mark(place, size, READY)
+
+    def _atomic(
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        address: Array,
+        kind: str,
+        operation: str,
+        operands: Sequence[Array],
+    ) -> Array:
+        size = int(kind[1:])
+        if space == "generic":
+            parts = self._parts(step, group, address, size)
+            if len(parts) > 1:
+                found = atomics.zeros(kind, group.size)
+                for inner, places, there, own in parts:
+                    inner_operands = [_at(operand, places) for operand in operands]
+                    found[places] = self._atomic(step, inner, there, own, kind, operation, inner_operands)
+                return found
+            _, _, space, address = parts[0]
+        stretch, index, holder = self._locate(step, group, space, address, size)
+        if not (holder is not None and holder.is_known):
+            self._need_written(step, group, stretch, index, size, space)
+        self._count(step, group, space, address, index, size)
+        if index.ndim == 0:
+            index = np.full(group.size, index)
+        return atomics.apply(stretch, index, kind, operation, operands)
+
+    def _parts(
+        self, step: int, group: Group, address: Array, size: int
+    ) -> list[tuple[Group, Array, str, Array]]:
+        """A group by the spaces that its generic addresses lie in: lanes, their places in the group, space, address."""
+        everywhere = np.arange(group.size)
+        windows = (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))
+        low, high = int(address.min()), int(address.max())
+        if low >= GLOBAL_WINDOW:
+            return [(group, everywhere, "global", address)]
+        for space, window in windows:
+            if window <= low and high < window + WINDOW_BYTES:
+                return [(group, everywhere, space, address - np.uint64(window))]
+        if address.ndim == 0:
+            return [(group, everywhere, "global", address)]
+        parts: list[tuple[Group, Array, str, Array]] = []
+        rest = np.ones(group.size, dtype=bool)
+        for space, window in windows:
+            inside = (address >= np.uint64(window)) & (address < np.uint64(window + WINDOW_BYTES))
+            if inside.any():
+                inner, places = group.where(inside)
+                parts.append((inner, places, space, address[places] - np.uint64(window)))
+                rest &= ~inside
+        if rest.any():
+            inner, places = group.where(rest)
+            parts.append((inner, places, "global", address[places]))
+        return parts
+
+    def _locate(
+        self, step: int, group: Group, space: str, address: Array, size: int
+    ) -> tuple[Stretch, Array, Allocation | None]:
+        """The bytes of a space, the place in them for each lane, and the array that holds all of them, if one does.
+
+        Raises KernelFaultError for an address that is misaligned or belongs to nothing.
+        """
+        place = address.astype(np.int64)
+        low, high = int(place.min()), int(place.max())
+        if size > 1 and int(np.bitwise_or.reduce(place) if place.ndim else place) & (size - 1):
+            at = int(np.argmax(place & (size - 1) != 0)) if place.ndim else 0
+            text = f"an access of {size} bytes at an address that is not a multiple of {size}"
+            raise KernelFaultError(self._fault(FaultKind.MISALIGNED, step, group, at, space, address, text))
+        if space == "shared":
+            if low < 0 or high + size > self.prepared.shared_bytes:
+                at = int(np.argmax((place < 0) | (place + size > self.prepared.shared_bytes))) if place.ndim else 0
+                text = f"the block has {self.prepared.shared_bytes:,} bytes of shared memory"
+                raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
+            if self.layout_blocks > 1:
+                place = place + group.block * self.shared_stride
+            return self.shared, place, None
+        if space == "local":
+            if low < 0 or high + size > self.local_stride:
+                at = int(np.argmax((place < 0) | (place + size > self.local_stride))) if place.ndim else 0
+                text = f"the thread has {self.program.local_bytes:,} bytes of local memory"
+                raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
+            return self.local, place + group.lanes * self.local_stride, None
+        place = place - GLOBAL_WINDOW
+        low, high = low - GLOBAL_WINDOW, high - GLOBAL_WINDOW
+        holder = self.memory.holder(low)
+        if holder is not None and high + size <= holder.end:
+            return self.memory, place, holder
+        inside = (place >= 0) & (place + size <= self.memory.size)
+        bad = ~inside
+        bad |= self.memory.lacks(np.where(inside, place, 0), min(size, 8), ALLOCATED)
+        if size == 16:
+            bad |= self.memory.lacks(np.where(inside, place + 8, 0), 8, ALLOCATED)
+        if bad.any():
+            at = int(np.argmax(bad)) if place.ndim else 0
+            where = int(place[at] if place.ndim else place)
+            text = self._nearest(where)
+            raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
+        return self.memory, place, None
+
+    def _need_written(
+        self, step: int, group: Group, stretch: Stretch, index: Array, size: int, space: str
+    ) -> None:
+        lacking = stretch.lacks(index, size, READY)
+        if lacking.any():
+            at = int(np.argmax(lacking)) if lacking.ndim else 0
+            text = f"{space} memory that nothing has written is read"
+            self.prepared.note(
+                self._fault(FaultKind.UNINITIALISED, step, group, at, space, None, text, int(np.sum(lacking)))
+            )
+
+    def _count(self, step: int, group: Group, space: str, address: Array, index: Array, size: int) -> None:
+        if space == "shared":
+            self.tallies.move(step, "shared", group, traffic.wavefronts(group, address.astype(np.int64), size))
+        elif space == "local":
+            self.tallies.move(step, "local", group, self._local_sectors(group, address.astype(np.int64), size))
+        else:
+            self.tallies.move(step, space, group, traffic.sectors(group, index, size))
+
+    def _local_sectors(self, group: Group, address: Array, size: int) -> tuple[Array, Array]:
+        """Word k of a thread's local memory lies beside word k of its warp's other threads, so that lanes that use
+        one offset use one row of 128 bytes (CUDA C++ Programming Guide, "Local Memory")."""
+        moved: Array = np.zeros(group.warps, dtype=np.int64)
+        for word in range(max(1, size // 4)):
+            row = ((address >> 2) + word) * (4 * WARP) + group.lane * 4
+            moved = moved + traffic.sectors(group, row, min(size, 4))[0]
+        ideal = -(-group.active * size // 32)
+        return moved, np.minimum(moved, ideal)
+
+    # Words for people
+
+    def _fault(
+        self,
+        kind: FaultKind,
+        step: int,
+        group: Group,
+        at: int,
+        space: str,
+        address: Array | None,
+        text: str,
+        count: int = 1,
+    ) -> FoundFault:
+        own = None if address is None else int(address[at] if address.ndim else address)
+        return FoundFault(kind, step, text, self.thread(group, at), own, count)
+
+    def _nearest(self, place: int) -> str:
+        """What a place in global memory lies beside: `4 bytes past the end of y (4,000 bytes)`."""
+        holder = self.memory.holder(place)
+        if place + GLOBAL_WINDOW == 0 or holder is None or place > self.memory.size:
+            first = self.memory.allocations[0] if self.memory.allocations else None
+            if first is not None and 0 <= first.start - place <= 1 << 20:
+                return f"{first.start - place:,} bytes before {first.name} ({first.size:,} bytes)"
+            return "an address that belongs to no array"
+        after = self.memory.holder(holder.end + 8192)
+        past = place - holder.end
+        if after is not None and after is not holder and after.start - place < past:
+            return f"{after.start - place:,} bytes before {after.name} ({after.size:,} bytes)"
+        how = "at the end" if past == 0 else f"{past:,} bytes past the end" if past > 0 else "across the end"
+        return f"{how} of {holder.name} ({holder.size:,} bytes)"
+
+    def thread(self, group: Group, place: int) -> Thread:
+        raise NotImplementedError
+
+    @property
+    def layout_blocks(self) -> int:
+        raise NotImplementedError
+
+
+def _at(values: Array, places: Array) -> Array:
+    return values if values.ndim == 0 else values.take(places)

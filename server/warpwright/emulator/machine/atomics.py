@@ -1,0 +1,81 @@
+"""Atomic operations on a stretch of memory, one lane after the other where lanes name one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpwright.emulator.machine.group import Array
+from warpwright.emulator.machine.memory import UNSIGNED, Stretch
+
+DTYPES: Mapping[str, Any] = {
+    "u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "s4": np.int32, "u8": np.uint64, "s8": np.int64,
+    "f2": np.float16, "f4": np.float32, "f8": np.float64,
+}  # fmt: skip
+
+
+def zero(kind: str) -> Array:
+    return DTYPES[kind](0)
+
+
+def zeros(kind: str, size: int) -> Array:
+    return np.zeros(size, dtype=DTYPES[kind])
+
+
+def _increment(old: Array, limit: Array) -> Array:
+    """`inc`: back to 0 behind the limit (PTX ISA, "atom")."""
+    return np.where(old >= limit, zero("u4"), old + np.uint32(1))
+
+
+def _decrement(old: Array, limit: Array) -> Array:
+    return np.where((old == 0) | (old > limit), limit, old - np.uint32(1))
+
+
+OPERATIONS: Mapping[str, Callable[..., Array]] = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": lambda _old, new: new,
+    "cas": lambda old, compare, new: np.where(old == compare, new, old),
+    "inc": _increment,
+    "dec": _decrement,
+}
+
+
+def apply(stretch: Stretch, index: Array, kind: str, operation: str, operands: Sequence[Array]) -> Array:
+    """Change the elements at `index` (an array of byte places) and give what each lane found.
+
+    Lanes that name one place take turns in lane order: each turn is one step on arrays over the lanes whose turn it is.
+    """
+    size = int(kind[1:])
+    dtype = DTYPES[kind]
+    function = OPERATIONS[operation]
+    lanes = len(index)
+    operands = [np.broadcast_to(operand, lanes) for operand in operands]
+    by_place = np.argsort(index, kind="stable")
+    places = index[by_place]
+    first = np.ones(lanes, dtype=bool)
+    np.not_equal(places[1:], places[:-1], out=first[1:])
+    starts = first.nonzero()[0]
+    if len(starts) == lanes:
+        old = stretch.load(index, size).view(dtype)
+        stretch.store(index, size, function(old, *operands).astype(dtype, copy=False).view(UNSIGNED[size]))
+        return old
+    lengths = np.diff(starts, append=lanes)
+    found = np.empty(lanes, dtype=dtype)
+    current = stretch.load(places[starts], size).view(dtype).copy()
+    alive = np.arange(len(starts))
+    turn = 0
+    while len(alive):
+        who = by_place[starts[alive] + turn]
+        found[who] = current[alive]
+        current[alive] = function(current[alive], *(operand[who] for operand in operands))
+        turn += 1
+        alive = alive[lengths[alive] > turn]
+    stretch.store(places[starts], size, current.view(UNSIGNED[size]))
+    return found

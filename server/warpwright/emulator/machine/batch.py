@@ -1,0 +1,191 @@
+"""Some blocks of a grid, run together: who waits where, what registers and memories hold, what was counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpwright.emulator.flow import Goto
+from warpwright.emulator.machine.access import Access
+from warpwright.emulator.machine.barriers import Barriers
+from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError, Thread
+from warpwright.emulator.machine.group import Array, Group, Layout
+from warpwright.emulator.machine.special import special_register
+from warpwright.emulator.machine.tallies import Tallies
+
+if TYPE_CHECKING:
+    from warpwright.emulator.launch import Prepared
+
+
+class Batch(Access):
+    """Run with `run`. Translated blocks call the methods of this class and of `Access`."""
+
+    def __init__(self, prepared: Prepared, first_block: int, blocks: int) -> None:
+        self.layout = Layout(blocks, prepared.threads)
+        super().__init__(prepared, self.layout)
+        self.first_block = first_block
+        self.registers: list[Array] = list(prepared.program.registers)
+        self.everyone = Group(self.layout, None)
+        self.barriers = Barriers(self)
+        self._pending: dict[tuple[float, int], list[Group]] = {}
+        self._order: list[tuple[float, int]] = []
+        self._special: dict[str, Array] = {}
+
+    # What happens to lanes
+
+    def send(self, to: Goto, group: Group) -> None:
+        """Let lanes wait for a block."""
+        if not group.size:
+            return
+        key = (to.rank, to.block)
+        waiting = self._pending.get(key)
+        if waiting is None:
+            self._pending[key] = [group]
+            heappush(self._order, key)
+        else:
+            waiting.append(group)
+
+    def run(self) -> None:
+        """Run all lanes to their end. Raises KernelFaultError."""
+        program, tallies = self.program, self.tallies
+        self.send(Goto(0, 0.0), self.everyone)
+        while self._order:
+            key = heappop(self._order)
+            waiting = self._pending.pop(key)
+            group = waiting[0] if len(waiting) == 1 else self._joined(waiting)
+            number = key[1]
+            tallies.enter(number, group)
+            outcome = program.functions[number](self, group, self.registers)
+            self._leave(number, group, outcome)
+            if tallies.lane_steps > self.prepared.most_lane_steps:
+                raise KernelFaultError(self._endless(number, group))
+        self.barriers.finish()
+
+    def _joined(self, groups: list[Group]) -> Group:
+        lanes = np.concatenate([group.lanes for group in groups])
+        lanes.sort()
+        return self.everyone if len(lanes) == self.layout.lanes else Group(self.layout, lanes)
+
+    def _leave(self, number: int, group: Group, outcome: Any) -> None:
+        block = self.program.blocks[number]
+        last = block.last
+        if last is None:
+            if block.next is not None:
+                self.send(block.next, group)
+            else:
+                self.barriers.exit(group)
+            return
+        step = self.program.last_steps[number]
+        assert step is not None
+        match last.opcode:
+            case "bra":
+                taken, stay = self._split(group, outcome)
+                if taken.size and stay.size:
+                    self.tallies.diverge(step, taken, stay, group)
+                self.send(block.taken[0], taken)
+                if block.next is not None:
+                    self.send(block.next, stay)
+            case "ret" | "exit":
+                gone, stay = self._split(group, outcome)
+                if gone.size and stay.size:
+                    self.tallies.diverge(step, gone, stay, group)
+                if gone.size:
+                    self.barriers.exit(gone)
+                if block.next is not None:
+                    self.send(block.next, stay)
+            case "trap":
+                gone, stay = self._split(group, outcome)
+                if gone.size:
+                    raise KernelFaultError(FoundFault(FaultKind.TRAP, step, "a trap", self.thread(gone, 0)))
+                if block.next is not None:
+                    self.send(block.next, stay)
+            case "brx":
+                self._jump(step, group, outcome, block.taken, block.next)
+            case _:
+                mask, numbers, vote = outcome
+                here, past = self._split(group, mask)
+                assert block.next is not None
+                if here.size:
+                    self.barriers.arrive(step, here, numbers, self._among(group, mask, vote), block.next)
+                self.send(block.next, past)
+
+    def _split(self, group: Group, mask: Array | None) -> tuple[Group, Group]:
+        """The lanes for which a mask holds, and the others; None holds for all."""
+        if mask is None:
+            return group, _nobody(self.layout)
+        if mask.ndim == 0:
+            return (group, _nobody(self.layout)) if mask else (_nobody(self.layout), group)
+        count = np.count_nonzero(mask)
+        if count == group.size:
+            return group, _nobody(self.layout)
+        if not count:
+            return _nobody(self.layout), group
+        return group.where(mask)[0], group.where(~mask)[0]
+
+    def _among(self, group: Group, mask: Array | None, values: Array | None) -> Array | None:
+        if values is None or values.ndim == 0 or mask is None or mask.ndim == 0:
+            return values
+        return values[mask]
+
+    def _jump(self, step: int, group: Group, outcome: Any, targets: tuple[Goto, ...], behind: Goto | None) -> None:
+        mask, index = outcome
+        here, past = self._split(group, mask)
+        if behind is not None:
+            self.send(behind, past)
+        index = self._among(group, mask, index)
+        for i, target in enumerate(targets):
+            going, _ = self._split(here, index == np.uint32(i))
+            if going.size and going.size < here.size:
+                self.tallies.diverge(step, going, here, here)
+            self.send(target, going)
+
+    def _endless(self, number: int, group: Group) -> FoundFault:
+        text = f"the kernel has not ended after {self.prepared.most_lane_steps:,} instructions of threads"
+        return FoundFault(FaultKind.ENDLESS, self.program.block_steps[number][0], text, self.thread(group, 0))
+
+    # What translated code asks for
+
+    def special(self, name: str, group: Group) -> Array:
+        """A special register's value for the lanes of a group, as uint32, or uint64 for the 64-bit ones."""
+        if name not in self._special:
+            value = special_register(name, self)
+            if value is None:
+                return self._clock(name)
+            self._special[name] = value
+        return group.pick(self._special[name])
+
+    def _clock(self, name: str) -> Array:
+        ticks = self.tallies.lane_steps
+        return np.uint64(ticks) if name in {"%clock64", "%globaltimer"} else np.uint32(ticks & 0xFFFFFFFF)
+
+    def symbol(self, name: str, offset: int) -> Array:
+        """The address of a variable or function."""
+        return np.uint64(self.prepared.symbols[name] + offset)
+
+    def count_guarded(self, step: int, mask: Array) -> None:
+        on = np.count_nonzero(mask) if mask.ndim else None
+        self.tallies.guard(step, on, bool(mask) if on is None else True)
+
+    # Names for people
+
+    def block_index(self, block: int) -> Dim3:
+        """The grid index of a block of the batch."""
+        return _unfold(self.first_block + block, self.prepared.grid)
+
+    def thread(self, group: Group, place: int) -> Thread:
+        """The thread at a place in a group."""
+        lane = int(group.lanes[place])
+        block, thread = divmod(lane, self.layout.threads)
+        return Thread(self.block_index(block), _unfold(thread, self.prepared.block))
+
+
+def _unfold(number: int, shape: Dim3) -> Dim3:
+    return number % shape[0], number // shape[0] % shape[1], number // (shape[0] * shape[1])
+
+
+def _nobody(layout: Layout) -> Group:
+    return Group(layout, np.empty(0, dtype=np.int64))

@@ -1,0 +1,65 @@
+"""What a run found wrong, as data. A fault that the run cannot go on from is raised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+Dim3 = tuple[int, int, int]
+
+
+class FaultKind(StrEnum):
+    OUT_OF_BOUNDS = "out-of-bounds"
+    MISALIGNED = "misaligned"
+    WRITE_TO_CONSTANT = "write-to-constant"
+    UNINITIALISED = "uninitialised-read"
+    RACE = "race"
+    BARRIER = "barrier-not-reached-by-all"
+    DEADLOCK = "deadlock"
+    SYNCWARP = "missing-syncwarp"
+    ENDLESS = "step-limit"
+    ASSERTION = "assertion"
+    TRAP = "trap"
+    UNUSED = "unused-result"
+    INPUT_CHANGED = "input-changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread of the grid, by its indexes."""
+
+    block: Dim3
+    thread: Dim3
+
+    def __str__(self) -> str:
+        """
+        >>> str(Thread((1, 0, 0), (33, 0, 0)))
+        'thread (33, 0, 0) of block (1, 0, 0)'
+        """
+        return f"thread {self.thread} of block {self.block}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFault:
+    """One fault: the instruction (its number in the kernel) that met it, and the threads; `count` lanes met it.
+
+    `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it; `text` says
+    what lies there: `4 bytes past the end of y (4,000 bytes)`.
+    """
+
+    kind: FaultKind
+    step: int
+    text: str
+    thread: Thread | None = None
+    address: int | None = None
+    count: int = 1
+    other_step: int | None = None
+    other_thread: Thread | None = None
+
+
+class KernelFaultError(Exception):
+    """A fault that ends the run."""
+
+    def __init__(self, fault: FoundFault) -> None:
+        super().__init__(fault.text)
+        self.fault = fault

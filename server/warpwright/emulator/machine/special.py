@@ -1,0 +1,68 @@
+"""Special registers (PTX ISA, chapter "Special Registers")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpwright.emulator.machine.group import WARP, Array
+
+if TYPE_CHECKING:
+    from warpwright.emulator.machine.batch import Batch
+
+MULTIPROCESSORS = 132
+"""What `%nsmid` says; an H200 has as many."""
+
+
+def special_register(name: str, batch: Batch) -> Array | None:
+    """Its value for all lanes of a batch: one number where all have the same. None for a clock. Raises KeyError."""
+    if name in {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}:
+        return None
+    prepared, layout = batch.prepared, batch.layout
+    stem, _, axis = name.partition(".")
+    if axis:
+        place = "xyz".index(axis)
+        shape = {"%ntid": prepared.block, "%nctaid": prepared.grid}.get(stem)
+        if shape is not None:
+            return np.uint32(shape[place])
+        if stem == "%tid":
+            return _coordinate(layout.thread_of, prepared.block, place)
+        if stem == "%ctaid":
+            if layout.blocks == 1:
+                return np.uint32(batch.block_index(0)[place])
+            return _coordinate(layout.block_of + batch.first_block, prepared.grid, place)
+        raise KeyError(name)
+    lane = layout.lane_of.astype(np.uint64)
+    one = np.uint64(1)
+    masks = {
+        "%lanemask_eq": one << lane,
+        "%lanemask_lt": (one << lane) - one,
+        "%lanemask_le": (one << (lane + one)) - one,
+    }
+    if name in masks:
+        return masks[name].astype(np.uint32)
+    if name in {"%lanemask_gt", "%lanemask_ge"}:
+        return ~masks["%lanemask_le" if name.endswith("gt") else "%lanemask_lt"].astype(np.uint32)
+    arrays = {"%laneid": layout.lane_of, "%warpid": layout.thread_of // WARP}
+    if name in arrays:
+        return arrays[name].astype(np.uint32)
+    numbers = {
+        "WARP_SZ": WARP,
+        "%nwarpid": 64,
+        "%smid": 0,
+        "%nsmid": MULTIPROCESSORS,
+        "%dynamic_smem_size": prepared.dynamic_shared_bytes,
+        "%total_smem_size": prepared.shared_bytes,
+    }
+    return np.uint64(0) if name == "%gridid" else np.uint32(numbers[name])
+
+
+def _coordinate(numbers: Array, shape: tuple[int, int, int], place: int) -> Array:
+    if shape[place] == 1:
+        return np.uint32(0)
+    below = (1, shape[0], shape[0] * shape[1])[place]
+    found = numbers if below == 1 else numbers // below
+    if place < 2 and any(size > 1 for size in shape[place + 1 :]):
+        found = found % shape[place]
+    return found.astype(np.uint32)

@@ -1,0 +1,124 @@
+"""One kernel ready to run: its blocks as Python functions, and where its variables lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from warpwright.emulator.flow import Block, blocks_of
+from warpwright.emulator.inline import Flat, RecursionFoundError, flatten, function_addresses
+from warpwright.emulator.ptx.model import Instruction, Module, Variable
+from warpwright.emulator.translate.registry import UnsupportedError
+from warpwright.emulator.translate.writer import DTYPES, Names, Writer, kind_of
+
+MOST_SHARED_BYTES = 227 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel translated. `steps` are its instructions; a step is an index into them, in profiles and faults too.
+
+    `registers` holds each register's first value. `shared` and `local` map a variable to its byte offset; the block's
+    dynamic shared memory begins at `static_shared_bytes`. `parameters` maps each of the kernel's own to (offset, size).
+    """
+
+    module: Module
+    kernel: str
+    steps: tuple[Instruction, ...]
+    blocks: tuple[Block, ...]
+    functions: tuple[Callable[..., Any], ...]
+    block_steps: tuple[tuple[int, ...], ...]
+    last_steps: tuple[int | None, ...]
+    registers: tuple[Any, ...]
+    numbers: Mapping[str, int]
+    shared: Mapping[str, int]
+    static_shared_bytes: int
+    local: Mapping[str, int]
+    local_bytes: int
+    parameters: Mapping[str, tuple[int, int]]
+    parameter_bytes: int
+    functions_at: Mapping[str, int]
+    text: str
+
+
+def translate(module: Module, kernel: str) -> Program:
+    """Make a kernel of the module ready to run. Raises KeyError for an unknown one and UnsupportedError by name."""
+    function = module.functions[kernel]
+    try:
+        flat = flatten(module, function)
+    except RecursionFoundError as error:
+        raise UnsupportedError(f"the recursive function {error} is not emulated") from error
+    blocks = blocks_of(flat.body, flat.branch_targets)
+    steps: list[Instruction] = []
+    number_of: dict[int, int] = {}
+    for block in blocks:
+        for instruction in [*block.body, *([block.last] if block.last else [])]:
+            number_of[id(instruction)] = len(steps)
+            steps.append(instruction)
+    kinds = {name: kind_of(kind) for name, kind in flat.registers.items()}
+    stored = {name: kind if kind == "b1" else f"u{kind[1:]}" for name, kind in kinds.items()}
+    numbers = {name: i for i, name in enumerate(stored)}
+    names = Names(numbers, stored, {"where": np.where, "own": _own})
+    texts = [Writer(block, names, number_of).write() for block in blocks]
+    text = "\n\n".join(texts)
+    space: dict[str, Any] = names.objects
+    exec(compile(text, f"<{kernel}>", "exec"), space)  # noqa: S102 - the text is ours; names come from the parser
+    shared, shared_bytes = _lay_out(_shared_variables(module, flat))
+    private = [v for v in flat.variables.values() if v.space in {"local", "param"}]
+    local, local_bytes = _lay_out(private)
+    parameters, parameter_bytes = _parameters(function.parameters)
+    return Program(
+        module,
+        kernel,
+        tuple(steps),
+        tuple(blocks),
+        tuple(space[f"block_{block.index}"] for block in blocks),
+        tuple(tuple(number_of[id(i)] for i in [*b.body, *([b.last] if b.last else [])]) for b in blocks),
+        tuple(None if b.last is None else number_of[id(b.last)] for b in blocks),
+        tuple(DTYPES[kind](0) for kind in stored.values()),
+        numbers,
+        shared,
+        shared_bytes,
+        local,
+        local_bytes,
+        parameters,
+        parameter_bytes,
+        function_addresses(module),
+        text,
+    )
+
+
+def _own(value: Any) -> Any:
+    """A value that no other register holds, so that it may be changed in place."""
+    return value if value.ndim == 0 else value.copy()
+
+
+def _shared_variables(module: Module, flat: Flat) -> list[Variable]:
+    everywhere = [*module.variables.values(), *flat.variables.values()]
+    return [v for v in everywhere if v.space == "shared" and v.size is not None]
+
+
+def _lay_out(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
+    """Offsets in the order of declaration, each at its alignment, and the bytes in all."""
+    offsets: dict[str, int] = {}
+    end = 0
+    for variable in variables:
+        end = -(-end // variable.align) * variable.align
+        offsets[variable.name] = end
+        end += variable.size or 0
+    return offsets, -(-end // 16) * 16
+
+
+def _parameters(parameters: Iterable[Variable]) -> tuple[dict[str, tuple[int, int]], int]:
+    """Where each kernel parameter lies in the parameter space (PTX ISA, "Kernel Function Parameters")."""
+    placed: dict[str, tuple[int, int]] = {}
+    end = 0
+    for parameter in parameters:
+        size = parameter.size or 0
+        end = -(-end // parameter.align) * parameter.align
+        placed[parameter.name] = (end, size)
+        end += size
+    return placed, end

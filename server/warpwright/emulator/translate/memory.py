@@ -1,0 +1,102 @@
+"""Loads, stores, atomics, and what orders them."""
+
+from __future__ import annotations
+
+from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from warpwright.emulator.translate.registry import UnsupportedError, translates
+from warpwright.emulator.translate.writer import Writer, kind_of, raw, width
+
+SPACES = {"global", "shared", "local", "const", "param"}
+
+
+def space_of(i: Instruction) -> str:
+    """The state space that an instruction names; "generic" for none."""
+    named = next((m.split("::")[0] for m in i.modifiers if m.split("::")[0] in SPACES), "generic")
+    return "const" if named == "param" else named
+
+
+def address_of(w: Writer, operand: Operand) -> str:
+    """The address that `[base + offset]` names."""
+    assert isinstance(operand, Address), operand
+    match operand.base:
+        case Register(name):
+            kind = w.names.kinds[name]
+            base = w.value(operand.base, kind)
+            return w.local(f"{base} + {w.constant(kind, operand.offset)}") if operand.offset else base
+        case Symbol(name, offset):
+            return w.local(f"m.symbol({name!r}, {offset + operand.offset})")
+        case Immediate(value):
+            return w.constant("u8", int(value) + operand.offset)
+
+
+def _vector_length(i: Instruction) -> int:
+    return next((int(m[1:]) for m in i.modifiers if m in {"v2", "v4", "v8"}), 1)
+
+
+def _parts(operand: Operand) -> tuple[Operand, ...]:
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+@translates("ld", "ldu")
+def load(w: Writer, i: Instruction) -> None:
+    target, source = i.operands[:2]
+    assert isinstance(source, Address)
+    kind = kind_of(i.modifiers[-1])
+    space = space_of(i)
+    if space == "const" and "param" in i.modifiers:
+        if isinstance(source.base, Symbol) and w.is_parameter(source.base.name):
+            _load_parameter(w, kind, target, source)
+            return
+        space = "local"
+    base = address_of(w, source)
+    arguments = f"{w.step}, g, {space!r}, {base}, {width(kind)}, {_vector_length(i)}, {w.mask}"
+    values = w.local(f"m.load({arguments})")
+    for place, item in enumerate(_parts(target)):
+        value = f"{values}[{place}]"
+        w.result(item, kind, value if kind == raw(kind) else f"{value}.view({w.dtype(kind)})")
+
+
+def _load_parameter(w: Writer, kind: str, target: Operand, source: Address) -> None:
+    """A kernel's own parameter: one number for all lanes."""
+    assert isinstance(source.base, Symbol)
+    for place, item in enumerate(_parts(target)):
+        offset = source.offset + place * width(kind)
+        w.result(item, kind, f"m.parameter({source.base.name!r}, {offset}, {w.dtype(kind)})")
+
+
+@translates("st")
+def store(w: Writer, i: Instruction) -> None:
+    target, source = i.operands[:2]
+    kind = raw(kind_of(i.modifiers[-1]))
+    space = space_of(i)
+    if space == "const":
+        space = "local"  # a parameter that is passed to a device function
+    values = ", ".join(w.value(item, kind) for item in _parts(source))
+    base = address_of(w, target)
+    w.emit(f"m.store({w.step}, g, {space!r}, {base}, {width(kind)}, ({values},), {w.mask})")
+
+
+ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
+
+
+@translates("atom", "red")
+def atomic(w: Writer, i: Instruction) -> None:
+    """`atom` gives what it found; `red` does not."""
+    operation = next(m for m in i.modifiers if m in ATOMICS)
+    type_name = i.modifiers[-1]
+    if type_name in {"f16", "f16x2", "bf16", "bf16x2"} or _vector_length(i) > 1:
+        raise UnsupportedError(f"{i.name} is not emulated")
+    kind = kind_of(type_name)
+    target, place, *operands = i.operands if i.opcode == "atom" else (None, *i.operands)
+    assert place is not None
+    values = ", ".join(w.value(operand, kind) for operand in operands)
+    base = address_of(w, place)
+    arguments = f"{w.step}, g, {space_of(i)!r}, {base}, {kind!r}, {operation!r}, ({values},), {w.mask}"
+    found = w.local(f"m.atomic({arguments})")
+    if target is not None:
+        w.result(target, kind, found)
+
+
+@translates("membar", "fence", "prefetch", "prefetchu", "discard", "applypriority")
+def order(w: Writer, i: Instruction) -> None:
+    """Memory is one and in order here."""

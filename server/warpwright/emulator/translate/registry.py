@@ -1,0 +1,40 @@
+"""Which opcodes are known, and who translates them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from warpwright.emulator.ptx.model import Instruction
+
+if TYPE_CHECKING:
+    from warpwright.emulator.translate.writer import Writer
+
+Translator = Callable[["Writer", Instruction], None]
+
+FAMILIES = ("control", "convert", "floating", "integer", "matrix", "memory", "move", "warp")
+_BY_OPCODE: dict[str, Translator] = {}
+
+
+class UnsupportedError(Exception):
+    """An instruction, or a form of one, that is not run. The message names it: `wgmma.mma_async is not emulated`."""
+
+
+def translates(*opcodes: str) -> Callable[[Translator], Translator]:
+    """Register a function for opcodes."""
+
+    def register(translator: Translator) -> Translator:
+        for opcode in opcodes:
+            _BY_OPCODE[opcode] = translator
+        return translator
+
+    return register
+
+
+def translator_of(opcode: str) -> Translator | None:
+    """Who translates an opcode; None for one that is not run."""
+    if not _BY_OPCODE:
+        for family in FAMILIES:
+            import_module(f"warpwright.emulator.translate.{family}")
+    return _BY_OPCODE.get(opcode)

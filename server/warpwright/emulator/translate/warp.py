@@ -1,0 +1,84 @@
+"""Shuffles, votes, matches, reductions of a warp, and its barrier."""
+
+from __future__ import annotations
+
+from warpwright.emulator.machine import warp
+from warpwright.emulator.ptx.model import Instruction, Pair
+from warpwright.emulator.translate.registry import UnsupportedError, translates
+from warpwright.emulator.translate.writer import Writer, kind_of
+
+
+@translates("shfl")
+def shuffle(w: Writer, i: Instruction) -> None:
+    """`shfl.sync.mode.b32 d|p, a, b, c, membermask`."""
+    target, value, distance, clamp, *_ = i.operands
+    mode = next(m for m in i.modifiers if m in {"up", "down", "bfly", "idx"})
+    numbers = ", ".join(w.value(operand, "u4") for operand in (value, distance, clamp))
+    found = w.local(f"{w.names.object('shuffle', warp.shuffle)}(g, {mode!r}, {numbers})")
+    if isinstance(target, Pair):
+        w.result(target.first, "u4", f"{found}[0]")
+        w.result(target.second, "b1", f"{found}[1]")
+    else:
+        w.result(target, "u4", f"{found}[0]")
+
+
+@translates("vote")
+def vote(w: Writer, i: Instruction) -> None:
+    target, predicate, *members = i.operands
+    mode = next(m for m in i.modifiers if m in {"all", "any", "uni", "ballot"})
+    mask = w.value(members[0], "u4") if members else w.constant("u4", 0xFFFFFFFF)
+    kind = "u4" if mode == "ballot" else "b1"
+    w.result(
+        target, kind, f"{w.names.object('vote', warp.vote)}(g, {mode!r}, {w.value(predicate, 'b1')}, {mask})"
+    )
+
+
+@translates("match")
+def match(w: Writer, i: Instruction) -> None:
+    target, value, members = i.operands
+    kind = kind_of(i.modifiers[-1])
+    arguments = f"g, {w.value(value, kind)}, {w.value(members, 'u4')}"
+    if "any" in i.modifiers:
+        w.result(target, "u4", f"{w.names.object('match_any', warp.match_any)}({arguments})")
+        return
+    found = w.local(f"{w.names.object('match_all', warp.match_all)}({arguments})")
+    if isinstance(target, Pair):
+        w.result(target.first, "u4", f"{found}[0]")
+        w.result(target.second, "b1", f"{found}[1]")
+    else:
+        w.result(target, "u4", f"{found}[0]")
+
+
+@translates("redux")
+def reduce(w: Writer, i: Instruction) -> None:
+    target, value, members = i.operands
+    operation = next(m for m in i.modifiers if m in {"add", "min", "max", "and", "or", "xor"})
+    kind = kind_of(i.modifiers[-1])
+    if kind[0] == "f":
+        raise UnsupportedError(f"{i.name} is not emulated")
+    arguments = f"g, {operation!r}, {w.value(value, kind)}, {w.value(members, 'u4')}"
+    w.result(target, kind, f"{w.names.object('reduce', warp.reduce)}({arguments})")
+
+
+@translates("activemask")
+def active_mask(w: Writer, i: Instruction) -> None:
+    w.result(i.operands[0], "u4", f"{w.names.object('present', warp.present)}(g)")
+
+
+@translates("bar", "barrier")
+def barrier(w: Writer, i: Instruction) -> None:
+    """`bar.warp.sync`, and `bar.arrive`, at which nobody waits; other barriers end a block."""
+    kinds = set(i.modifiers)
+    if "warp" in kinds:
+        w.emit(f"m.sync_warp({w.step}, g, {w.value(i.operands[0], 'u4')}, {w.mask})")
+        return
+    if "arrive" in kinds and "cluster" not in kinds:
+        numbers = ", ".join(w.value(operand, "u4") for operand in i.operands)
+        w.emit(f"m.arrive({w.step}, g, ({numbers},), {w.mask})")
+        return
+    raise UnsupportedError(f"{i.name} is not emulated")
+
+
+@translates("nanosleep", "pmevent")
+def wait(w: Writer, i: Instruction) -> None:
+    """Time does not pass."""
