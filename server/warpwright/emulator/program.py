@@ -61,7 +61,7 @@ def translate(module: Module, kernel: str) -> Program:
     kinds = {name: kind_of(kind) for name, kind in flat.registers.items()}
     stored = {name: kind if kind == "b1" else f"u{kind[1:]}" for name, kind in kinds.items()}
     numbers = {name: i for i, name in enumerate(stored)}
-    names = Names(numbers, stored, {"where": np.where, "own": _own})
+    names = Names(numbers, stored, [p.name for p in function.parameters], {"where": np.where, "own": _own})
     texts = [Writer(block, names, number_of).write() for block in blocks]
     text = "\n\n".join(texts)
     space: dict[str, Any] = names.objects

@@ -50,6 +50,12 @@ class Barriers:
         self.waiting.setdefault(barrier, []).append(Waiting(step, group, then, vote))
         self._release(barrier)
 
+    def come(self, step: int, group: Group, numbers: Sequence[Array]) -> None:
+        """Lanes arrive at a counted barrier and go on."""
+        barrier = self._one(numbers[0], step, group)
+        self._come(barrier, group, self._one(numbers[1], step, group))
+        self._release(barrier)
+
     def exit(self, group: Group) -> None:
         """Lanes end. Those that wait no longer wait for them."""
         self.alive -= np.bincount(group.block, minlength=self.batch.layout.blocks)
@@ -93,7 +99,7 @@ class Barriers:
         self._pass(done)
         remaining: list[Waiting] = []
         released: list[Waiting] = []
-        for entry in self.waiting[barrier]:
+        for entry in self.waiting.get(barrier, []):
             free = done[entry.group.block]
             if free.all():
                 released.append(entry)
@@ -113,8 +119,8 @@ class Barriers:
     def _judge(self, barrier: int, done: Array) -> None:
         """Note blocks whose barrier opens although threads of theirs have ended or came to another barrier."""
         ended = done & (self.alive < self.batch.layout.threads)
-        steps = {w.step for w in self.waiting[barrier] if done[w.group.block].any()}
-        for entry in self.waiting[barrier]:
+        steps = {w.step for w in self.waiting.get(barrier, []) if done[w.group.block].any()}
+        for entry in self.waiting.get(barrier, []):
             there = ended[entry.group.block]
             if there.any():
                 place = int(np.argmax(there))

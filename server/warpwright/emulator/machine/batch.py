@@ -166,6 +166,20 @@ class Batch(Access):
         """The address of a variable or function."""
         return np.uint64(self.prepared.symbols[name] + offset)
 
+    def parameter(self, name: str, offset: int, dtype: Any) -> Array:
+        """A part of one of the kernel's parameters."""
+        start = self.program.parameters[name][0] + offset
+        return np.frombuffer(self.prepared.parameters, dtype=dtype, count=1, offset=start)[0]
+
+    def sync_warp(self, step: int, group: Group, members: Array, mask: Array | None) -> None:
+        """`bar.warp.sync`: what came before it in a warp happened before what comes after."""
+
+    def arrive(self, step: int, group: Group, numbers: tuple[Array, ...], mask: Array | None) -> None:
+        """`bar.arrive`: count these lanes as come, without letting them wait."""
+        here, _ = self._split(group, mask)
+        if here.size:
+            self.barriers.come(step, here, numbers)
+
     def count_guarded(self, step: int, mask: Array) -> None:
         on = np.count_nonzero(mask) if mask.ndim else None
         self.tallies.guard(step, on, bool(mask) if on is None else True)

@@ -7,7 +7,7 @@ block reads goes back to `R` at the end, as raw bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,7 @@ class Names:
 
     numbers: Mapping[str, int]
     kinds: Mapping[str, str]
+    parameters: Collection[str]
     objects: dict[str, Any] = field(default_factory=lambda: {})
     _constants: dict[tuple[str, int], str] = field(default_factory=lambda: {})
 
@@ -90,6 +91,7 @@ class Writer:
         self._written = frozenset[str]().union(*(reads_and_writes(i)[1] for i in block.body))
         self.mask: str | None = None
         self.step = 0
+        self._carry: str | None = None
 
     # What translators use
 
@@ -145,6 +147,19 @@ class Writer:
     def call(self, function: Any, *arguments: str) -> str:
         """The text of a call of a Python function."""
         return f"{self.names.object(function.__name__, function)}({', '.join(arguments)})"
+
+    def carry(self) -> str:
+        """The carry that the last `.cc` instruction of this block left."""
+        if self._carry is None:
+            raise UnsupportedError("a carry from another basic block is not emulated")
+        return self._carry
+
+    def set_carry(self, local: str) -> None:
+        self._carry = local
+
+    def is_parameter(self, symbol: str) -> bool:
+        """Whether a symbol names one of the kernel's own parameters."""
+        return symbol in self.names.parameters
 
     def emit(self, statement: str) -> None:
         self.lines.append(statement)
