@@ -143,7 +143,8 @@ def _running_order(successors: Sequence[tuple[int, ...]]) -> tuple[list[int], di
 def _components(start: int, allowed: set[int], successors: Sequence[tuple[int, ...]]) -> list[tuple[set[int], int]]:
     """Strongly connected components that `start` reaches within `allowed`, in topological order, with their entries.
 
-    A `start` that is not allowed itself is left but never entered again, so it comes first and alone. Tarjan's algorithm without recursion; an entry is the node of a component that was found first.
+    A `start` that is not allowed itself is left but never entered again, so it comes first and alone. Tarjan's
+    algorithm without recursion; an entry is the node of a component that was found first.
     """
     number: dict[int, int] = {start: 0}
     low: dict[int, int] = {start: 0}

@@ -43,7 +43,7 @@ class Flat:
     registers: dict[str, str] = field(default_factory=lambda: {})
     variables: dict[str, Variable] = field(default_factory=lambda: {})
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=lambda: {})
-    externals: set[str] = field(default_factory=lambda: set())
+    externals: set[str] = field(default_factory=set[str])
 
 
 def function_addresses(module: Module) -> dict[str, int]:
@@ -142,9 +142,7 @@ class _Inliner:
             other, test = self._label("other"), f"%is_callee@{self.copies}"
             self.flat.registers[test] = "pred"
             operands = (Register(test), target, Immediate(self.addresses[callee.name]))
-            self.flat.body.append(
-                Instruction("setp", ("eq", "u64"), operands, None, call.place, call.row)
-            )
+            self.flat.body.append(Instruction("setp", ("eq", "u64"), operands, None, call.place, call.row))
             self.flat.body.append(_branch(call, other, Guard(test, True)))
             self._inline(callee, *passed, stack, behind)
             self.flat.body.append(Label(other))

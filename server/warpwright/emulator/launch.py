@@ -18,7 +18,7 @@ from warpwright.emulator.program import MOST_SHARED_BYTES, Program
 MOST_THREADS = 1024
 MOST_BYTES = 8 << 30
 BATCH_LANES = 1 << 15
-"""Lanes that step together: enough that the cost of a step is the lanes', few enough that their values stay in cache."""
+"""Lanes that step together: enough that the cost of a step is theirs, few enough that their values stay in cache."""
 
 MOST_LANE_STEPS = 20_000_000_000
 MOST_FAULTS = 200
@@ -160,12 +160,10 @@ def _prepare(
         memory.fill(allocation, _initial(program.module.variables[name], symbols))
     parameters = bytearray(program.parameter_bytes)
     addresses = {argument.name: allocation.address for argument, allocation in placed}
-    for (offset, size), argument in zip(program.parameters.values(), arguments, strict=True):
-        content = (
-            addresses[argument.name].to_bytes(8, "little") if isinstance(argument, ArrayArgument) else argument.data
-        )
+    for (offset, size), given in zip(program.parameters.values(), arguments, strict=True):
+        content = addresses[given.name].to_bytes(8, "little") if isinstance(given, ArrayArgument) else given.data
         if len(content) != size:
-            raise LaunchError(f"the argument {argument.name} has {len(content)} bytes where the kernel takes {size}")
+            raise LaunchError(f"the argument {given.name} has {len(content)} bytes where the kernel takes {size}")
         parameters[offset : offset + size] = content
     memory.fill(bank, np.frombuffer(bytes(parameters), dtype=np.uint8))
     tallies = Tallies(tuple(len(steps) for steps in program.block_steps))
@@ -187,12 +185,12 @@ def _prepare(
 def _symbols(program: Program, variables: Mapping[str, Allocation], bank: Allocation) -> dict[str, int]:
     """Addresses: of global memory as kernels see them, of shared and local memory from the start of their own."""
     symbols = {name: allocation.address for name, allocation in variables.items()}
-    symbols |= program.shared | program.local | program.functions_at
+    symbols |= {**program.shared, **program.local, **program.functions_at}
     symbols |= {name: bank.address + offset for name, (offset, _) in program.parameters.items()}
     for variable in program.module.variables.values():
         if variable.space == "shared" and variable.size is None:
             symbols[variable.name] = program.static_shared_bytes
-    assert all(FIRST_FUNCTION_ADDRESS <= a for a in program.functions_at.values())
+    assert all(a >= FIRST_FUNCTION_ADDRESS for a in program.functions_at.values())
     return symbols
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpwright.emulator.machine import atomics, traffic
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError, Thread
+from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError, Thread, unfold
 from warpwright.emulator.machine.group import WARP, Array, Group, Layout
 from warpwright.emulator.machine.memory import (
     ALLOCATED,
@@ -33,7 +33,9 @@ class Access:
     elements that a lane moves (of `.v2` and `.v4`). Where there is a `mask`, the other lanes do nothing.
     """
 
-    def __init__(self, prepared: Prepared, layout: Layout) -> None:
+    def __init__(self, prepared: Prepared, layout: Layout, first_block: int) -> None:
+        self.layout = layout
+        self.first_block = first_block
         self.prepared = prepared
         self.program = prepared.program
         self.tallies = prepared.tallies
@@ -64,7 +66,14 @@ class Access:
         return spread
 
     def store(
-        self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array], mask: Array | None
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        address: Array,
+        size: int,
+        values: Sequence[Array],
+        mask: Array | None,
     ) -> None:
         """Put elements, as unsigned numbers of `size` bytes, at consecutive places from each lane's address."""
         if mask is not None:
@@ -125,9 +134,7 @@ class Access:
         self._count(step, group, space, address, index, size * count)
         return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
 
-    def _store(
-        self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]
-    ) -> None:
+    def _store(self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]) -> None:
         total = size * len(values)
         if space == "generic":
             parts = self._parts(step, group, address, total)
@@ -175,9 +182,7 @@ class Access:
             index = np.full(group.size, index)
         return atomics.apply(stretch, index, kind, operation, operands)
 
-    def _parts(
-        self, step: int, group: Group, address: Array, size: int
-    ) -> list[tuple[Group, Array, str, Array]]:
+    def _parts(self, step: int, group: Group, address: Array, size: int) -> list[tuple[Group, Array, str, Array]]:
         """A group by the spaces that its generic addresses lie in: lanes, their places in the group, space, address."""
         everywhere = np.arange(group.size)
         windows = (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))
@@ -190,7 +195,7 @@ class Access:
         if address.ndim == 0:
             return [(group, everywhere, "global", address)]
         parts: list[tuple[Group, Array, str, Array]] = []
-        rest = np.ones(group.size, dtype=bool)
+        rest: Array = np.ones(group.size, dtype=bool)
         for space, window in windows:
             inside = (address >= np.uint64(window)) & (address < np.uint64(window + WINDOW_BYTES))
             if inside.any():
@@ -220,7 +225,7 @@ class Access:
                 at = int(np.argmax((place < 0) | (place + size > self.prepared.shared_bytes))) if place.ndim else 0
                 text = f"the block has {self.prepared.shared_bytes:,} bytes of shared memory"
                 raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
-            if self.layout_blocks > 1:
+            if self.layout.blocks > 1:
                 place = place + group.block * self.shared_stride
             return self.shared, place, None
         if space == "local":
@@ -246,9 +251,7 @@ class Access:
             raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
         return self.memory, place, None
 
-    def _need_written(
-        self, step: int, group: Group, stretch: Stretch, index: Array, size: int, space: str
-    ) -> None:
+    def _need_written(self, step: int, group: Group, stretch: Stretch, index: Array, size: int, space: str) -> None:
         lacking = stretch.lacks(index, size, READY)
         if lacking.any():
             at = int(np.argmax(lacking)) if lacking.ndim else 0
@@ -307,11 +310,9 @@ class Access:
         return f"{how} of {holder.name} ({holder.size:,} bytes)"
 
     def thread(self, group: Group, place: int) -> Thread:
-        raise NotImplementedError
-
-    @property
-    def layout_blocks(self) -> int:
-        raise NotImplementedError
+        """The thread at a place in a group."""
+        block, thread = divmod(int(group.lanes[place]), self.layout.threads)
+        return Thread(unfold(self.first_block + block, self.prepared.grid), unfold(thread, self.prepared.block))
 
 
 def _at(values: Array, places: Array) -> Array:

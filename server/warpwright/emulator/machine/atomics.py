@@ -59,7 +59,7 @@ def apply(stretch: Stretch, index: Array, kind: str, operation: str, operands: S
     operands = [np.broadcast_to(operand, lanes) for operand in operands]
     by_place = np.argsort(index, kind="stable")
     places = index[by_place]
-    first = np.ones(lanes, dtype=bool)
+    first: Array = np.ones(lanes, dtype=bool)
     np.not_equal(places[1:], places[:-1], out=first[1:])
     starts = first.nonzero()[0]
     if len(starts) == lanes:

@@ -32,7 +32,7 @@ class Barriers:
     def __init__(self, batch: Batch) -> None:
         layout = batch.layout
         self.batch = batch
-        self.alive = np.full(layout.blocks, layout.threads, dtype=np.int64)
+        self.alive: Array = np.full(layout.blocks, layout.threads, dtype=np.int64)
         self.arrived: dict[int, Array] = {}
         self.needed: dict[int, Array] = {}
         self.waiting: dict[int, list[Waiting]] = {}
@@ -41,11 +41,11 @@ class Barriers:
         """Lanes come to a barrier. `numbers` are its number and, where the text gives it, the count of threads."""
         barrier = self._one(numbers[0], step, group) if numbers else 0
         count = self._one(numbers[1], step, group) if len(numbers) > 1 else None
-        if group.at is None and count is None and not self.waiting.get(barrier) and vote is None:
-            if int(self.alive.min()) == self.batch.layout.threads:
-                self._pass(np.ones(self.batch.layout.blocks, dtype=bool))
-                self.batch.send(then, group)
-                return
+        plain = group.at is None and count is None and vote is None and not self.waiting.get(barrier)
+        if plain and int(self.alive.min()) == self.batch.layout.threads:
+            self._pass(np.ones(self.batch.layout.blocks, dtype=bool))
+            self.batch.send(then, group)
+            return
         self._come(barrier, group, count)
         self.waiting.setdefault(barrier, []).append(Waiting(step, group, then, vote))
         self._release(barrier)
@@ -141,8 +141,8 @@ class Barriers:
         if not voting:
             return
         blocks = self.batch.layout.blocks
-        yes = np.zeros(blocks, dtype=np.int64)
-        came = np.zeros(blocks, dtype=np.int64)
+        yes: Array = np.zeros(blocks, dtype=np.int64)
+        came: Array = np.zeros(blocks, dtype=np.int64)
         for entry in voting:
             votes = np.broadcast_to(entry.vote, entry.group.size)
             yes += np.bincount(entry.group.block, weights=votes, minlength=blocks).astype(np.int64)

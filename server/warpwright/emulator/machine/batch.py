@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +10,9 @@ import numpy as np
 from warpwright.emulator.flow import Goto
 from warpwright.emulator.machine.access import Access
 from warpwright.emulator.machine.barriers import Barriers
-from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError, Thread
+from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout
 from warpwright.emulator.machine.special import special_register
-from warpwright.emulator.machine.tallies import Tallies
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
@@ -25,9 +22,7 @@ class Batch(Access):
     """Run with `run`. Translated blocks call the methods of this class and of `Access`."""
 
     def __init__(self, prepared: Prepared, first_block: int, blocks: int) -> None:
-        self.layout = Layout(blocks, prepared.threads)
-        super().__init__(prepared, self.layout)
-        self.first_block = first_block
+        super().__init__(prepared, Layout(blocks, prepared.threads), first_block)
         self.registers: list[Array] = list(prepared.program.registers)
         self.everyone = Group(self.layout, None)
         self.barriers = Barriers(self)
@@ -181,24 +176,8 @@ class Batch(Access):
             self.barriers.come(step, here, numbers)
 
     def count_guarded(self, step: int, mask: Array) -> None:
-        on = np.count_nonzero(mask) if mask.ndim else None
+        on = int(np.count_nonzero(mask)) if mask.ndim else None
         self.tallies.guard(step, on, bool(mask) if on is None else True)
-
-    # Names for people
-
-    def block_index(self, block: int) -> Dim3:
-        """The grid index of a block of the batch."""
-        return _unfold(self.first_block + block, self.prepared.grid)
-
-    def thread(self, group: Group, place: int) -> Thread:
-        """The thread at a place in a group."""
-        lane = int(group.lanes[place])
-        block, thread = divmod(lane, self.layout.threads)
-        return Thread(self.block_index(block), _unfold(thread, self.prepared.block))
-
-
-def _unfold(number: int, shape: Dim3) -> Dim3:
-    return number % shape[0], number // shape[0] % shape[1], number // (shape[0] * shape[1])
 
 
 def _nobody(layout: Layout) -> Group:

@@ -24,6 +24,15 @@ class FaultKind(StrEnum):
     INPUT_CHANGED = "input-changed"
 
 
+def unfold(number: int, shape: Dim3) -> Dim3:
+    """The index of a block in its grid, or of a thread in its block, from its number.
+
+    >>> unfold(5, (2, 3, 1))
+    (1, 2, 0)
+    """
+    return number % shape[0], number // shape[0] % shape[1], number // (shape[0] * shape[1])
+
+
 @dataclass(frozen=True, slots=True)
 class Thread:
     """One thread of the grid, by its indexes."""

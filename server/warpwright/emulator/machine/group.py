@@ -96,7 +96,7 @@ class Group:
         """The position in the group of each warp's first lane."""
         if self.at is None and self.layout.is_whole:
             return self.layout.every[::WARP]
-        changed = np.empty(self.size, dtype=bool)
+        changed: Array = np.empty(self.size, dtype=bool)
         changed[:1] = True
         np.not_equal(self.warp[1:], self.warp[:-1], out=changed[1:])
         return changed.nonzero()[0]

@@ -55,8 +55,8 @@ class Stretch:
     def __init__(self, size: int, state: int) -> None:
         padded = -(-max(size, 1) // 16) * 16
         self.size = padded
-        self.data = np.zeros(padded, dtype=np.uint8)
-        self.state = np.full(padded, state, dtype=np.uint8) if state else np.zeros(padded, dtype=np.uint8)
+        self.data: Array = np.zeros(padded, dtype=np.uint8)
+        self.state: Array = np.full(padded, state, dtype=np.uint8) if state else np.zeros(padded, dtype=np.uint8)
         self._data_views = {n: self.data.view(t) for n, t in UNSIGNED.items()}
         self._state_views = {n: self.state.view(t) for n, t in UNSIGNED.items()}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpwright.emulator.machine.faults import unfold
 from warpwright.emulator.machine.group import WARP, Array
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def special_register(name: str, batch: Batch) -> Array | None:
             return _coordinate(layout.thread_of, prepared.block, place)
         if stem == "%ctaid":
             if layout.blocks == 1:
-                return np.uint32(batch.block_index(0)[place])
+                return np.uint32(unfold(batch.first_block, prepared.grid)[place])
             return _coordinate(layout.block_of + batch.first_block, prepared.grid, place)
         raise KeyError(name)
     lane = layout.lane_of.astype(np.uint64)

@@ -17,7 +17,7 @@ def sectors(group: Group, addresses: Array, size: int) -> tuple[Array, Array]:
     """Sectors that each warp touches and the fewest possible; `addresses` (int64) are aligned to `size` <= 32 bytes."""
     ideal = -(-group.active * size // SECTOR_BYTES)
     if addresses.ndim == 0:
-        counted = np.ones(group.warps, dtype=np.int64)
+        counted: Array = np.ones(group.warps, dtype=np.int64)
     else:
         counted = _distinct(group, addresses >> 5)
     return counted, np.minimum(counted, ideal)
@@ -27,7 +27,7 @@ def wavefronts(group: Group, addresses: Array, size: int) -> tuple[Array, Array]
     """Passes of shared memory for each warp and the fewest possible; `addresses` (int64) are aligned to `size`."""
     ideal = -(-group.active * size // _ROW)
     if addresses.ndim == 0:
-        counted = np.full(group.warps, max(1, size // BANK_BYTES // 2), dtype=np.int64)
+        counted: Array = np.full(group.warps, max(1, size // BANK_BYTES // 2), dtype=np.int64)
     elif size <= BANK_BYTES:
         counted = _passes(group, addresses >> 2, group.order, group.warps)
     else:
@@ -44,7 +44,7 @@ def _distinct(group: Group, keys: Array) -> Array:
             rows = np.sort(rows, axis=1)
             steps = rows[:, 1:] - rows[:, :-1]
         return np.count_nonzero(steps, axis=1) + 1
-    changed = np.ones(group.size, dtype=bool)
+    changed: Array = np.ones(group.size, dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=changed[1:])
     changed[group.starts] = True
     falls = keys[1:] < keys[:-1]

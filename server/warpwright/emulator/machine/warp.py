@@ -49,7 +49,7 @@ def _from_lanes(group: Group, value: Array, source: Array) -> Array:
         return np.take_along_axis(value.reshape(-1, WARP), source.reshape(-1, WARP), axis=1).ravel()
     own = group.order * WARP
     table = np.zeros(group.warps * WARP, dtype=value.dtype)
-    there = np.zeros(group.warps * WARP, dtype=bool)
+    there: Array = np.zeros(group.warps * WARP, dtype=bool)
     table[own + group.lane] = value
     there[own + group.lane] = True
     return np.where(there[own + source], table[own + source], value)
@@ -83,13 +83,13 @@ def match_any(group: Group, value: Array, members: Array) -> Array:
     """The mask of the lanes in the member mask that have this lane's value (`match.any.sync`)."""
     keys = np.broadcast_to(value, group.size)
     order = np.lexsort((keys, group.order))
-    first = np.ones(group.size, dtype=bool)
+    first: Array = np.ones(group.size, dtype=bool)
     sorted_keys, sorted_warps = keys[order], group.order[order]
     first[1:] = (sorted_keys[1:] != sorted_keys[:-1]) | (sorted_warps[1:] != sorted_warps[:-1])
     starts = first.nonzero()[0]
     bits = (_ONE << group.lane.astype(np.uint32))[order]
     masks = np.bitwise_or.reduceat(bits, starts)
-    out = np.empty(group.size, dtype=np.uint32)
+    out: Array = np.empty(group.size, dtype=np.uint32)
     out[order] = np.repeat(masks, np.diff(starts, append=group.size))
     return out & members
 
@@ -117,10 +117,10 @@ def reduce(group: Group, kind: str, value: Array, members: Array) -> Array:
     keys = np.broadcast_to(members, group.size)
     values = np.broadcast_to(value, group.size)
     order = np.lexsort((keys, group.order))
-    first = np.ones(group.size, dtype=bool)
+    first: Array = np.ones(group.size, dtype=bool)
     first[1:] = (keys[order][1:] != keys[order][:-1]) | (np.diff(group.order[order]) != 0)
     starts = first.nonzero()[0]
     results = _REDUCTIONS[kind](values[order], starts, dtype=values.dtype)
-    out = np.empty(group.size, dtype=values.dtype)
+    out: Array = np.empty(group.size, dtype=values.dtype)
     out[order] = np.repeat(results, np.diff(starts, append=group.size))
     return out

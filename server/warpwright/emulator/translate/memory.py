@@ -87,14 +87,14 @@ def atomic(w: Writer, i: Instruction) -> None:
     if type_name in {"f16", "f16x2", "bf16", "bf16x2"} or _vector_length(i) > 1:
         raise UnsupportedError(f"{i.name} is not emulated")
     kind = kind_of(type_name)
-    target, place, *operands = i.operands if i.opcode == "atom" else (None, *i.operands)
-    assert place is not None
+    has_result = i.opcode == "atom"
+    place, *operands = i.operands[has_result:]
     values = ", ".join(w.value(operand, kind) for operand in operands)
     base = address_of(w, place)
     arguments = f"{w.step}, g, {space_of(i)!r}, {base}, {kind!r}, {operation!r}, ({values},), {w.mask}"
     found = w.local(f"m.atomic({arguments})")
-    if target is not None:
-        w.result(target, kind, found)
+    if has_result:
+        w.result(i.operands[0], kind, found)
 
 
 @translates("membar", "fence", "prefetch", "prefetchu", "discard", "applypriority")

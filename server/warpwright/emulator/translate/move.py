@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpwright.emulator.machine.group import Array
 from warpwright.emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from warpwright.emulator.numerics import floats
 from warpwright.emulator.ptx.model import Instruction, Pair, Vector
 from warpwright.emulator.translate.registry import translates
 from warpwright.emulator.translate.writer import Writer, kind_of, raw, width
@@ -116,7 +118,7 @@ def compare(w: Writer, i: Instruction) -> None:
     kind = kind_of(type_name)
     a, b = (w.local(w.value(operand, kind)) for operand in (left, right))
     if "ftz" in i.modifiers:
-        a, b = (w.local(w.call(_flushed, value)) for value in (a, b))
+        a, b = (w.local(w.call(floats.flush, value)) for value in (a, b))
     holds = w.local(comparison(w, operator, type_name, a, b))
     other = f"~{holds}"
     if combine is not None:
@@ -158,7 +160,7 @@ def compare_halves(w: Writer, i: Instruction, operator: str, type_name: str, com
         w.result(one, "b1", holds)
 
 
-def _f16_as_float(bits: np.uint16) -> np.float32:
+def _f16_as_float(bits: Array) -> Array:
     """
     >>> float(_f16_as_float(np.uint16(0x3C00)))
     1.0
@@ -166,17 +168,12 @@ def _f16_as_float(bits: np.uint16) -> np.float32:
     return bits.view(np.float16).astype(np.float32)
 
 
-def _bf16_as_float(bits: np.uint16) -> np.float32:
+def _bf16_as_float(bits: Array) -> Array:
     """
     >>> float(_bf16_as_float(np.uint16(0x3F80)))
     1.0
     """
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def _flushed(value: np.float32) -> np.float32:
-    """Subnormal numbers as zeros."""
-    return np.where(np.abs(value) < np.finfo(np.float32).tiny, np.float32(0), value)
 
 
 @translates("and", "or", "xor")
@@ -191,5 +188,3 @@ def logic(w: Writer, i: Instruction) -> None:
 def invert(w: Writer, i: Instruction) -> None:
     kind = raw(kind_of(i.modifiers[-1]))
     w.result(i.operands[0], kind, f"~{w.value(i.operands[1], kind)}")
-
-

@@ -28,9 +28,7 @@ def vote(w: Writer, i: Instruction) -> None:
     mode = next(m for m in i.modifiers if m in {"all", "any", "uni", "ballot"})
     mask = w.value(members[0], "u4") if members else w.constant("u4", 0xFFFFFFFF)
     kind = "u4" if mode == "ballot" else "b1"
-    w.result(
-        target, kind, f"{w.names.object('vote', warp.vote)}(g, {mode!r}, {w.value(predicate, 'b1')}, {mask})"
-    )
+    w.result(target, kind, f"{w.names.object('vote', warp.vote)}(g, {mode!r}, {w.value(predicate, 'b1')}, {mask})")
 
 
 @translates("match")

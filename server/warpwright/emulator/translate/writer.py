@@ -112,7 +112,7 @@ class Writer:
         raise UnsupportedError(f"an operand {operand} is not emulated here")
 
     def result(self, operand: Operand, kind: str, expression: str) -> None:
-        """Write `expression`, which is of `kind`, to a register; where the instruction is guarded, for its lanes only."""
+        """Write `expression`, which is of `kind`, to a register: of a guarded instruction, for the lanes it holds for."""
         assert isinstance(operand, Register), operand
         if operand.name == "_":
             self.lines.append(expression)
@@ -191,8 +191,10 @@ class Writer:
         return held[kind]
 
     def _special(self, name: str, kind: str) -> str:
-        return f"m.special({name!r}, g).astype({self.dtype(kind)})" if kind not in {"u4", "s4"} else (
-            f"m.special({name!r}, g)" if kind == "u4" else f"m.special({name!r}, g).view({self.dtype('s4')})"
+        return (
+            f"m.special({name!r}, g).astype({self.dtype(kind)})"
+            if kind not in {"u4", "s4"}
+            else (f"m.special({name!r}, g)" if kind == "u4" else f"m.special({name!r}, g).view({self.dtype('s4')})")
         )
 
     def _immediate(self, value: float, bits: int | None, bit_width: int, kind: str) -> str:
@@ -264,7 +266,7 @@ class Writer:
         for name in sorted(self._held, key=lambda n: self.names.numbers[n]):
             held = self._held[name]
             number, own = self.names.numbers[name], self.names.kinds[name]
-            first_kind, first = next(iter(held.items()))
+            first = next(iter(held.values()))
             if name not in self.block.live_out or name not in self._written:
                 continue
             value = held.get(own) or f"{first}.view({self.dtype(own)})"
