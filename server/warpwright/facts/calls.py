@@ -66,11 +66,9 @@ class Caller(Evaluator):
             method = self.static_method(node.owner, node, mask)
             if method is not None and not takes_this(method):
                 return self._inline(node, method, node.arguments, mask, None, returned)
-        texts = self.unit.functions.get(node.name)
-        if texts:
-            found = self._user_function(node, texts, mask)
-            if found is not None:
-                return self._inline(node, found, node.arguments, mask, None, returned)
+        found = self.user_function(node, mask)
+        if found is not None:
+            return self._inline(node, found, node.arguments, mask, None, returned)
         return call_intrinsic(self, node, mask)
 
     def _called(self, node: ir.Call) -> AnyValue | None:
@@ -104,15 +102,12 @@ class Caller(Evaluator):
         return frame.place if frame.place is not None else SlotPlace(Frame([value]), 0)
 
     @abstractmethod
-    def method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
-        """The member function that a call on an object means; None where the struct is not in the unit."""
-
-    @abstractmethod
     def static_method(self, owner: CType, node: ir.Call, mask: int) -> ir.Function | None:
         """The member function that `owner::name(...)` means."""
 
-    def _user_function(self, node: ir.Call, texts: list[FunctionText], mask: int) -> ir.Function | None:
-        if self.call_depth >= MAX_CALL_DEPTH:
+    def user_function(self, node: ir.Call, mask: int) -> ir.Function | None:
+        texts = self.unit.functions.get(node.name)
+        if not texts or self.call_depth >= MAX_CALL_DEPTH:
             return None
         matching = [t for t in texts if parameter_count(t) == len(node.arguments)] or [
             t for t in texts if parameter_count(t) > len(node.arguments)
@@ -135,7 +130,7 @@ class Caller(Evaluator):
             general = [text for text in general if text.template] or general
         found = general[-1]
         if len(general) > 1:
-            given = [self._argument_type(argument, mask) for argument in node.arguments]
+            given = [self.argument_type(argument, mask) for argument in node.arguments]
             scores = [
                 fit(self.lowered(text, {}).parameters, given, frozenset(p.name for p in text.template if p.is_type))
                 for text in general
@@ -155,7 +150,7 @@ class Caller(Evaluator):
                     return text
         return found
 
-    def _argument_type(self, argument: ir.Expr, mask: int) -> CType:
+    def argument_type(self, argument: ir.Expr, mask: int) -> CType:
         """The type of an argument, found without what its evaluation changes or accesses."""
         while isinstance(argument, (ir.Update, ir.Assign)):
             argument = argument.target
@@ -194,7 +189,7 @@ class Caller(Evaluator):
         if open_names:
             generic = self.lowered(text, out)
             for parameter, argument in zip(generic.parameters, node.arguments, strict=False):
-                wanted, have = parameter.type, self._argument_type(argument, mask)
+                wanted, have = parameter.type, self.argument_type(argument, mask)
                 while wanted.kind == "pointer" and wanted.to is not None and have.to is not None:
                     wanted, have = wanted.to, have.to
                 label = wanted.name.replace("const ", "").strip()
@@ -277,12 +272,19 @@ class Caller(Evaluator):
             self.running.pop()
         if result is None:
             return unknown(function.returns)
+        if isinstance(result, ArrayValue):  # `return {a, b};`
+            result = self.as_type(result, function.returns, mask)
         return self.converted(result, function.returns)
 
 
 def takes_this(function: ir.Function) -> bool:
     """Whether a member function has an object to work on."""
     return bool(function.parameters) and function.parameters[0].name == "this"
+
+
+def own_parameters(function: ir.Function) -> list[ir.FunctionParameter]:
+    """The parameters that a call gives arguments for."""
+    return function.parameters[1:] if takes_this(function) else function.parameters
 
 
 def parameter_count(text: FunctionText) -> int:

@@ -11,6 +11,7 @@ from warpwright.facts.code import ValueCode, make_value, place_code, value_code
 from warpwright.facts.lanes import each, pairwise, wrapped
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Space
+from warpwright.facts.overloaded import OperatorCall, is_object
 from warpwright.facts.places import ChoicePlace, Location, MemoryPlace, field_of, truth
 from warpwright.facts.predication import NEVER, OPERATION, is_access
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
@@ -59,6 +60,14 @@ class Evaluator(WarpMemory, ABC):
     @abstractmethod
     def subscript(self, base: ir.Expr, index: ir.Expr, mask: int) -> Location:
         """What `object[index]` names where the object's struct has an operator for it; None elsewhere."""
+
+    @abstractmethod
+    def method(self, node: ir.Call, target: ir.Expr, mask: int) -> ir.Function | None:
+        """The member function that a call on an object means; None where the struct is not in the unit."""
+
+    @abstractmethod
+    def user_function(self, node: ir.Call, mask: int) -> ir.Function | None:
+        """The function of the unit that a call by name means; None where none of that name takes its arguments."""
 
     @abstractmethod
     def constructed(self, kind: CType, values: list[AnyValue], mask: int) -> AnyValue | None:
@@ -297,11 +306,17 @@ def _assign(node: ir.Assign) -> ValueCode:
         run.store(place, value, mask)
         return value
 
+    overloaded = OperatorCall(node.span, f"{op}=", 2)
+
     def combine(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        value = run.scalar(value_of(run, mask))
+        operand = value_of(run, mask)
         place = place_of(run, mask)
-        old = run.scalar(run.load(place, mask))
+        whole = run.load(place, mask)
+        made = overloaded(run, [whole, operand], mask, place) if is_object(whole) else None
+        if made is not None:
+            return made
+        value, old = run.scalar(operand), run.scalar(whole)
         combined = binary(op, old, value)
         value = convert(combined, old.type) if combined.region is None else combined
         run.store(place, value, mask)
@@ -316,10 +331,15 @@ def _assign(node: ir.Assign) -> ValueCode:
 @make_value.register(ir.Unary)
 def _unary(node: ir.Unary) -> ValueCode:
     operand_of, op = value_code(node.operand), node.op
+    overloaded = OperatorCall(node.span, op, 1)
 
     def unary(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        value = run.scalar(operand_of(run, mask))
+        operand = operand_of(run, mask)
+        made = overloaded(run, [operand], mask) if is_object(operand) else None
+        if made is not None:
+            return made
+        value = run.scalar(operand)
         if op == "+":
             return value
         if op == "!":
@@ -342,15 +362,16 @@ def _unary(node: ir.Unary) -> ValueCode:
 def _binary(node: ir.Binary) -> ValueCode:
     left_of, right_of, op = value_code(node.left), value_code(node.right), node.op
     divides, by_literal = op in ("/", "%"), isinstance(node.right, ir.Const)
+    overloaded = OperatorCall(node.span, op, 2)
 
     def operate(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        left = left_of(run, mask)
-        if type(left) is not Value:
-            left = run.scalar(left)
-        right = right_of(run, mask)
-        if type(right) is not Value:
-            right = run.scalar(right)
+        left, right = left_of(run, mask), right_of(run, mask)
+        if is_object(left) or is_object(right):
+            made = overloaded(run, [left, right], mask)
+            if made is not None:
+                return made
+        left, right = run.scalar(left), run.scalar(right)
         if left.basis or right.basis or not (left.uniform and right.uniform):
             if divides and (not by_literal or "float" in (left.type.kind, right.type.kind)):
                 run.cost += NEVER  # a division is a call or a long sequence

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from warpwright.facts import ir
-from warpwright.facts.calls import MAX_CALL_DEPTH, Caller, parameter_count
+from warpwright.facts.callees import fit
+from warpwright.facts.calls import MAX_CALL_DEPTH, Caller, own_parameters, parameter_count
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.places import FieldPlace, Frame, Location, MemoryPlace, Reference, SlotPlace
 from warpwright.facts.qualified import Origin, base_types
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.unit import CONVERSION, FunctionText
-from warpwright.facts.values import AnyValue, StructValue, Value, unknown
+from warpwright.facts.values import AnyValue, ArrayValue, StructValue, Value, unknown
 from warpwright.syntax.nodes import parameters_of
 
 MAX_LINEAGE = 4
@@ -41,32 +42,41 @@ class Objects(Caller):
         return self.member_function(owner, node.name, node, mask)
 
     def member_function(
-        self, kind: CType, name: str, node: ir.Call | None, mask: int, count: int | None = None
+        self, kind: CType, name: str, node: ir.Call | None, mask: int, given: Sequence[CType] | None = None
     ) -> ir.Function | None:
-        """The member function that takes as many arguments, of the struct itself or the nearest of its bases."""
-        if self.call_depth >= MAX_CALL_DEPTH:
+        """The member function that takes arguments of the call's types, or of those `given`, of the struct itself or
+        the nearest of its bases that has one for as many; the first of those that fit as well."""
+        if self.call_depth >= MAX_CALL_DEPTH or name not in self.unit.methods:
             return None
-        wanted = count if count is not None else len(node.arguments) if node is not None else 0
-        for owner, text in self._candidates(kind, name):
-            required = sum(p.type != "optional_parameter_declaration" for p in parameters_of(text.node))
-            if not required <= wanted <= max(parameter_count(text), required):
+        count = len(given) if given is not None else len(node.arguments) if node is not None else 0
+        for owner, texts in self._candidates(kind, name):
+            taking = [text for text in texts if _takes(text, count)]
+            if not taking:
                 continue
-            origin = owner.origin
-            bindings = dict(origin.bindings) if isinstance(origin, Origin) else {}
-            if node is not None and text.template:
-                bindings |= self.bindings(node, text, mask)
-            return self.lowered(text, bindings, kind, owner)
+            if len(taking) == 1:
+                return self._bound(taking[0], kind, owner, node, mask)
+            if given is None and node is not None:
+                given = [self.argument_type(argument, mask) for argument in node.arguments]
+            functions = [self._bound(text, kind, owner, node, mask) for text in taking]
+            scores = [
+                fit(own_parameters(function), given or (), frozenset(p.name for p in text.template if p.is_type))
+                for function, text in zip(functions, taking, strict=True)
+            ]
+            return functions[scores.index(max(scores))]
         return None
 
-    def _candidates(self, kind: CType, name: str) -> Iterator[tuple[CType, FunctionText]]:
+    def _bound(self, text: FunctionText, kind: CType, owner: CType, node: ir.Call | None, mask: int) -> ir.Function:
+        bindings = dict(owner.origin.bindings) if isinstance(owner.origin, Origin) else {}
+        if node is not None and text.template:
+            bindings |= self.bindings(node, text, mask)
+        return self.lowered(text, bindings, kind, owner)
+
+    def _candidates(self, kind: CType, name: str) -> Iterator[tuple[CType, list[FunctionText]]]:
+        """The functions of that name of the struct and of its bases, those of a derived one first."""
         texts = self.unit.methods.get(name, [])
-        if not texts:
-            return
-        for owner in self._lineage(kind, 0):
+        for owner in self._lineage(kind, 0) if texts else ():
             label = owner.origin.text.name if isinstance(owner.origin, Origin) else owner.name
-            for text in texts:
-                if text.owner == label:
-                    yield owner, text
+            yield owner, [text for text in texts if text.owner == label]
 
     def _lineage(self, kind: CType, depth: int) -> Iterator[CType]:
         yield kind
@@ -77,7 +87,7 @@ class Objects(Caller):
     def constructed(self, kind: CType, values: list[AnyValue], mask: int) -> AnyValue | None:
         """What a struct's own constructor makes; None where it has none that fits."""
         name = kind.name.split("<")[0].strip()
-        function = self.member_function(kind, name, None, mask, len(values))
+        function = self.member_function(kind, name, None, mask, [_type_of(value) for value in values])
         if function is None:
             return None
         frame = Frame([StructValue(kind, {n: unknown(t) for n, _, t in kind.fields if n})])
@@ -90,14 +100,15 @@ class Objects(Caller):
 
     def as_type(self, value: AnyValue, kind: CType, mask: int) -> AnyValue:
         """A struct as the type that a conversion of its own makes of it: `T *rows = Shared<T>();`"""
+        if isinstance(value, ArrayValue) and kind.kind == "struct":
+            return self.constructed(kind, list(value.elements.values()), mask) or self.converted(value, kind)
         if not isinstance(value, StructValue) or kind.kind not in _CONVERTED or CONVERSION not in self.unit.methods:
             return value
-        for owner, text in self._candidates(value.type, CONVERSION):
-            origin = owner.origin
-            bindings = dict(origin.bindings) if isinstance(origin, Origin) else {}
-            function = self.lowered(text, bindings, value.type, owner)
-            if function.returns.kind == kind.kind:
-                return self.run_function(function, [value], mask, None)
+        for owner, texts in self._candidates(value.type, CONVERSION):
+            for text in texts:
+                function = self._bound(text, value.type, owner, None, mask)
+                if function.returns.kind == kind.kind:
+                    return self.run_function(function, [value], mask, None)
         return value
 
     def subscript(self, base: ir.Expr, index: ir.Expr, mask: int) -> Location:
@@ -108,7 +119,7 @@ class Objects(Caller):
         kind = inner.type if isinstance(inner, (MemoryPlace, FieldPlace)) else _type_of(self.load(inner, 0))
         if kind.kind != "struct" or inner is None:
             return None
-        function = self.member_function(kind, "operator[]", None, mask, 1)
+        function = self.member_function(kind, "operator[]", None, mask, [self.argument_type(index, mask)])
         if function is None:
             return None
         given: list[AnyValue | Reference] = [Reference(inner), self.any_value(index, mask)]
@@ -117,5 +128,10 @@ class Objects(Caller):
         return frame.place if frame.place is not None else SlotPlace(Frame([value]), 0)
 
 
+def _takes(text: FunctionText, count: int) -> bool:
+    required = sum(p.type != "optional_parameter_declaration" for p in parameters_of(text.node))
+    return required <= count <= max(parameter_count(text), required)
+
+
 def _type_of(whole: object) -> CType:
-    return whole.type if isinstance(whole, (MemoryPlace, Value, StructValue)) else UNKNOWN_TYPE
+    return whole.type if isinstance(whole, (MemoryPlace, Value, StructValue, ArrayValue)) else UNKNOWN_TYPE

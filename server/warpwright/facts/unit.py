@@ -240,7 +240,10 @@ def function_name(source: Source, node: Node) -> str | None:
         return CONVERSION
     declarator = function_declarator(node)
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
-    return source.node_text(name).rsplit("::", 1)[-1].split("<")[0].strip() if name is not None else None
+    if name is None:
+        return None
+    text = source.node_text(name).rsplit("::", 1)[-1].strip()
+    return "".join(text.split()) if re.match(r"operator\W", text) else text.split("<")[0].strip()
 
 
 def _add_function(unit: Unit, source: Source, node: Node, template: Template, whole: Node | None) -> None:

@@ -266,4 +266,8 @@ class WarpMemory:
             return convert(value, kind)
         if isinstance(value, StructValue) and kind.kind == "struct" and kind.fields and not value.type.fields:
             return StructValue(kind, value.fields)
+        if isinstance(value, ArrayValue) and kind.kind == "struct" and kind.fields:  # a list in braces
+            made = {name: value.elements.get(i) for i, (name, _, _) in enumerate(kind.fields)}
+            fields = {n: WarpMemory.converted(made[n] or Value(0, of), of) for n, _, of in kind.fields}
+            return StructValue(kind, fields)
         return value
