@@ -9,7 +9,7 @@ from platformdirs import user_cache_dir, user_data_dir
 
 
 def cache_dir() -> Path:
-    """What can be made again: assembled weights, compiled cubins. WARPWRIGHT_CACHE_DIR overrides it."""
+    """What can be made again: assembled weights, compilations. WARPWRIGHT_CACHE_DIR overrides it."""
     return Path(os.environ.get("WARPWRIGHT_CACHE_DIR") or user_cache_dir("warpwright", appauthor=False))
 
 

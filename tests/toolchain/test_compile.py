@@ -12,7 +12,7 @@ import pytest
 from toolchain.conftest import FakeNvcc
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Ending, compile_cubin
+from warpwright.toolchain.compile import Ending, compile_cubin, compile_ptx
 
 KERNELS = b"""
 __global__ void plain(float* a) {
@@ -128,6 +128,34 @@ def test_flags_and_architecture_decide_and_a_bad_one_is_one_sentence(tmp_path: P
     assert "Unsupported gpu architecture" in wrong.reason
 
 
+@pytest.mark.nvcc
+def test_ptx_of_each_kernel_and_instance_with_source_lines(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.cu")
+    compiled = compile_ptx(Source(path, KERNELS), arch="sm_80")
+    assert compiled.ok, compiled.reason
+    assert compiled.kernels == {
+        "plain": "_Z5plainPf",
+        "scale<float, 3>": "_Z5scaleIfLi3EEvPT_",
+        "scale<double, -2>": "_Z5scaleIdLin2EEvPT_",
+        "stacked": "_Z7stackedPfi",
+    }
+    assert compiled.instances("scale") == ("_Z5scaleIfLi3EEvPT_", "_Z5scaleIdLin2EEvPT_")
+    assert ".target sm_80" in compiled.text
+    assert f'"{path}"' in compiled.text
+    assert "\t.loc\t" in compiled.text
+
+
+@pytest.mark.nvcc
+def test_ptx_and_cubin_of_one_text_are_kept_apart_and_both_refuse_an_error(tmp_path: Path) -> None:
+    source = Source(str(tmp_path / "a.cu"), KERNELS)
+    assert compile_cubin(source).ok
+    assert compile_ptx(source).text == compile_ptx(source).text != ""
+    wrong = Source(source.path, b"__global__ void k(float* a) { a[0] = missing; }")
+    refused = compile_ptx(wrong)
+    assert (refused.ending, refused.text, refused.kernels) == (Ending.ERRORS, "", {})
+    assert refused.messages == compile_cubin(wrong).messages
+
+
 def counting_body(log: Path) -> str:
     return f'echo x >> "{log}"; touch kernel.cubin; echo "source.o : source.cu" > dependencies.d'
 
@@ -205,7 +233,7 @@ def test_a_cancel_stops_the_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> Non
     with pytest.raises(CancelledError):
         compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"), is_cancelled=cancel_once_started)
     assert process_gone(int(child.read_text()))
-    assert not list((tmp_path / "cache" / "cubins" / "building").iterdir())
+    assert not list((tmp_path / "cache" / "compilations" / "building").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """Compilations kept on disk: one folder per result, found by hash, never changed after it appears.
 
 `manifests/<key>.json` says, for one text with its flags and compiler, which files it included, their hashes, and the
-result; it holds only while all of those files are unchanged. `results/<id>/` holds the cubin and what the compiler
-printed. Both appear by a rename, so that a reader sees a whole entry or none, and two writers of one entry do no harm.
+result; it holds only while all of those files are unchanged. `results/<id>/` holds the cubin or the PTX and what the
+compiler printed. Both appear by a rename, so that a reader sees a whole entry or none, and two writers of one entry do
+no harm.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ ABANDONED_SECONDS = 6 * 3600  # no compilation runs that long
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A finished compilation: its cubin and the compiler's whole output."""
+    """A finished compilation: the file that was asked for and the compiler's whole output."""
 
-    cubin: Path
+    product: Path
     output: str
 
 
@@ -46,21 +47,21 @@ def key_of(*parts: object) -> str:
 
 
 def _folder(name: str) -> Path:
-    return cache_dir() / "cubins" / name
+    return cache_dir() / "compilations" / name
 
 
-def lookup(key: str) -> Entry | None:
-    """The kept result, or None where there is none or a file that it included has changed."""
+def lookup(key: str, product: str) -> Entry | None:
+    """The kept result with its file `product`, or None where there is none or a file that it included has changed."""
     try:
         manifest = json.loads((_folder("manifests") / f"{key}.json").read_text(encoding="utf-8"))
         if any(_hash(Path(path)) != digest for path, digest in manifest["includes"].items()):
             return None
         result = _folder("results") / manifest["result"]
-        entry = Entry(result / "kernel.cubin", (result / "compiler-output.txt").read_text("utf-8", errors="replace"))
+        entry = Entry(result / product, (result / "compiler-output.txt").read_text("utf-8", errors="replace"))
         os.utime(result)  # the longest unused go first
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return entry if entry.cubin.is_file() else None
+    return entry if entry.product.is_file() else None
 
 
 @contextmanager
@@ -84,8 +85,8 @@ def building_directory() -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def store(key: str, directory: Path, includes: Iterable[Path]) -> Entry:
-    """Keep the compilation in `directory` (kernel.cubin, compiler-output.txt) under `key`. Raises OSError."""
+def store(key: str, product: str, directory: Path, includes: Iterable[Path]) -> Entry:
+    """Keep the compilation in `directory` (`product`, compiler-output.txt) under `key`. Raises OSError."""
     hashes = {str(path): digest for path in includes if (digest := _hash(path))}
     output = (directory / "compiler-output.txt").read_text("utf-8", errors="replace")
     result = key_of(key, sorted(hashes.items()))
@@ -94,11 +95,11 @@ def store(key: str, directory: Path, includes: Iterable[Path]) -> Entry:
     try:
         directory.rename(home)
     except OSError:
-        if not (home / "kernel.cubin").is_file():
+        if not (home / product).is_file():
             raise
     _write_atomically(_folder("manifests") / f"{key}.json", json.dumps({"result": result, "includes": hashes}))
     _prune()
-    return Entry(home / "kernel.cubin", output)
+    return Entry(home / product, output)
 
 
 def _hash(path: Path) -> str:

@@ -1,11 +1,12 @@
-"""Compile a CUDA file for one architecture with nvcc, and say what each kernel takes."""
+"""Compile a CUDA file for one architecture with nvcc: to machine code, with what each kernel takes, or to PTX."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -18,8 +19,10 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
 from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.messages import CompilerMessage, KernelResources, parse_messages, parse_resources
+from warpwright.toolchain.names import demangle
 from warpwright.toolchain.process import Finished, run_limited
 
+_ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)*\.entry[ \t]+([\w$]+)", re.MULTILINE | re.ASCII)
 OUTPUT_BYTES = 4 << 20
 MEMORY_BYTES = 12 << 30
 _PASSED_ON = (
@@ -38,17 +41,14 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """What came of one compilation. `kernels` is keyed by the demangled name, such as `reduce<float, 256>`.
+class Compilation:
+    """What came of one run of the compiler, whatever it was to make. `reason` is one sentence where it is not ok.
 
-    `cubin` is a file in the user's cache, None unless `ok`. `reason` is one sentence for the user where it is not ok.
     `compiler` and `flags` say what was run, for reports.
     """
 
     ending: Ending
     messages: tuple[CompilerMessage, ...] = ()
-    kernels: Mapping[str, KernelResources] = field(default_factory=lambda: {})
-    cubin: Path | None = None
     reason: str = ""
     compiler: str = ""
     arch: str = ""
@@ -58,9 +58,45 @@ class Compiled:
     def ok(self) -> bool:
         return self.ending is Ending.COMPILED
 
+
+@dataclass(frozen=True, slots=True)
+class Compiled(Compilation):
+    """Machine code. `kernels` is keyed by the demangled name, such as `reduce<float, 256>`.
+
+    `cubin` is a file in the user's cache, None unless `ok`.
+    """
+
+    kernels: Mapping[str, KernelResources] = field(default_factory=lambda: {})
+    cubin: Path | None = None
+
     def instances(self, kernel: str) -> tuple[KernelResources, ...]:
         """The compiled kernels that the text calls `kernel`: one for each instance of a template or overload."""
         return tuple(r for name, r in self.kernels.items() if unqualified(name) == unqualified(kernel))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPtx(Compilation):
+    """PTX. `kernels` maps the demangled name, such as `reduce<float, 256>`, to the one in `text`; "" unless `ok`."""
+
+    kernels: Mapping[str, str] = field(default_factory=lambda: {})
+    text: str = ""
+
+    def instances(self, kernel: str) -> tuple[str, ...]:
+        """The mangled names of what the text calls `kernel`: one for each instance of a template or overload."""
+        return tuple(mangled for name, mangled in self.kernels.items() if unqualified(name) == unqualified(kernel))
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """What nvcc is asked to make: its name for people, the file, and the options that ask for it."""
+
+    name: str
+    file: str
+    options: tuple[str, ...]
+
+
+_CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-Xptxas", "-v"))
+_PTX = _Product("PTX file", "kernel.ptx", ("-ptx",))
 
 
 def compile_cubin(
@@ -77,12 +113,42 @@ def compile_cubin(
     every file that it includes, the flags, the architecture and the compiler's version; a second call with nothing
     changed runs no compiler. nvcc's front end checks the file's host code too. Raises CancelledError.
     """
+    made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled)
+    resources = parse_resources(entry.output) if entry else {}
+    kernels = {name: resources[mangled] for name, mangled in _by_name(resources).items()}
+    cubin = entry.product if entry else None
+    return Compiled(made.ending, made.messages, made.reason, made.compiler, arch, flags, kernels, cubin)
+
+
+def compile_ptx(
+    source: Source,
+    *,
+    arch: str = "sm_90",
+    flags: tuple[str, ...] = (),
+    timeout: float = 60.0,
+    is_cancelled: IsCancelled = never_cancelled,
+) -> CompiledPtx:
+    """Compile as `compile_cubin` does, and stop before ptxas: the optimised PTX with source lines. Needs no GPU.
+
+    What only ptxas finds, such as too much shared memory, is not found. Raises CancelledError.
+    """
+    made, entry = _compile(source, _PTX, arch, flags, timeout, is_cancelled)
+    text = entry.product.read_text(encoding="utf-8", errors="replace") if entry else ""
+    kernels = _by_name(_ENTRY.findall(text))
+    return CompiledPtx(made.ending, made.messages, made.reason, made.compiler, arch, flags, kernels, text)
+
+
+def _compile(
+    source: Source, product: _Product, arch: str, flags: tuple[str, ...], timeout: float, is_cancelled: IsCancelled
+) -> tuple[Compilation, cache.Entry | None]:
+    """What came of it, and the kept result where it went well."""
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
-        return Compiled(Ending.MISSING, reason=str(toolchain), arch=arch, flags=flags)
+        return Compilation(Ending.MISSING, reason=str(toolchain), arch=arch, flags=flags), None
     compiler = f"nvcc {toolchain.version}"
     environment = {name: value for name in _PASSED_ON if (value := os.environ.get(name)) is not None}
     key = cache.key_of(
+        product.options,
         str(Path(source.path).absolute()),
         source.data,
         arch,
@@ -91,13 +157,14 @@ def compile_cubin(
         compiler,
         sorted(environment.items()),
     )
-    entry = cache.lookup(key)
+    entry = cache.lookup(key, product.file)
     if entry is None:
         try:
             with cache.building_directory() as directory:
                 failure = _build(
                     toolchain,
                     source,
+                    product,
                     arch=arch,
                     flags=flags,
                     timeout=timeout,
@@ -106,19 +173,19 @@ def compile_cubin(
                     directory=directory,
                 )
                 if failure is not None:
-                    return failure
-                entry = cache.store(key, directory, _dependencies(directory))
+                    return failure, None
+                entry = cache.store(key, product.file, directory, _dependencies(directory))
         except OSError as error:
             reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
-            return Compiled(Ending.BROKEN, reason=reason, compiler=compiler, arch=arch, flags=flags)
-    kernels = _by_name(parse_resources(entry.output))
+            return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
     messages = parse_messages(entry.output, source.path)
-    return Compiled(Ending.COMPILED, messages, kernels, entry.cubin, "", compiler, arch, flags)
+    return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags), entry
 
 
 def _build(
     toolchain: Toolchain,
     source: Source,
+    product: _Product,
     *,
     arch: str,
     flags: tuple[str, ...],
@@ -126,18 +193,18 @@ def _build(
     is_cancelled: IsCancelled,
     environment: Mapping[str, str],
     directory: Path,
-) -> Compiled | None:
-    """Run nvcc in `directory`. None is a success that left kernel.cubin there; a failure says what went wrong."""
+) -> Compilation | None:
+    """Run nvcc in `directory`. None is a success that left the product there; a failure says what went wrong."""
     path = Path(source.path).absolute()
     (directory / "source.cu").write_bytes(_with_line_marker(source.data, source.path))
     command = [
-        str(toolchain.nvcc), "-cubin", "-x", "cu", f"-arch={arch}", "-Xptxas", "-v", "-lineinfo",
-        "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", "kernel.cubin", "source.cu",
+        str(toolchain.nvcc), *product.options, "-x", "cu", f"-arch={arch}", "-lineinfo",
+        "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu",
     ]  # fmt: skip
     compiler = f"nvcc {toolchain.version}"
 
-    def failed(ending: Ending, reason: str, messages: tuple[CompilerMessage, ...] = ()) -> Compiled:
-        return Compiled(ending, messages, {}, None, reason, compiler, arch, flags)
+    def failed(ending: Ending, reason: str, messages: tuple[CompilerMessage, ...] = ()) -> Compilation:
+        return Compilation(ending, messages, reason, compiler, arch, flags)
 
     (directory / "tmp").mkdir()
     try:
@@ -164,8 +231,9 @@ def _build(
         if errors:
             return failed(Ending.ERRORS, _errors_sentence(errors), messages)
         return failed(Ending.BROKEN, _exit_sentence(toolchain.nvcc, finished), messages)
-    if not (directory / "kernel.cubin").is_file():
-        return failed(Ending.BROKEN, f"{toolchain.nvcc} ended without an error and without writing a cubin.", messages)
+    if not (directory / product.file).is_file():
+        reason = f"{toolchain.nvcc} ended without an error and without writing a {product.name}."
+        return failed(Ending.BROKEN, reason, messages)
     return None
 
 
@@ -211,10 +279,12 @@ def _dependencies(directory: Path) -> list[Path]:
     return [p for p in paths if p != directory / "source.cu"]
 
 
-def _by_name(resources: Mapping[str, KernelResources]) -> dict[str, KernelResources]:
-    """Keyed by demangled name; overloads, which share it, by name and mangled name."""
-    named: dict[str, KernelResources] = {}
-    names = [r.name for r in resources.values()]
-    for mangled, resource in resources.items():
-        named[resource.name if names.count(resource.name) == 1 else f"{resource.name} [{mangled}]"] = resource
-    return named
+def _by_name(mangled: Iterable[str]) -> dict[str, str]:
+    """Mangled names keyed by demangled name; overloads, which share it, by name and mangled name.
+
+    >>> _by_name(["_Z1ai", "_Z1af", "_Z1bi"])
+    {'a [_Z1ai]': '_Z1ai', 'a [_Z1af]': '_Z1af', 'b': '_Z1bi'}
+    """
+    names = {each: demangle(each) for each in mangled}
+    count = Counter(names.values())
+    return {name if count[name] == 1 else f"{name} [{each}]": each for each, name in names.items()}
