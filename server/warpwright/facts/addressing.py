@@ -89,7 +89,10 @@ def _index(node: ir.Index) -> PlaceCode:
         inner = base_place(run, mask)
         if type(inner) is MemoryPlace and inner.type.kind == "array":
             return _of_row(run, inner, index, in_row, span, mask)
-        return _element(run, run.load(inner, mask), index, span)
+        whole = run.load(inner, mask)
+        if type(whole) is ArrayValue:
+            return ElementPlace(whole, index)
+        return _element(run, whole, index, span)
 
     return of_place
 

@@ -18,6 +18,7 @@ from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer
 from warpwright.facts.values import (
     ASSUMED,
     DATA,
+    MOST_KEPT,
     UNKNOWN,
     AnyValue,
     ArrayValue,
@@ -39,6 +40,8 @@ from warpwright.facts.warp_memory import WarpMemory
 from warpwright.syntax.source import Span
 
 _TRIPLE = CType("uint3", 12, 4, "struct")
+_ONE = Value(1, INT)
+_NOTHING = (0, 0)
 
 
 @dataclass(slots=True)
@@ -91,14 +94,14 @@ class Evaluator(WarpMemory, ABC):
 
     def condition(self, node: ir.Expr, mask: int, statement: Span, kind: str) -> Value:
         """A condition's value, recorded as a branch."""
-        self.settled = (0, 0)
+        self.settled = _NOTHING
         value = self.scalar(self.any_value(node, mask))
         if value.decided or not isinstance(node, ir.Logical):
-            self.settled = (0, 0)
+            self.settled = _NOTHING
         if not isinstance(node, ir.Const):
             taken = truth(value) & mask if value.decided else 0
             weight, in_loop = self.request_weight, self.loop_depth > 0
-            splits = any(lanes & mask and mask & ~lanes for lanes in self.settled)
+            splits = self.settled != _NOTHING and any(lanes & mask and mask & ~lanes for lanes in self.settled)
             self.recorder.branch(
                 node.span, statement, kind, value, taken, mask, weight, self.warp.position, in_loop, splits
             )
@@ -275,15 +278,18 @@ def _opaque(node: ir.Opaque) -> ValueCode:
 @make_value.register(ir.Update)
 def _update(node: ir.Update) -> ValueCode:
     place_of, op, prefix = place_code(node.target), node.op, node.prefix
-    one = Value(1, INT)
+    known: dict[Value, Value] = {}
 
     def update(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
         place = place_of(run, mask)
         old = run.scalar(run.load(place, mask))
-        new = binary(op, old, one)
-        if new.type is not old.type or new.rows is not None:
-            new = new.holding(new.data, old.type)
+        new = known.get(old)
+        if new is None:
+            if len(known) >= MOST_KEPT:
+                known.clear()
+            new = binary(op, old, _ONE)
+            new = known[old] = new.holding(new.data, old.type)
         run.store(place, new, mask)
         return new if prefix else old
 
@@ -294,6 +300,7 @@ def _update(node: ir.Update) -> ValueCode:
 def _assign(node: ir.Assign) -> ValueCode:
     value_of, place_of, op = value_code(node.value), place_code(node.target), node.op
     in_memory = isinstance(node.target, (ir.Index, ir.Deref))
+    known: dict[tuple[AnyValue, AnyValue], Value] = {}
 
     def assign(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
@@ -313,14 +320,18 @@ def _assign(node: ir.Assign) -> ValueCode:
         operand = value_of(run, mask)
         place = place_of(run, mask)
         whole = run.load(place, mask)
-        made = overloaded(run, [whole, operand], mask, place) if is_object(whole) else None
-        if made is not None:
-            return made
-        value, old = run.scalar(operand), run.scalar(whole)
-        combined = binary(op, old, value)
-        value = convert(combined, old.type) if combined.region is None else combined
-        run.store(place, value, mask)
-        return value
+        new = known.get((whole, operand))
+        if new is None:
+            made = overloaded(run, [whole, operand], mask, place) if is_object(whole) else None
+            if made is not None:
+                return made
+            if len(known) >= MOST_KEPT:
+                known.clear()
+            old, value = run.scalar(whole), run.scalar(operand)
+            combined = binary(op, old, value)
+            new = known[old, value] = convert(combined, old.type) if combined.region is None else combined
+        run.store(place, new, mask)
+        return new
 
     return combine if op else assign
 
@@ -363,21 +374,26 @@ def _binary(node: ir.Binary) -> ValueCode:
     left_of, right_of, op = value_code(node.left), value_code(node.right), node.op
     divides, by_literal = op in ("/", "%"), isinstance(node.right, ir.Const)
     overloaded = OperatorCall(node.span, op, 2)
+    known: dict[tuple[AnyValue, AnyValue], tuple[Value, int]] = {}
 
     def operate(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
         left, right = left_of(run, mask), right_of(run, mask)
-        if is_object(left) or is_object(right):
-            made = overloaded(run, [left, right], mask)
+        found = known.get((left, right))
+        if found is None:
+            made = overloaded(run, [left, right], mask) if is_object(left) or is_object(right) else None
             if made is not None:
                 return made
-        left, right = run.scalar(left), run.scalar(right)
-        if left.basis or right.basis or not (left.uniform and right.uniform):
-            if divides and (not by_literal or "float" in (left.type.kind, right.type.kind)):
-                run.cost += NEVER  # a division is a call or a long sequence
-            else:
-                run.cost += OPERATION
-        return binary(op, left, right)
+            left, right = run.scalar(left), run.scalar(right)
+            cost = 0
+            if left.basis or right.basis or not (left.uniform and right.uniform):
+                long = divides and (not by_literal or "float" in (left.type.kind, right.type.kind))
+                cost = NEVER if long else OPERATION  # a division is a call or a long sequence
+            if len(known) >= MOST_KEPT:
+                known.clear()
+            found = known[left, right] = (binary(op, left, right), cost)
+        run.cost += found[1]
+        return found[0]
 
     return operate
 

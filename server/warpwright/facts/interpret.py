@@ -9,10 +9,10 @@ for and the interpreter jumps to a middle iteration, which counts for all that w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from warpwright.facts import ir
-from warpwright.facts.loops import advance, deltas_of, join_slots
+from warpwright.facts.loops import Moved, advance, deltas_of, join_slots
 from warpwright.facts.model import Space
 from warpwright.facts.objects import Objects
 from warpwright.facts.places import (
@@ -60,6 +60,8 @@ _Exits = tuple[int, list[tuple[int, int]], dict[str, int]]
 @dataclass(slots=True)
 class Interpreter(Objects):
     """Runs a function's statements for one warp."""
+
+    moved: Moved = field(default_factory=dict)
 
     def run(self, function: ir.Function, arguments: list[AnyValue]) -> int:
         """Run the kernel's body; returns the lanes that had not returned early."""
@@ -340,14 +342,14 @@ class Interpreter(Objects):
         self.weight = outer * (remaining - 1) / together
         out = 0
         for ahead in range(middle, middle + together):
-            self.frame.slots = advance(base, deltas, ahead)
+            self.frame.slots = advance(base, deltas, ahead, self.moved)
             self.warp.position.loop.iteration = -1
             taken = self._decided(node, active)
             out |= self.statement(node.body, taken) | state.continued
             state.continued = 0
         self.recorder.flush()
         self.weight = outer
-        self.frame.slots = advance(base, deltas, remaining - 1)
+        self.frame.slots = advance(base, deltas, remaining - 1, self.moved)
         return active & out or active
 
     def _decided(self, node: ir.Loop, active: int) -> int:
@@ -362,7 +364,7 @@ class Interpreter(Objects):
         enabled, self.recorder.enabled = self.recorder.enabled, False
 
         def goes_on(count: int) -> bool | None:
-            self.frame.slots = advance(base, deltas, count)
+            self.frame.slots = advance(base, deltas, count, self.moved)
             value = self.scalar(self.any_value(condition, active))
             return bool(truth(value) & active) if value.decided else None
 

@@ -48,8 +48,11 @@ def deltas_of(history: list[Slots]) -> dict[int, int | float]:
     return out
 
 
-def advance(slots: Slots, deltas: dict[int, int | float], count: int) -> Slots:
-    """The slots `count` iterations later."""
+Moved = dict[tuple[Value, int | float], Value]
+
+
+def advance(slots: Slots, deltas: dict[int, int | float], count: int, known: Moved) -> Slots:
+    """The slots `count` iterations later. `known` keeps what was moved: the same loop is jumped through again."""
     out = list(slots)
     for slot, delta in deltas.items():
         value = out[slot]
@@ -58,7 +61,9 @@ def advance(slots: Slots, deltas: dict[int, int | float], count: int) -> Slots:
         if delta == UNEVEN:
             out[slot] = unknown(value.type, UNKNOWN, value.thread)
         else:
-            out[slot] = _moved(value, delta * count)
+            by = delta * count
+            moved = known.get((value, by))
+            out[slot] = moved if moved is not None else known.setdefault((value, by), _moved(value, by))
     return out
 
 

@@ -91,10 +91,16 @@ class Recorder:
 
     def row(self, name: str, index: Value, extent: int, mask: int) -> None:
         """An index into a row of `extent` elements of a shared array, by the lanes of `mask`."""
-        if index.basis == EXACT and index.data is not None and name not in self.overrun:
-            used = zip(lanes(index.data), LANE_BITS, strict=True)
-            if any(n is not None and mask & bit and not 0 <= n < extent for n, bit in used):
-                self.overrun.add(name)
+        data = index.data
+        if index.basis != EXACT or data is None or name in self.overrun:
+            return
+        if not isinstance(data, list):
+            passes = mask != 0 and not 0 <= data < extent
+        else:
+            used = zip(data, LANE_BITS, strict=True)
+            passes = any(n is not None and mask & bit and not 0 <= n < extent for n, bit in used)
+        if passes:
+            self.overrun.add(name)
 
     def access(
         self, span: Span, pointer: Value, space: Space, kind: AccessKind, size: int, mask: int, weight: float,

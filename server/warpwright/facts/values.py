@@ -42,6 +42,8 @@ SOFT_EXAMPLE = 64
 MOST_PARTS = 8
 """Arrays that one pointer may point to, of those that are told apart."""
 FULL = (1 << WARP) - 1
+MOST_KEPT = 256
+"""Results that are kept at one place, to be found again in the next iteration."""
 LANE_BITS = tuple(1 << lane for lane in range(WARP))
 
 
@@ -180,13 +182,30 @@ class FunctionName:
 AnyValue = Value | StructValue | ArrayValue | Group | Closure | FunctionName
 
 
+_NUMBERS: dict[tuple[int, int, bool, bool], Value] = {}
+"""What is not known, once for each type of a number (by its id: the value keeps it), so that sums of it are found
+again; of others not, since a struct's type keeps its text."""
+
+
 def unknown(kind: CType = UNKNOWN_TYPE, basis: int = UNKNOWN, thread: bool = True) -> Value:
-    return Value(None, kind, basis, 0, thread)
+    found = _NUMBERS.get((id(kind), basis, thread, False))
+    return found if found is not None else _kept(Value(None, kind, basis, 0, thread))
 
 
 def soft(kind: CType, thread: bool, basis: int = ASSUMED) -> Value:
     """Not known, the same in all lanes."""
-    return Value(float(SOFT_EXAMPLE) if kind.kind == "float" else SOFT_EXAMPLE, kind, basis, 1, thread)
+    found = _NUMBERS.get((id(kind), basis, thread, True))
+    if found is not None:
+        return found
+    return _kept(Value(float(SOFT_EXAMPLE) if kind.kind == "float" else SOFT_EXAMPLE, kind, basis, 1, thread))
+
+
+def _kept(value: Value) -> Value:
+    if value.type.kind in ("int", "uint", "float", "bool"):
+        if len(_NUMBERS) >= MOST_KEPT:
+            _NUMBERS.clear()
+        _NUMBERS[id(value.type), value.basis, value.thread, value.soft == 1] = value
+    return value
 
 
 def opaque(kind: CType, *parts: AnyValue | None) -> Value:
@@ -236,7 +255,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
     if op not in ARITHMETIC:
         return opaque(kind, left, right)
     if op not in ("+", "-") and _scaled_by_data(op, left, right):
-        return Value(None, kind, max(basis, DATA), 0, thread)
+        return unknown(kind, max(basis, DATA), thread)
     try:
         data = compute(op, left.data, right.data)
         if kind.kind == "uint" or op == "<<":  # a shift into the sign is a shift modulo 2 to the width
@@ -249,7 +268,10 @@ def binary(op: str, left: Value, right: Value) -> Value:
     if data is None and left.uniform and right.uniform:  # too large, but the same in all lanes
         return soft(kind, thread, max(basis, ASSUMED))
     if data is None:
-        return Value(None, kind, max(basis, DATA), 0, thread, rows=_rows(op, left, right))
+        rows = _rows(op, left, right)
+        if rows is None:
+            return unknown(kind, max(basis, DATA), thread)
+        return Value(None, kind, max(basis, DATA), 0, thread, rows=rows)
     grain = _step(op, left, right, left.grain, right.grain) if left.grain or right.grain else 0
     return Value(data, kind, basis, step, thread, None, grain)
 
@@ -355,8 +377,8 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
             return new  # no other lane can read it yet
         region, olds, news = _both_regions(old, new)
         if olds is None or news is None or bool(old.soft) != bool(new.soft):
-            basis = max(old.basis, new.basis)
-            return Value(None, new.type, max(basis, DATA), 0, True, region)
+            basis = max(old.basis, new.basis, DATA)
+            return unknown(new.type, basis) if region is None else Value(None, new.type, basis, 0, True, region)
         data = simplify([n if mask & bit else o for n, o, bit in zip(lanes(news), lanes(olds), LANE_BITS, strict=True)])
         return Value(
             data,
@@ -397,9 +419,8 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
             if isinstance(shift, int):
                 step = gcd(gcd(left.soft, right.soft), abs(shift)) or 1
                 return Value(left.data, left.type, max(left.basis, right.basis, ASSUMED), step, thread, left.region)
-        return Value(
-            None, left.type, max(left.basis, right.basis, DATA), 0, thread, region,
-        )  # fmt: skip
+        basis = max(left.basis, right.basis, DATA)
+        return unknown(left.type, basis, thread) if region is None else Value(None, left.type, basis, 0, thread, region)
     if isinstance(left, StructValue) and isinstance(right, StructValue):
         names = {**left.fields, **right.fields}
         fields = {n: join(left.fields.get(n), right.fields.get(n), condition) for n in names}

@@ -96,7 +96,7 @@ class WarpMemory:
 
     @staticmethod
     def scalar(value: AnyValue) -> Value:
-        if isinstance(value, Value):
+        if type(value) is Value:
             return value
         if isinstance(value, ArrayValue):  # an array that decays to a pointer
             element = value.type.to or UNKNOWN_TYPE
@@ -104,24 +104,23 @@ class WarpMemory:
         return unknown(value.type if isinstance(value, StructValue) else UNKNOWN_TYPE)
 
     def load(self, place: Location, mask: int) -> AnyValue:
-        if isinstance(place, SlotPlace):
+        if type(place) is SlotPlace:
             slots = place.frame.slots
             value = slots[place.slot] if place.slot < len(slots) else None
             if isinstance(value, Reference):
                 return self.load(value.place, mask)
             return value if value is not None else unknown()
-        match place:
-            case FieldPlace(base, name, kind):
-                whole = self.load(base, mask)
-                return field_of(whole, name, kind)
-            case ElementPlace(array, index):
-                return array_element(array, index)
-            case MemoryPlace(pointer, kind, span):
-                return self.load_memory(pointer, kind, span, mask)
-            case ChoicePlace(on, then, otherwise):
-                first = self.load(then, mask & on if on is not None else mask)
-                second = self.load(otherwise, mask & ~on if on is not None else mask)
-                return (merge(second, first, on) if on is not None else join(first, second, None)) or unknown()
+        if type(place) is ElementPlace:
+            return array_element(place.array, place.index)
+        if type(place) is MemoryPlace:
+            return self.load_memory(place.pointer, place.type, place.span, mask)
+        if type(place) is FieldPlace:
+            return field_of(self.load(place.base, mask), place.name, place.type)
+        if type(place) is ChoicePlace:
+            on = place.on
+            first = self.load(place.then, mask & on if on is not None else mask)
+            second = self.load(place.otherwise, mask & ~on if on is not None else mask)
+            return (merge(second, first, on) if on is not None else join(first, second, None)) or unknown()
         return unknown()
 
     def load_memory(self, pointer: Value, kind: CType, span: Span, mask: int) -> AnyValue:
@@ -211,40 +210,45 @@ class WarpMemory:
         return MemoryPlace(Value(0, kind, 0, 0, False, region), kind, span)
 
     def store(self, place: Location, value: AnyValue, mask: int) -> None:
-        match place:
-            case SlotPlace(frame, slot):
-                old = frame.slots[slot] if slot < len(frame.slots) else None
-                if isinstance(old, Reference):
-                    self.store(old.place, value, mask)
-                    return
-                if isinstance(old, (Value, StructValue)):
-                    value = self.converted(value, old.type)
-                frame.slots[slot] = merge(old, value, mask)
-            case FieldPlace(base, name, kind):
-                whole = self.load(base, 0)
-                if not isinstance(whole, StructValue):
-                    whole_type = whole.type if isinstance(whole, Value) else UNKNOWN_TYPE
-                    whole = StructValue(whole_type, {})
-                fields = dict(whole.fields)
-                fields[name] = merge(fields.get(name), self.converted(value, kind), mask)
-                if isinstance(base, (SlotPlace, FieldPlace, ElementPlace)):
-                    self._put(base, StructValue(whole.type, fields))
-            case ElementPlace(array, index):
-                if index.decided and isinstance(index.data, int):
-                    array.elements[index.data] = merge(array.elements.get(index.data), value, mask)
-                else:
-                    array.elements.clear()
-            case MemoryPlace(pointer, kind, span):
-                if pointer.region is not None:
-                    self.touch(pointer, kind, span, AccessKind.STORE, mask)
-            case ChoicePlace(on, then, otherwise):
-                if on is not None:
-                    self.store(then, value, mask & on)
-                    self.store(otherwise, value, mask & ~on)
-                else:  # either keeps what it has, or not
-                    for side in (then, otherwise):
-                        kept = None if isinstance(side, MemoryPlace) else self.load(side, 0)
-                        self.store(side, join(value, kept, None) or value, mask)
+        if type(place) is SlotPlace:
+            slots, slot = place.frame.slots, place.slot
+            old = slots[slot] if slot < len(slots) else None
+            if isinstance(old, Reference):
+                self.store(old.place, value, mask)
+                return
+            if isinstance(old, (Value, StructValue)):
+                value = self.converted(value, old.type)
+            slots[slot] = merge(old, value, mask)
+        elif type(place) is ElementPlace:
+            elements, index = place.array.elements, place.index
+            if isinstance(index.data, int) and not index.soft:
+                elements[index.data] = merge(elements.get(index.data), value, mask)
+            else:
+                elements.clear()
+        elif type(place) is MemoryPlace:
+            if place.pointer.region is not None:
+                self.touch(place.pointer, place.type, place.span, AccessKind.STORE, mask)
+        elif type(place) is FieldPlace:
+            self._store_field(place, value, mask)
+        elif type(place) is ChoicePlace:
+            then, otherwise = place.then, place.otherwise
+            if place.on is not None:
+                self.store(then, value, mask & place.on)
+                self.store(otherwise, value, mask & ~place.on)
+            else:  # either keeps what it has, or not
+                for side in (then, otherwise):
+                    kept = None if isinstance(side, MemoryPlace) else self.load(side, 0)
+                    self.store(side, join(value, kept, None) or value, mask)
+
+    def _store_field(self, place: FieldPlace, value: AnyValue, mask: int) -> None:
+        base, name = place.base, place.name
+        whole = self.load(base, 0)
+        if not isinstance(whole, StructValue):
+            whole = StructValue(whole.type if isinstance(whole, Value) else UNKNOWN_TYPE, {})
+        fields = dict(whole.fields)
+        fields[name] = merge(fields.get(name), self.converted(value, place.type), mask)
+        if isinstance(base, (SlotPlace, FieldPlace, ElementPlace)):
+            self._put(base, StructValue(whole.type, fields))
 
     def _put(self, place: Location, value: AnyValue) -> None:
         """Replace a whole struct, all lanes of it."""
@@ -262,7 +266,7 @@ class WarpMemory:
 
     @staticmethod
     def converted(value: AnyValue, kind: CType) -> AnyValue:
-        if isinstance(value, Value):
+        if type(value) is Value:
             return convert(value, kind)
         if isinstance(value, StructValue) and kind.kind == "struct" and kind.fields and not value.type.fields:
             return StructValue(kind, value.fields)
