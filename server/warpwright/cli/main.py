@@ -20,7 +20,8 @@ from warpwright.progress import CancelledError
 
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
 COMMANDS = (
-    "check", "fix", "facts", "explain", "optimize", "verify", "problem", "generate", "model", "doctor", "serve",
+    "check", "fix", "facts", "explain", "profile", "optimize", "verify", "problem", "generate", "model", "doctor",
+    "serve",
 )  # fmt: skip
 
 INTERRUPTED = 130  # 128 + SIGINT
@@ -57,6 +58,7 @@ def cli(ctx: click.Context) -> None:
     \b
     warpwright check src/              what is wrong, with its numbers
     warpwright fix a.cu --write        apply the verified fixes
+    warpwright profile a.cu            what each line of a kernel executed and moved, in one run of it
     warpwright optimize a.cu           search for a faster kernel; compile, run and time what is proposed
     warpwright doctor                  what was found on this machine, and what to do about what was not
     """

@@ -202,11 +202,11 @@ class ProfiledLaunch:
 class Profile:
     """One launch of one kernel, as `backend` counted it.
 
-    `texts` are the SHA-256 (hex) of the bytes of the file asked for, which comes first, and of each file that it includes
-    (`Program.sources`), by path: a profile speaks of no other text. `device` is the GPU's name, "" for the emulator.
-    `function` is the instance as the compiler spells it, such as `void k<float>(T1 *, int)`; "" where it is not known.
-    `flags` are the compiler's options, such as "-arch=sm_90" and "-DTILE=16"; None where they are not known. `notes` are
-    sentences for people.
+    `texts` are the SHA-256 (hex) of the bytes of the file asked for, which comes first, and of each file that it
+    includes (`Program.sources`), by path: a profile speaks of no other text. `device` is the GPU's name, "" for the
+    emulator. `function` is the instance as the compiler spells it, such as `void k<float>(T1 *, int)`; "" where it is
+    not known. `flags` are the compiler's options, such as "-arch=sm_90" and "-DTILE=16"; None where they are not known.
+    `notes` are sentences for people.
     """
 
     kernel: str

@@ -34,6 +34,7 @@ _OPS = {  # what an instruction accesses where no lane was ever on, so that the 
     "ATOMS": (Space.SHARED, AccessKind.ATOMIC),
     "LDL": (Space.LOCAL, AccessKind.LOAD), "STL": (Space.LOCAL, AccessKind.STORE),
 }  # fmt: skip
+_TOOLKIT = re.compile(r"[\\/](?:cuda[^\\/]*|nvidia)[\\/](?:.*[\\/])?include[\\/]")
 _CAST = re.compile(r"\((?:bool|(?:(?:un)?signed )?(?:char|short|int|long|long long))\)")
 
 
@@ -47,9 +48,9 @@ def profiles_of(
 ) -> list[Profile]:
     """The profiles that a source page in CSV holds of some kernels, the one with the most instructions first.
 
-    `texts` are the program's files by path, the one asked for first; what stands in other files (the toolkit's headers) is counted at the line
-    that calls it. `launches` are the report's own, empty where only the table is at hand. Raises NcuError, also where
-    the table is of another text than this one.
+    `texts` are the program's files by path, the one asked for first; what stands in other files (the toolkit's headers)
+    is counted at the line that calls it. `launches` are the report's own, empty where only the table is at hand. Raises
+    NcuError, also where the table is of another text than this one.
     """
     wanted = set(kernels)
     rows = [row for row in table_rows(table) if kernel_of(row.function) in wanted]
@@ -77,13 +78,14 @@ class _Own:
 def _own_files(rows: Sequence[LineRow], texts: Mapping[str, bytes], table: Path) -> _Own:
     """Which file of a report is which of the program's: of one name, and with the text that the report shows.
 
-    Raises NcuError where a report's text differs from that of every file of its name.
+    Raises NcuError where a report's text differs from that of every file of its name. A header of the toolkit may have
+    the name of the program's.
     """
     lines = {path: data.decode("utf-8", errors="replace").splitlines() for path, data in texts.items()}
     paths: dict[str, str] = {}
     differing: list[tuple[str, LineRow]] = []
     checked = False
-    for file in dict.fromkeys(row.file for row in rows):
+    for file in dict.fromkeys(row.file for row in rows if not _TOOLKIT.search(row.file)):
         shown = [row for row in rows if row.file == file and row.text not in ("", UNREADABLE_SOURCE)]
         for path in sorted((p for p in texts if _name(p) == _name(file)), key=lambda p: -_shared_parts(p, file)):
             other = next((row for row in shown if not _says(lines[path], row)), None)
@@ -93,7 +95,7 @@ def _own_files(rows: Sequence[LineRow], texts: Mapping[str, bytes], table: Path)
                 break
             differing.append((path, other))
     for path, row in differing:
-        if path not in paths.values():
+        if row.file not in paths:
             raise NcuError(
                 f"{table} was made of another text than {path} has now: its line {row.line} was `{row.text}`. "
                 "Profile the present text."

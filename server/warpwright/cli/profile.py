@@ -1,0 +1,149 @@
+"""`warpwright profile`: what each line of a kernel executed and moved, in one run of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from warpwright.cli.inputs import Compiled, compile_options, encoding_warning
+from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
+from warpwright.editor.profile_store import store_profile
+from warpwright.editor.profile_view import View, view_of
+from warpwright.facts.model import Program
+from warpwright.facts.profile import Profile
+from warpwright.facts.profile_document import profile_json
+from warpwright.missing import Missing
+from warpwright.progress import IsCancelled
+from warpwright.syntax.source import SourceError, read_source
+from warpwright.toolchain.ncu import exported, find_ncu
+from warpwright.toolchain.ncu_profile import profiles_of
+from warpwright.toolchain.ncu_tables import NcuError
+
+ORDERS = ("line", "instructions", "sectors", "wavefronts", "divergence")
+
+
+@click.command("profile")
+@click.argument("file", metavar="FILE")
+@click.option("--kernel", metavar="NAME", help="The kernel; without it, the one with the most instructions.")
+@click.option(
+    "--from",
+    "report",
+    metavar="REPORT",
+    required=True,
+    help="Take the counts from a report of Nsight Compute's (.ncu-rep), or from its source page as CSV.",
+)
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+    help="text for people, html for the annotated source in a browser.",
+)
+@click.option("--sort", "order", type=click.Choice(ORDERS), default="line", show_default=True, help="Of the text.")
+@click.option("--output", "target", metavar="PATH", help="Write it there; html without it goes to FILE's name.")
+@compile_options
+def command(
+    *,
+    file: str,
+    kernel: str | None,
+    report: str,
+    output: str,
+    order: str,
+    target: str | None,
+    compiled: Compiled,
+) -> int:
+    """Show what each line of a kernel executed: instructions, threads, sectors, wavefronts, divergent branches.
+
+    The profile is kept: while the text stays as it is, hovers and `check --profile` carry its numbers. Exit status: 0
+    done, 1 the run found faults, 2 it could not be run.
+    """
+    program = _program(file, compiled)
+    with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+        progress("Reading the report", None)
+        profiles = from_report(Path(report), program, kernel, is_cancelled)
+    profile = profiles[0]
+    if others := ", ".join(dict.fromkeys(p.function or p.kernel for p in profiles[1:])):
+        say_note(f"{report} also has {others}; --kernel names one.")
+    for each in profiles:
+        _keep(each)
+    _print(view_of(profile, program), output, order, Path(target) if target else None)
+    return int(bool(profile.faults))
+
+
+def _program(file: str, compiled: Compiled) -> Program:
+    try:
+        source = read_source(file)
+    except SourceError as error:
+        raise CannotRun(str(error)) from None
+    if warning := encoding_warning(source):
+        say_warning(warning)
+    program = compiled.program(source)
+    if not program.defined_kernels:
+        raise CannotRun(f"{file}: no kernel (__global__ function) in this file")
+    return program
+
+
+def from_report(report: Path, program: Program, kernel: str | None, is_cancelled: IsCancelled) -> list[Profile]:
+    """The profiles in a report or a table, the one with the most instructions first. Raises CannotRun."""
+    names = [kernel] if kernel is not None else [each.name for each in program.defined_kernels]
+    if kernel is not None and program.kernel(kernel) is None:
+        known = ", ".join(each.name for each in program.defined_kernels)
+        raise CannotRun(f"{program.source.path}: no kernel '{kernel}'; it has: {known}")
+    texts = {program.source.path: program.source.data}
+    texts |= {path: source.data for path, source in program.sources.items()}
+    try:
+        if _is_text(report):
+            return profiles_of(report, texts, names, source=report.name)
+        ncu = find_ncu()
+        if isinstance(ncu, Missing):
+            raise CannotRun(f"{report} needs Nsight Compute to be read: {ncu}")
+        with exported(ncu, report, is_cancelled) as (table, launches):
+            return profiles_of(table, texts, names, launches, report.name)
+    except NcuError as error:
+        raise CannotRun(str(error)) from None
+
+
+def _is_text(report: Path) -> bool:
+    """Whether a file is a table and no report, which is binary."""
+    try:
+        with report.open("rb") as file:
+            return b"\0" not in file.read(4096) and report.suffix != ".ncu-rep"
+    except OSError as error:
+        raise CannotRun(f"{report} cannot be read ({error.strerror})") from None
+
+
+def _keep(profile: Profile) -> None:
+    try:
+        store_profile(profile)
+    except OSError as error:
+        say_warning(f"the profile could not be kept ({error.strerror}); set WARPWRIGHT_CACHE_DIR")
+
+
+def _print(view: View, output: str, order: str, target: Path | None) -> None:
+    if output == "json":
+        text = json.dumps(profile_json(view.profile), indent=1)
+    elif output == "html":
+        from warpwright.editor.profile_html import profile_html
+
+        text = profile_html(view)
+        source = Path(next(iter(view.profile.texts), view.files[0].path))
+        target = target or Path(f"{source.stem}.{view.profile.kernel}.html")
+    else:
+        from warpwright.cli.profile_text import profile_text
+
+        shown = sys.stdout.isatty() or "COLUMNS" in os.environ
+        text = profile_text(view, order, shutil.get_terminal_size().columns if shown else None)
+    if target is None:
+        click.echo(text)
+        return
+    try:
+        target.write_text(click.unstyle(text) if output == "text" else text, encoding="utf-8")
+    except OSError as error:
+        raise CannotRun(f"{target} cannot be written ({error.strerror})") from None
+    say_note(f"written to {target}")

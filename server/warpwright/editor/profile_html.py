@@ -1,0 +1,305 @@
+"""A profile as one HTML file: the annotated source, with a bar for each count, in light and in dark.
+
+The file needs nothing else: no network, no font, no script library. What comes from the user's text is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import PurePath
+
+from warpwright.editor.profile_page import SCRIPT, STYLE
+from warpwright.editor.profile_view import (
+    BASES,
+    INSTRUCTIONS,
+    Counts,
+    FileView,
+    Row,
+    View,
+    excess,
+    fault_words,
+    made_by,
+    run_of,
+)
+from warpwright.facts.profile import Backend, Line, Traffic
+
+Pair = tuple[int, int | None]
+WASTEFUL = 2.0
+NOTABLE = 1.05
+"""Times the fewest from which it is said: less would read as 1.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """One column of transactions. `pair` reads it off counts; `ideal` says what the fewest are."""
+
+    key: str
+    title: str
+    pair: Callable[[Counts], Pair | None]
+    help: str
+
+
+_MEMORIES = (
+    _Column(
+        "global",
+        "Global sectors",
+        lambda counts: counts.global_sectors,
+        "Sectors of 32 bytes that requests to global memory touched. The green part of a bar is the fewest that the "
+        "lanes that were on could do with, the orange part is the excess, and the figure behind the number how many "
+        "times the fewest it is.",
+    ),
+    _Column(
+        "shared",
+        "Shared wavefronts",
+        lambda counts: counts.shared_wavefronts,
+        "Passes that requests to shared memory took. More than the fewest is a bank conflict.",
+    ),
+    _Column(
+        "local",
+        "Local sectors",
+        lambda counts: counts.local_sectors,
+        "Sectors of the threads' own memory: arrays that registers cannot hold, and spilled registers.",
+    ),
+)
+
+
+def profile_html(view: View) -> str:
+    """The whole page."""
+    profile = view.profile
+    name = profile.function or profile.kernel
+    memories = [column for column in _MEMORIES if column.pair(view.total) is not None]
+    body = "\n".join(
+        [
+            *_header(view, name),
+            *_tiles(view, memories),
+            *_faults(view),
+            *(part for file in view.files for part in _file(view, file, memories)),
+            *_legend(view, memories),
+        ]
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(profile.kernel)}: profile</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<body>\n{body}\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+
+
+def _header(view: View, name: str) -> Iterator[str]:
+    profile = view.profile
+    yield "<header><div>"
+    yield f'<h1><code>{escape(name)}</code> <span class="badge {profile.basis.value}">{profile.basis.value}</span></h1>'
+    yield f"<p>{escape(_sentence(made_by(profile)))}. {escape(_sentence(run_of(profile)))}.</p>"
+    yield "</div>"
+    yield '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button></header>'
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _tiles(view: View, memories: list[_Column]) -> Iterator[str]:
+    total, kind = view.total, view.instruction_set.value.upper()
+    yield '<section class="tiles">'
+    yield _tile(f"{kind} instructions", f"{total.instructions:,}", "executed by a warp")
+    yield _tile("Threads per instruction", f"{total.threads_per_instruction:.1f}", "of 32 lanes")
+    for column in memories:
+        pair = column.pair(total)
+        if pair is not None:
+            ratio = excess(pair)
+            below = "" if pair[1] is None else "the fewest possible" if pair[0] <= pair[1] else f"{pair[1]:,} would do"
+            grave = ratio is not None and ratio >= WASTEFUL
+            times = f' <small class="times">{ratio:.1f}×</small>' if ratio is not None and ratio >= NOTABLE else ""
+            yield _tile(column.title, f"{pair[0]:,}{times}", below, "bad" if grave else "")
+    if total.branches:
+        share = f"of {total.branches:,} branches"
+        yield _tile("Divergent branches", f"{total.divergent_branches:,}", share)
+    if view.profile.backend is Backend.EMULATOR:
+        faults = len(view.profile.faults)
+        yield _tile(
+            "Faults", str(faults), "found by this run" if faults else "none in this run", "bad" if faults else ""
+        )
+    yield "</section>"
+
+
+def _tile(title: str, figure: str, below: str, kind: str = "") -> str:
+    return f'<div class="tile {kind}"><h2>{title}</h2><b>{figure}</b><span>{below}</span></div>'
+
+
+def _faults(view: View) -> Iterator[str]:
+    """The faults in one list, each linked to its line where that is shown."""
+    profile = view.profile
+    if not profile.faults:
+        return
+    yield '<section class="faults"><h2>Faults</h2><ol>'
+    for fault in profile.faults:
+        where = f"{PurePath(fault.file).name}:{fault.line}"
+        link = f'<a href="#{_anchor(fault.file, fault.line)}">{escape(where)}</a>'
+        yield f"<li>{escape(where) if fault in view.elsewhere else link} {escape(fault_words(fault))}</li>"
+    yield "</ol></section>"
+
+
+def _file(view: View, file: FileView, memories: list[_Column]) -> Iterator[str]:
+    kind = view.instruction_set.value.upper()
+    button = '<button type="button">Show the whole file</button>'
+    yield f'<section class="file"><div class="bar"><h2>{escape(file.path)}</h2>{button}</div>'
+    yield '<table class="kernel"><thead><tr>'
+    yield '<th class="n" data-sort="line">Line</th><th class="source">Source</th>'
+    yield f'<th data-sort="instructions">{kind} instructions</th><th data-sort="threads">Threads</th>'
+    for column in memories:
+        yield f'<th data-sort="{column.key}">{column.title}</th>'
+    yield '<th data-sort="divergent">Divergent branches</th></tr></thead><tbody>'
+    for row, marked in zip(file.rows, _highlighted([row.text for row in file.rows]), strict=True):
+        yield _row(view, file, row, marked, memories)
+    yield "</tbody></table></section>"
+
+
+def _row(view: View, file: FileView, row: Row, marked: str, memories: list[_Column]) -> str:
+    classes = " ".join(
+        name
+        for name, holds in (
+            ("quiet", row.counts is None),
+            ("outside", not file.first <= row.number <= file.last),
+            ("fault", bool(row.faults)),
+        )
+        if holds
+    )
+    counts = row.counts
+    order = _order(row, memories)
+    cells = [f'<td class="n">{row.number}</td>', f'<td class="source"><pre>{marked or " "}</pre>{_callouts(row)}</td>']
+    if counts is None or row.line is None:
+        cells += ["<td></td>"] * (3 + len(memories))
+    else:
+        share = f"{100 * counts.instructions / view.total.instructions:.1f} %" if view.total.instructions else ""
+        cells.append(_barred(counts.instructions, None, view.largest.instructions, share, "work"))
+        cells.append(f'<td class="figure"><i>{counts.threads_per_instruction:.1f}</i></td>')
+        for column in memories:
+            pair, most = column.pair(counts), column.pair(view.largest)
+            title = escape(_traffic_words(row.line, column.key), quote=True)
+            cells.append(
+                "<td></td>" if pair is None else _barred(pair[0], pair[1], most[0] if most else 0, "", "", title)
+            )
+        cells.append(_divergence(counts))
+    return f'<tr id="{_anchor(file.path, row.number)}" class="{classes}" {order}>{"".join(cells)}</tr>'
+
+
+def _order(row: Row, memories: list[_Column]) -> str:
+    """What the page's script sorts by."""
+    counts = row.counts
+    values: dict[str, float] = {"line": row.number}
+    if counts is not None:
+        values |= {
+            "instructions": counts.instructions,
+            "threads": counts.threads_per_instruction,
+            "divergent": counts.divergent_branches,
+        }
+        values |= {column.key: (column.pair(counts) or (0, None))[0] for column in memories}
+    return " ".join(
+        f'data-{name}="{value:g}"' if value % 1 else f'data-{name}="{int(value)}"' for name, value in values.items()
+    )
+
+
+def _barred(value: int, ideal: int | None, most: int, note: str, kind: str, title: str = "") -> str:
+    """A cell with its number and a bar: the part up to the fewest possible, and the excess."""
+    full = 100 * value / most if most else 0.0
+    needed = full if ideal is None or not value else full * min(1.0, ideal / value)
+    ratio = value / ideal if ideal else None
+    if ratio is not None and ratio >= NOTABLE:
+        note = f'<em class="{"bad" if ratio >= WASTEFUL else "more"}">{ratio:.1f}×</em>'
+    elif note:
+        note = f"<small>{note}</small>"
+    bar = f'<u style="width:{needed:.2f}%" class="{kind}"></u>'
+    if full - needed > 0.005:
+        bar += f'<u style="width:{full - needed:.2f}%" class="excess"></u>'
+    said = f' title="{title}"' if title else ""
+    return f'<td class="figure"{said}><div><i>{value:,}</i>{note}<s>{bar}</s></div></td>'
+
+
+def _divergence(counts: Counts) -> str:
+    if not counts.branches:
+        return "<td></td>"
+    share = 100 * counts.divergent_branches / counts.branches
+    kind = "bad" if share >= 50 else "more" if counts.divergent_branches else "none"
+    said = f"{counts.divergent_branches:,} of {counts.branches:,} conditional branches parted the lanes of their warp"
+    rounded = "&lt;1" if 0 < share < 1 else f"{share:.0f}"
+    figure = f'<i>{counts.divergent_branches:,}</i><em class="{kind}">{rounded} %</em>'
+    bar = f'<s><u style="width:{share:.2f}%" class="excess"></u></s>'
+    return f'<td class="figure" title="{said}"><div>{figure}{bar}</div></td>'
+
+
+def _callouts(row: Row) -> str:
+    return "".join(f'<p class="callout">{escape(fault_words(fault))}</p>' for fault in row.faults)
+
+
+def _traffic_words(line: Line, space: str) -> str:
+    return "\n".join(_traffic_line(each) for each in line.traffic if each.space.value == space)
+
+
+def _traffic_line(each: Traffic) -> str:
+    """`load of in, 4 bytes a lane: 1,024 requests, 32.0 lanes on, 32.0 sectors a request (4.0 would do)`."""
+    of = f" of {each.array}" if each.array else ""
+    text = (
+        f"{each.kind.value}{of}, {each.bytes} byte{'s' if each.bytes != 1 else ''} a lane: {each.requests:,} requests"
+    )
+    text += f", {each.active_lanes:.1f} lanes on"
+    for unit, got, ideal in (
+        ("sectors", each.sectors_per_request, each.ideal_sectors_per_request),
+        ("wavefronts", each.wavefronts_per_request, each.ideal_wavefronts_per_request),
+    ):
+        if got is not None:
+            fewest = f" ({ideal:.1f} would do)" if ideal is not None and ideal < got else ""
+            text += f", {got:.1f} {unit} a request{fewest}"
+    return text
+
+
+def _legend(view: View, memories: list[_Column]) -> Iterator[str]:
+    profile = view.profile
+    kind = view.instruction_set
+    yield '<section class="legend"><h2>What the columns say</h2><dl>'
+    yield f"<dt>{profile.basis.value}</dt><dd>{escape(BASES[profile.basis])}</dd>"
+    share = "The percentage is of the whole run."
+    yield f"<dt>{kind.value.upper()} instructions</dt><dd>{escape(INSTRUCTIONS[kind])} {share}</dd>"
+    yield "<dt>Threads</dt><dd>Average lanes of a warp that were on and that no predicate left out, of 32.</dd>"
+    for column in memories:
+        yield f"<dt>{column.title}</dt><dd>{escape(column.help)}</dd>"
+    yield (
+        "<dt>Divergent branches</dt><dd>Conditional branches at which lanes of one warp parted, and their share of "
+        "those that warps came to.</dd>"
+    )
+    for note in profile.notes:
+        yield f"<dt>Note</dt><dd>{escape(note)}</dd>"
+    yield "</dl></section>"
+
+
+def _anchor(path: str, line: int) -> str:
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', path).strip('-')}-{line}"
+
+
+_TOKEN = re.compile(
+    r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
+    r"|(?P<directive>^[ \t]*\#[ \t]*\w+)"
+    r"|(?P<cuda>\b(?:__\w+__|(?:thread|block)(?:Idx|Dim)|gridDim|warpSize|__\w+)\b|<<<|>>>)"
+    r"|(?P<keyword>\b(?:alignas|auto|bool|break|case|catch|char|class|const|constexpr|continue|default|delete|do|double|"
+    r"else|enum|extern|false|float|for|goto|half|if|inline|int|long|namespace|new|nullptr|operator|private|protected|"
+    r"public|return|short|signed|sizeof|static|struct|switch|template|this|true|typedef|typename|union|unsigned|using|"
+    r"virtual|void|volatile|while|u?int\d+_t|size_t)\b)"
+    r"|(?P<number>\b(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?)[uUlLfF]*)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def _highlighted(lines: list[str]) -> list[str]:
+    """The lines as HTML, each whole in itself: a comment over several lines is closed and opened at their ends."""
+    text = "\n".join(lines)
+    out, at = [], 0
+    for token in _TOKEN.finditer(text):
+        out.append(escape(text[at : token.start()], quote=False))
+        pieces = escape(token[0], quote=False).split("\n")
+        out.append("\n".join(f'<span class="{token.lastgroup}">{piece}</span>' for piece in pieces))
+        at = token.end()
+    out.append(escape(text[at:], quote=False))
+    return "".join(out).split("\n")

@@ -1,0 +1,158 @@
+"""`warpwright profile`: the table, the JSON and the page of what one run counted, and what it does with bad input."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from cli.kernels import CLEAN, CONFLICT
+from support.command import Ran, run_command
+from support.ncu import line_of, source_page
+
+COLUMN = line_of(CONFLICT, "tile[threadIdx.x][threadIdx.y]")
+TABLE = source_page(
+    "/build/a.cu",
+    CONFLICT,
+    {
+        line_of(CONFLICT, "tile[threadIdx.y]"): [
+            ("0x10", "LDG.E R2, desc[UR4][R2.64]",
+             {"inst": 2048, "on": 65536, "space": "Global", "op": "Load", "bits": 32, "sec": 8192, "ideal": 8192}),
+            ("0x20", "STS [R5], R2",
+             {"inst": 2048, "on": 65536, "space": "Shared", "op": "Store", "bits": 32, "wf": 2048, "wfi": 2048}),
+        ],
+        COLUMN: [
+            ("0x30", "LDS R2, [R7]",
+             {"inst": 2048, "on": 65536, "space": "Shared", "op": "Load", "bits": 32, "wf": 65536, "wfi": 2048}),
+            ("0x40", "STG.E desc[UR4][R2.64], R2",
+             {"inst": 2048, "on": 65536, "space": "Global", "op": "Store", "bits": 32, "sec": 8192, "ideal": 8192}),
+        ],
+    },
+    "transpose(const float *, float *)",
+)  # fmt: skip
+
+
+def profile(folder: Path, *arguments: str) -> Ran:
+    (folder / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (folder / "report.csv").write_text(TABLE, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(folder / "cache"), "COLUMNS": "160"}
+    return run_command("profile", "a.cu", "--from", "report.csv", *arguments, cwd=folder, env=env)
+
+
+def test_json(tmp_path: Path) -> None:
+    ran = profile(tmp_path, "--format", "json")
+    assert (ran.status, ran.stderr) == (0, "")
+    assert (ran.json["kernel"], ran.json["backend"], ran.json["basis"]) == ("transpose", "ncu", "measured")
+    line = next(each for each in ran.json["lines"] if each["line"] == COLUMN)
+    assert (line["file"], line["instruction_set"], line["instructions"]) == ("a.cu", "sass", 4096)
+    assert (line["wavefronts"], line["ideal_wavefronts"], line["sectors"]) == (65536, 2048, 8192)
+    assert line["threads_per_instruction"] == 32.0
+
+
+def test_text_has_each_line_and_the_totals(tmp_path: Path) -> None:
+    ran = profile(tmp_path)
+    assert ran.status == 0
+    row = next(line for line in ran.stdout.splitlines() if line.startswith(f"{COLUMN} "))
+    assert re.search(r"4,096\s+█{8}\s+32\.0\s+8,192\s+65,536\s+32\.0x", row)
+    assert "8,192 SASS instructions, 32.0 threads each" in ran.stdout
+    assert "67,584 shared wavefronts (4,096 would do)" in ran.stdout
+
+
+def test_sorted_the_worst_comes_first(tmp_path: Path) -> None:
+    ran = profile(tmp_path, "--sort", "wavefronts")
+    numbers = [line.split()[0] for line in ran.stdout.splitlines() if re.match(r"\d+ ", line)]
+    assert numbers == [str(COLUMN), "3"]
+
+
+class _Page(HTMLParser):
+    """What a browser would load from elsewhere, and how many rows have a figure."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.open: list[str] = []
+        self.figures = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.loaded += [
+            str(value) for name, value in attrs if name in ("src", "href") and not str(value).startswith("#")
+        ]
+        self.figures += given.get("class") == "figure"
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone(tmp_path: Path) -> None:
+    ran = profile(tmp_path, "--format", "html")
+    assert (ran.status, ran.stderr) == (0, "note: written to a.transpose.html\n")
+    text = (tmp_path / "a.transpose.html").read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert page.loaded == []
+    assert page.open == []
+    assert page.figures == 8
+    assert "url(" not in text and "@import" not in text
+    assert ">measured<" in text and "SASS instructions" in text and "prefers-color-scheme:dark" in text
+
+
+def test_source_text_cannot_break_the_page(tmp_path: Path) -> None:
+    hostile = CONFLICT.replace("void launch", '/* </script><script>alert("x")</script>\n<b>& */ void launch')
+    (tmp_path / "a.cu").write_text(hostile, encoding="utf-8")
+    (tmp_path / "report.csv").write_text(TABLE, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_command("profile", "a.cu", "--from", "report.csv", "--format", "html", cwd=tmp_path, env=env)
+    assert ran.status == 0
+    text = (tmp_path / "a.transpose.html").read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert page.open == []
+    assert text.count("<script>") == 1
+    assert '<span class="comment">&lt;b&gt;&amp; */</span>' in text
+
+
+def test_output_goes_where_it_is_asked(tmp_path: Path) -> None:
+    ran = profile(tmp_path, "--output", "out.txt")
+    assert (ran.status, ran.stdout) == (0, "")
+    assert "\x1b" not in (tmp_path / "out.txt").read_text(encoding="utf-8")
+    ran = profile(tmp_path, "--output", "none/out.txt")
+    assert (ran.status, ran.stderr) == (2, "error: none/out.txt cannot be written (No such file or directory)\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["none.cu", "--from", "report.csv"], "none.cu: no such file"),
+        (["a.cu", "--from", "none.csv"], "none.csv cannot be read (No such file or directory)"),
+        (["a.cu", "--from", "a.cu"], "a.cu is not Nsight Compute's source page"),
+        (["a.cu", "--from", "report.csv", "--kernel", "none"], "a.cu: no kernel 'none'; it has: transpose"),
+        (["empty.cu", "--from", "report.csv"], "empty.cu: no kernel (__global__ function) in this file"),
+        (["changed/a.cu", "--from", "report.csv"], "was made of another text than changed/a.cu has now: its line 3"),
+        (["other.cu", "--from", "report.csv"], "report.csv holds none of the kernels scale"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "empty.cu").write_text("int x;\n", encoding="utf-8")
+    (tmp_path / "other.cu").write_text(CLEAN, encoding="utf-8")
+    (tmp_path / "changed").mkdir()
+    (tmp_path / "changed" / "a.cu").write_text(CONFLICT.replace("tile[threadIdx.y]", "tile[0]"), encoding="utf-8")
+    (tmp_path / "report.csv").write_text(TABLE, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_command("profile", *arguments, cwd=tmp_path, env=env)
+    assert (ran.status, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ") and said in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_a_report_needs_ncu(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "r.ncu-rep").write_bytes(b"NVR\0")
+    env = {"WARPWRIGHT_NCU": str(tmp_path / "no-ncu")}
+    ran = run_command("profile", "a.cu", "--from", "r.ncu-rep", cwd=tmp_path, env=env)
+    assert ran.status == 2
+    assert ran.stderr.startswith("error: r.ncu-rep needs Nsight Compute to be read: WARPWRIGHT_NCU names ")
