@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import exact
 from support.exact import F32, F64, Format, Value
+from support.patterns import rows
 from warpwright.emulator.numerics import floats
 
 MODES = ("rn", "rz", "rm", "rp")
@@ -22,29 +23,6 @@ FORMATS = ((F32, np.uint32, np.float32), (F64, np.uint64, np.float64))
 def _quiet() -> Any:
     with np.errstate(all="ignore"):
         yield
-
-
-def patterns(form: Format) -> st.SearchStrategy[int]:
-    """Bits of numbers with few ones or all ones in the fraction, often at the ends of the range, and any bits."""
-    fraction = st.one_of(
-        st.just(0),
-        st.integers(0, form.fraction - 1).map(lambda i: 1 << i),
-        st.integers(0, form.fraction).map(lambda i: (1 << form.fraction) - (1 << i)),
-        st.integers(0, 2**form.fraction - 1),
-    )
-    top = 2**form.exponent - 1
-    exponent = st.one_of(
-        st.sampled_from([0, 1, 2, form.bias - 1, form.bias, form.bias + 1, top - 1, top]),
-        st.integers(form.bias - 30, form.bias + 30),
-        st.integers(0, top),
-    )
-    return st.builds(
-        lambda s, e, f: s << (form.width - 1) | e << form.fraction | f, st.integers(0, 1), exponent, fraction
-    )
-
-
-def rows(form: Format, count: int) -> st.SearchStrategy[list[tuple[int, ...]]]:
-    return st.lists(st.tuples(*[patterns(form)] * count), min_size=1, max_size=40)
 
 
 def check(

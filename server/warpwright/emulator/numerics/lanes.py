@@ -43,6 +43,7 @@ def select(condition: Lanes, a: Lanes, b: Lanes) -> Lanes:
     [1.0, 2.0]
     """
     if a.dtype.itemsize != 4 or not np.ndim(condition):
-        return np.where(condition, a, b)[()]
+        chosen: Lanes = np.where(condition, a, b)
+        return chosen[()]
     one, other = a.view(np.uint32), b.view(np.uint32)
     return (other ^ ((one ^ other) * condition.astype(np.uint32))).view(a.dtype)

@@ -1,0 +1,124 @@
+"""The approximate functions (PTX ISA 9.7.3: .approx and .full forms; 9.7.4 for f16 and bf16).
+
+The hardware's tables are not public. Each function here is as good as its type allows, or a few units in the last place
+off where the manual documents a larger error; the special values are those of the manual's tables. `.ftz` is
+`floats.flush` on operands and result, for all but the ones that say otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpwright.emulator.numerics.floats import NAN64, canonical
+from warpwright.emulator.numerics.halves import bf16_of_f32, f16_of, f32_of_bf16, f32_of_f16, f32_to_odd
+from warpwright.emulator.numerics.lanes import Lanes, mend
+
+_ONE = np.float32(1)
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+
+
+def ex2(a: Lanes) -> Lanes:
+    """ex2.approx.f32: 2 to the a. The manual: 2 ulp.
+
+    >>> ex2(np.float32(-1))
+    np.float32(0.5)
+    """
+    return canonical(np.exp2(a.astype(np.float64)).astype(np.float32))
+
+
+def lg2(a: Lanes) -> Lanes:
+    """lg2.approx.f32: the logarithm to base 2. The manual: 2^-22 absolute in (0.5, 2), 2^-22 relative elsewhere."""
+    return canonical(np.log2(a.astype(np.float64)).astype(np.float32))
+
+
+def sin(a: Lanes) -> Lanes:
+    """sin.approx.f32. The manual: 2^-20.5 absolute in [-pi, pi]."""
+    return canonical(np.sin(a))
+
+
+def cos(a: Lanes) -> Lanes:
+    """cos.approx.f32. The manual: 2^-20.5 absolute in [-pi, pi]."""
+    return canonical(np.cos(a))
+
+
+def tanh(a: Lanes) -> Lanes:
+    """tanh.approx.f32. The manual: 2^-11 relative."""
+    return canonical(np.tanh(a))
+
+
+def rcp(a: Lanes) -> Lanes:
+    """rcp.approx.f32: 1 / a. The manual: 1 ulp."""
+    return canonical(_ONE / a)
+
+
+def rsqrt(a: Lanes) -> Lanes:
+    """rsqrt.approx.f32: 1 / sqrt(a); infinity of the operand's sign for a zero. The manual: 2^-22.9 relative."""
+    return canonical((np.float64(1) / np.sqrt(a.astype(np.float64))).astype(np.float32))
+
+
+def sqrt(a: Lanes) -> Lanes:
+    """sqrt.approx.f32. The manual: 2^-23 relative."""
+    return canonical(np.sqrt(a))
+
+
+def div(a: Lanes, b: Lanes) -> Lanes:
+    """div.approx.f32 and div.full.f32: a / b. The manual: 2 ulp."""
+    return canonical(a / b)
+
+
+def div_ftz(a: Lanes, b: Lanes) -> Lanes:
+    """div.approx.ftz.f32 of flushed operands: a * (1 / b), where the reciprocal of |b| above 2^126 is flushed to 0."""
+    return canonical(mend(a / b, np.abs(b) > np.float32(2**126), lambda x, y: x * np.copysign(np.float32(0), y), a, b))
+
+
+def rcp_f64(a: Lanes) -> Lanes:
+    """rcp.approx.ftz.f64: of the upper word of a, and only the upper word of the result. The manual: 2^-20 or so."""
+    return _upper(np.float64(1) / _flushed(a))
+
+
+def rsqrt_f64(a: Lanes) -> Lanes:
+    """rsqrt.approx.ftz.f64: of the upper word of a, and only the upper word of the result."""
+    return _upper(np.float64(1) / np.sqrt(_flushed(a)))
+
+
+def rsqrt_full_f64(a: Lanes) -> Lanes:
+    """rsqrt.approx.f64. The manual: 2 ulp."""
+    return _nan64(np.float64(1) / np.sqrt(a))
+
+
+def _flushed(a: Lanes) -> Lanes:
+    upper = (a.view(np.uint64) & _HIGH).view(np.float64)
+    return mend(upper, np.abs(upper) < np.float64(2.0**-1022), lambda lane: np.copysign(np.float64(0), lane), upper)
+
+
+def _upper(a: Lanes) -> Lanes:
+    rounded = a.view(np.uint64) + np.uint64(1 << 31)
+    bits = np.where(np.isfinite(a), rounded, a.view(np.uint64)) & _HIGH
+    flushed = _flushed(bits[()].view(np.float64))
+    return _nan64(flushed)
+
+
+def _nan64(a: Lanes) -> Lanes:
+    return mend(a, np.isnan(a), lambda lane: np.full_like(lane, NAN64), a)
+
+
+def ex2_f16(a: Lanes) -> Lanes:
+    """ex2.approx.f16 (float16). The manual: 2^-9.9 relative."""
+    return f16_of(np.exp2(f32_of_f16(a).astype(np.float64)))
+
+
+def tanh_f16(a: Lanes) -> Lanes:
+    """tanh.approx.f16 (float16). The manual: 2^-10.987 absolute."""
+    return f16_of(np.tanh(f32_of_f16(a).astype(np.float64)))
+
+
+def ex2_bf16(a: Lanes) -> Lanes:
+    """ex2.approx.ftz.bf16 (bits): subnormal operands count as 0, subnormal results are 0. The manual: 2^-7 relative."""
+    wide = np.exp2(f32_of_bf16(a).astype(np.float64))
+    result = bf16_of_f32(f32_to_odd(wide))
+    return result * (result >= np.uint16(0x80))
+
+
+def tanh_bf16(a: Lanes) -> Lanes:
+    """tanh.approx.bf16 (bits). The manual: 2^-8 absolute."""
+    return bf16_of_f32(f32_to_odd(np.tanh(f32_of_bf16(a).astype(np.float64))))

@@ -1,0 +1,120 @@
+"""The approximate functions: the manual's tables of special values, and its error bounds against doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, nan, pi
+from typing import Any
+
+import numpy as np
+import pytest
+from warpwright.emulator.numerics import approximate, floats
+
+TINY = 2.0**-140
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+# PTX ISA 9.7.3: the table of each instruction, for operands -inf, -subnormal, -0, +0, +subnormal, +inf, NaN.
+SPECIAL = (-inf, -TINY, -0.0, 0.0, TINY, inf, nan)
+FLUSHED_TABLES: dict[str, tuple[float, ...]] = {
+    "ex2": (0.0, 1, 1, 1, 1, inf, nan),
+    "lg2": (nan, -inf, -inf, -inf, -inf, inf, nan),
+    "sin": (nan, -0.0, -0.0, 0.0, 0.0, nan, nan),
+    "cos": (nan, 1, 1, 1, 1, nan, nan),
+    "tanh": (-1, -0.0, -0.0, 0.0, 0.0, 1, nan),
+    "rcp": (-0.0, -inf, -inf, inf, inf, 0.0, nan),
+    "rsqrt": (nan, -inf, -inf, inf, inf, 0.0, nan),
+    "sqrt": (nan, -0.0, -0.0, 0.0, 0.0, inf, nan),
+}
+
+
+@pytest.mark.parametrize("name", FLUSHED_TABLES)
+def test_special_values_under_ftz(name: str) -> None:
+    function = getattr(approximate, name)
+    got = floats.flush(function(floats.flush(np.array(SPECIAL, np.float32))))
+    wanted = floats.canonical(np.array(FLUSHED_TABLES[name], np.float32))
+    assert got.view(np.uint32).tolist() == wanted.view(np.uint32).tolist()
+    assert [function(floats.flush(np.float32(v))).view(np.uint32) for v in SPECIAL] == got.view(np.uint32).tolist()
+
+
+def test_subnormals_count_without_ftz() -> None:
+    tiny = np.float32(TINY)
+    assert approximate.lg2(tiny) == -140
+    assert approximate.rcp(np.float32(2.0**-127)) == 2.0**127
+    assert approximate.rsqrt(tiny) == 2.0**70
+    assert approximate.sqrt(tiny) == 2.0**-70
+    assert approximate.ex2(np.float32(-140)) == tiny
+
+
+def ulps(got: Any, exact: Any) -> Any:
+    return np.abs(got - exact) / np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
+
+
+def absolute(got: Any, exact: Any) -> Any:
+    return np.abs(got - exact)
+
+
+def relative(got: Any, exact: Any) -> Any:
+    return np.abs(got - exact) / np.abs(exact)
+
+
+@pytest.mark.parametrize(
+    ("name", "exact", "low", "high", "error", "bound"),
+    (
+        ("ex2", np.exp2, -120, 120, ulps, 0.5), ("lg2", np.log2, 0.5, 2, absolute, 2.0**-24),
+        ("lg2", np.log2, 2, 1e30, ulps, 0.51), ("sin", np.sin, -pi, pi, absolute, 2.0**-22),
+        ("cos", np.cos, -pi, pi, absolute, 2.0**-22), ("sin", np.sin, -100, 100, absolute, 2.0**-22),
+        ("tanh", np.tanh, -10, 10, relative, 2.0**-20), ("rsqrt", lambda x: 1 / np.sqrt(x), 1e-30, 1e30, ulps, 0.51),
+        ("rcp", lambda x: 1 / x, 1e-30, 1e30, ulps, 0.5), ("sqrt", np.sqrt, 1e-30, 1e30, ulps, 0.5),
+    ),
+)  # fmt: skip
+def test_error(
+    name: str, exact: Callable[[Any], Any], low: float, high: float, error: Callable[[Any, Any], Any], bound: float
+) -> None:
+    lanes = np.random.default_rng(7).uniform(low, high, 20000).astype(np.float32)
+    got = getattr(approximate, name)(lanes).astype(np.float64)
+    assert error(got, exact(lanes.astype(np.float64))).max() <= bound
+
+
+def test_division_by_a_huge_number() -> None:
+    a, b = np.array([1, -2, inf, nan], np.float32), np.float32(2.0**127)
+    assert approximate.div(a, b)[0] == 2.0**-127
+    flushed = approximate.div_ftz(a, b)
+    assert flushed[:2].tolist() == [0, 0]
+    assert np.isnan(flushed[2:]).all()
+
+
+def test_gross_approximations_of_doubles_leave_the_lower_word_empty() -> None:
+    lanes = np.random.default_rng(7).uniform(1e-3, 1e3, 1000)
+    for function, exact in (
+        (approximate.rcp_f64, lambda x: 1 / x), (approximate.rsqrt_f64, lambda x: 1 / np.sqrt(x)),
+    ):  # fmt: skip
+        got = function(lanes)
+        assert not (got.view(np.uint64) & np.uint64(0xFFFFFFFF)).any()
+        assert relative(got, exact(lanes)).max() < 2.0**-18
+    special = np.array([-inf, -1e-310, -0.0, 0.0, 1e-310, inf])
+    assert approximate.rcp_f64(special).tolist() == [-0.0, -inf, -inf, inf, inf, 0.0]
+    assert approximate.rsqrt_f64(special[1:]).tolist() == [-inf, -inf, inf, inf, 0.0]
+
+
+def test_halves() -> None:
+    every = np.arange(-16, 16, 0.125).astype(np.float16)
+    wide = every.astype(np.float64)
+    assert (
+        relative(approximate.ex2_f16(every[every > -14]).astype(np.float64), np.exp2(wide[wide > -14])).max()
+        < 2.0**-9.9
+    )
+    assert absolute(approximate.tanh_f16(every).astype(np.float64), np.tanh(wide)).max() < 2.0**-10.987
+    bits = (every.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+
+    def value(a: Any) -> Any:
+        return (a.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+
+    assert relative(value(approximate.ex2_bf16(bits)), np.exp2(value(bits))).max() <= 2.0**-7
+    assert absolute(value(approximate.tanh_bf16(bits)), np.tanh(value(bits))).max() <= 2.0**-8
+    assert approximate.ex2_bf16(np.uint16(0xFF80)) == 0

@@ -1,0 +1,90 @@
+"""f16 and bf16 arithmetic against fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import exact
+from support.exact import BF16, F16, Value
+from support.patterns import rows
+from warpwright.emulator.numerics import halves
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def sub(a: Value, b: Value) -> Value:
+    return exact.add(a, exact.mul(b, exact.Fraction(-1)))
+
+
+OPERATIONS: dict[str, tuple[int, Callable[..., Value]]] = {
+    "add": (2, exact.add), "sub": (2, sub), "mul": (2, exact.mul), "fma": (3, exact.fma),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("form", (F16, BF16), ids=("f16", "bf16"))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_rounded_once(data: st.DataObject, form: exact.Format, name: str) -> None:
+    count, expected = OPERATIONS[name]
+    table = data.draw(rows(form, count))
+    kind = np.float16 if form is F16 else np.uint16
+    function = getattr(halves, f"{name}_{'f16' if form is F16 else 'bf16'}")
+    columns = [np.array(column, np.uint16).view(kind) for column in zip(*table, strict=True)]
+    got = function(*columns).view(np.uint16).tolist()
+    wanted = []
+    for row in table:
+        want = exact.encode(expected(*(exact.decode(value, form) for value in row)), form)
+        wanted.append(0x7FFF if want is None else want)
+    assert got == wanted
+    assert function(*(column[0] for column in columns)).view(np.uint16) == wanted[0]
+    words = [np.array([v | v << 16 for v in column], np.uint32) for column in zip(*table, strict=True)]
+    packed = halves.pairs(function, kind)
+    assert packed(*words).tolist() == [v | v << 16 for v in wanted]
+    assert packed(*(word[0] for word in words)) == wanted[0] | wanted[0] << 16
+    assert packed(words[0][0], *(word[:1] for word in words[1:])).tolist() == [wanted[0] | wanted[0] << 16]
+
+
+@pytest.mark.parametrize("name", ("f16", "bf16"))
+def test_the_smaller_and_the_larger(name: str) -> None:
+    form, kind = (F16, np.float16) if name == "f16" else (BF16, np.uint16)
+    one, two, nan = exact.encode(exact.Fraction(1), form), exact.encode(exact.Fraction(2), form), 0x7FFF
+    a = np.array([one, 0, 0x8000, nan, nan], np.uint16).view(kind)
+    b = np.array([two, 0x8000, 0, one, nan], np.uint16).view(kind)
+
+    def bits(function: str) -> list[int]:
+        result: list[int] = getattr(halves, f"{function}_{name}")(a, b).view(np.uint16).tolist()
+        return result
+
+    assert bits("minimum") == [one, 0x8000, 0x8000, one, nan]
+    assert bits("maximum") == [two, 0, 0, one, nan]
+    assert bits("minimum_nan") == [one, 0x8000, 0x8000, nan, nan]
+    assert bits("maximum_nan") == [two, 0, 0, nan, nan]
+
+
+@pytest.mark.parametrize("name", ("f16", "bf16"))
+def test_relu_of_every_value(name: str) -> None:
+    form, kind = (F16, np.float16) if name == "f16" else (BF16, np.uint16)
+    every = np.arange(1 << 16).astype(np.uint16)
+    got = getattr(halves, f"relu_{name}")(every.view(kind)).view(np.uint16).tolist()
+    for code, result in enumerate(got):
+        nan = exact.decode(code, form) == "nan"
+        assert result == (0x7FFF if nan else 0 if code >> 15 else code)
+
+
+def test_every_f16_is_its_f32() -> None:
+    every = np.arange(1 << 16).astype(np.uint16)
+    wide = halves.f32_of_f16(every.view(np.float16))
+    numbers = ~np.isnan(every.view(np.float16))
+    assert (wide[numbers] == every.view(np.float16)[numbers].astype(np.float32)).all()
+    assert set(wide[~numbers].view(np.uint32).tolist()) == {0x7FFFFFFF}
+    assert halves.f16_of(wide)[numbers].view(np.uint16).tolist() == every[numbers].tolist()
