@@ -53,7 +53,8 @@ template <typename T, int N> __global__ void __launch_bounds__(N, 2) reduce(T* d
 
 __global__ void half_of(__half2* a, const float4* b, float4* c, int k) {
     int lane;
-    asm volatile("{ .reg .pred p; .reg .u32 t; mov.u32 t, %%laneid; setp.lt.u32 p, t, 7; L: @p bra M; M: mov.u32 %0, t; }"
+    asm volatile("{ .reg .pred p; .reg .u32 t; mov.u32 t, %%laneid; setp.lt.u32 p, t, 7; L: @p bra M; M:"
+                 "mov.u32 %0, t; }"
                  : "=r"(lane));
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; L: @p bra M; M: }" :: "r"(lane));
     a[threadIdx.x] = __hfma2(a[threadIdx.x], a[lane], a[0]);
