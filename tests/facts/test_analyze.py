@@ -278,19 +278,19 @@ def test_other_numbers_that_change_no_count_are_said_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "host, basis",
+    "host, basis, threads",
     [
-        ("static int t = 0; void g() { t = 512; } void f(float* a) { k<<<1, t>>>(a, t); }", Basis.ASSUMED),
-        ("int t = 0; void g() { read(&t); } void f(float* a) { k<<<1, t>>>(a, t); }", Basis.ASSUMED),
-        ("int t = 96; void f(float* a) { k<<<1, t>>>(a, t); }", Basis.EXACT),
-        ("void f(float* a) { int t = 96; read(&t); k<<<1, t>>>(a, t); }", Basis.ASSUMED),
-        ("void f(float* a) { int t = 96; cudaMemcpy(a, &t, 4, kind); k<<<1, t>>>(a, t); }", Basis.EXACT),
-        ("void f(float* a) { int t = 0; read(&t); t = 96; k<<<1, t>>>(a, t); }", Basis.EXACT),
+        ("static int t = 0; void g() { t = 512; } void f(float* a) { k<<<1, t>>>(a, t); }", Basis.ASSUMED, 256),
+        ("int t = 0; void g() { read(&t); } void f(float* a) { k<<<1, t>>>(a, t); }", Basis.ASSUMED, 256),
+        ("int t = 96; void f(float* a) { k<<<1, t>>>(a, t); }", Basis.EXACT, 96),
+        ("void f(float* a) { int t = 96; read(&t); k<<<1, t>>>(a, t); }", Basis.ASSUMED, 96),
+        ("void f(float* a) { int t = 96; cudaMemcpy(a, &t, 4, kind); k<<<1, t>>>(a, t); }", Basis.EXACT, 96),
+        ("void f(float* a) { int t = 0; read(&t); t = 96; k<<<1, t>>>(a, t); }", Basis.EXACT, 96),
     ],
 )
-def test_a_variable_that_is_written_elsewhere_is_not_known(host: str, basis: Basis) -> None:
+def test_a_variable_that_is_written_elsewhere_is_at_most_likely(host: str, basis: Basis, threads: int) -> None:
     (launch,) = program(KERNEL + host).kernels[0].launches
-    assert (launch.basis, launch.threads) == (basis, 96 if basis is Basis.EXACT else 256)
+    assert (launch.basis, launch.threads) == (basis, threads)
 
 
 def test_a_host_template_has_its_default_arguments() -> None:

@@ -11,20 +11,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, integer_operation
+from warpwright.facts.expressions import sole_value
 from warpwright.facts.host_loops import loop_steps
+from warpwright.facts.host_scopes import (
+    Definition,
+    HostScope,
+    defined_by_macro,
+    given_members,
+    read_definitions,
+    written_names,
+)
 from warpwright.facts.launch_calls import LaunchUse, expanded, launch_uses, launching_macros, uses_in
 from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.lower import Lowerer
-from warpwright.facts.model import Basis, Dim3, Launch
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, Launch
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.types import CType
-from warpwright.facts.unit import Unit, function_name, template_parameters
+from warpwright.facts.unit import Unit, VariableText, function_name, template_parameters
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
@@ -71,20 +80,12 @@ class LaunchSite:
 
 MAX_BINDINGS = 1
 """Different template arguments of a host function for which its launches are read."""
+MAX_KERNELS = 4
+"""That one launch names, by a variable that may be any of them."""
 MAX_FRAGMENTS = 200
 """Expansions of macros that launch in one unit: macros that use one another may double each time."""
 MANY = 64
 """What a part of a run-time number, such as the tiles of a row, is at least."""
-
-
-@dataclass(slots=True)
-class _HostScope:
-    """Definitions of names in one host function, by position. That of a macro's expansion is in another, at the use."""
-
-    source: Source
-    function: Node | None
-    outer: tuple[_HostScope, int] | None = None
-    definitions: dict[str, list[tuple[int, Node | None, str]]] = field(default_factory=lambda: {})
 
 
 class HostReader:
@@ -92,8 +93,8 @@ class HostReader:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.scopes: dict[int, _HostScope] = {}
-        self.tracing: list[tuple[int, str]] = []
+        self.scopes: dict[int, HostScope] = {}
+        self.tracing: list[tuple[int, str, int]] = []
         self.calls: dict[str, list[tuple[Source, Node]]] | None = None
         self.bindings: dict[str, CType | int] = {}  # of the template of the host function that is read
         self.checks = LaunchChecks(unit)
@@ -104,6 +105,7 @@ class HostReader:
         self.expanding: list[str] = []
         self.fragments = 0
         self.written: frozenset[str] | None = None
+        self.members: dict[str, list[tuple[Source, Node]]] | None = None  # the values of structs' members, by name
         self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
 
     def _outside(self) -> Known:
@@ -120,6 +122,8 @@ class HostReader:
         return self._outside()
 
     def _triple(self, parts: list[HostValue]) -> Triple:
+        if len(parts) == 1 and isinstance(parts[0], Triple):
+            return parts[0]
         known = [p if isinstance(p, Known) else self._outside() for p in parts[:3]]
         dims = max(1, len(known))
         known += [Known(1)] * (3 - len(known))
@@ -134,7 +138,7 @@ class HostReader:
                 yield from self._over_iterations(use, scope)
             self.bindings = {}
 
-    def _over_iterations(self, use: LaunchUse, scope: _HostScope) -> list[LaunchSite]:
+    def _over_iterations(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
         """The launches of a use in the first iteration of the loop that it depends on, and those that are different in
         a later one."""
         loop = self._loop(use, scope)
@@ -150,7 +154,7 @@ class HostReader:
         self.found = known
         return out
 
-    def _loop(self, use: LaunchUse, scope: _HostScope) -> tuple[tuple[int, str], list[Known]] | None:
+    def _loop(self, use: LaunchUse, scope: HostScope) -> tuple[tuple[int, str], list[Known]] | None:
         """The variable of a loop around a launch that names it, with its first value and one from the middle.
 
         Example: 1 and 17 of i in `for (int i = 1; i <= 32; i++) k<<<1, 64>>>(i)`.
@@ -172,11 +176,13 @@ class HostReader:
                 return (scope.function.id if scope.function is not None else 0, steps.name), [start, *later]
         return None
 
-    def _sites_of(self, use: LaunchUse, scope: _HostScope, place: LaunchUse, reached: bool) -> Iterator[LaunchSite]:
+    def _sites_of(self, use: LaunchUse, scope: HostScope, place: LaunchUse, reached: bool) -> Iterator[LaunchSite]:
         """The launches of a use, which stands in `scope`; `place` is what a reader sees of it."""
         reached = reached and self._is_reached(use.node, scope)
         if use.syntax is not None:
-            yield self._site(use, scope, place, reached)
+            function = use.node.child_by_field_name("function") or use.node
+            for named, where in self._kernels_named(function, scope, use.node.start_byte):
+                yield self._site(use, scope, place, reached, named, where)
             return
         name = use.macro.name if use.macro is not None else ""
         text = expanded(use) if name not in self.expanding and self.fragments < MAX_FRAGMENTS else None
@@ -190,7 +196,7 @@ class HostReader:
             yield from self._sites_of(inner, inside, place, reached)
         self.expanding.pop()
 
-    def _host_bindings(self, scope: _HostScope) -> list[dict[str, CType | int]]:
+    def _host_bindings(self, scope: HostScope) -> list[dict[str, CType | int]]:
         """What the parameters of a host function's template stand for, for each different call with such arguments.
 
         Example: `run<float, 256>(a, n)` binds T and N in `template <class T, int N> void run(T* a, int n)`.
@@ -203,7 +209,7 @@ class HostReader:
         out: list[dict[str, CType | int]] = []
         for source, call in self._calls_of(function_name(scope.source, scope.function) or ""):
             called = call.child_by_field_name("function")
-            key = (call.id, "")
+            key = (call.id, "", 0)
             if called is None or key in self.tracing or len(self.tracing) > MAX_TRACE:
                 continue
             self.tracing.append(key)
@@ -223,23 +229,47 @@ class HostReader:
         self.bindings = outer
         return out or [{}]
 
-    def _site(self, use: LaunchUse, scope: _HostScope, place: LaunchUse, reached: bool) -> LaunchSite:
+    def _kernels_named(self, function: Node, scope: HostScope, before: int) -> list[tuple[Node, HostScope]]:
+        """The kernels that a launch names, itself or by a variable or parameter, each with the function in whose text it
+        is named. Example: `auto k = f<4>; k<<<1, 32>>>();`"""
+        name = scope.source.node_text(function)
+        if function.type != "identifier" or name in self.unit.functions:
+            return [(function, scope)]
+        found: list[tuple[Node, HostScope]] = []
+        key = (function.id, name, before)
+        if key in self.tracing or len(self.tracing) > MAX_TRACE:
+            return [(function, scope)]
+        self.tracing.append(key)
+        values = [d.value for d in scope.definitions.get(name, []) if d.start < before and d.value is not None]
+        places = [(value, scope, before) for value in values]
+        parameter = self._parameter_index(name, scope) if not values else None
+        if parameter is not None and scope.function is not None:
+            for source, call in self._calls_of(function_name(scope.source, scope.function) or "")[:MAX_KERNELS]:
+                items = uncommented(call.child_by_field_name("arguments"))
+                if parameter < len(items):
+                    places.append((items[parameter], self.scope(source, call), call.start_byte))
+        for value, where, at in places:
+            for node in _named_functions(value):
+                if unqualified(where.source.node_text(node)) in self.unit.functions:
+                    found.append((node, where))
+                elif node.type == "identifier":
+                    found += [f for f in self._kernels_named(node, where, at) if f[0] != node]
+        self.tracing.pop()
+        return found[-MAX_KERNELS:] or [(function, scope)]
+
+    def _site(
+        self, use: LaunchUse, scope: HostScope, place: LaunchUse, reached: bool, function: Node, named: HostScope
+    ) -> LaunchSite:
+        """`function` is the kernel's name, in the text of `named`."""
         source, call = use.span.source, use.node
-        function = call.child_by_field_name("function") or call
-        spelled = source.node_text(function)
+        spelled = named.source.node_text(function)
         name = self._through_macro(unqualified(spelled))
         lowerer = Lowerer(self.unit, source, self.bindings)
         config = uncommented(use.syntax)
         grid = self._dims(lowerer, config[0], scope) if config else None
         block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
         shared = self.value(lowerer.expression(config[2]), scope, call.start_byte) if len(config) > 2 else Known(0)
-        if block is None or any(k.assumed for k in (block.x, block.y, block.z)):
-            shape = DEFAULT_BLOCKS[_dims_in_use(block)]
-            block_dims: tuple[int | None, int | None, int | None] = shape
-            basis = Basis.ASSUMED
-        else:
-            block_dims = (block.x.value, block.y.value, block.z.value)
-            basis = Basis.EXACT
+        block_dims, basis = _block_shape(block)
         grid_dims: tuple[int | None, int | None, int | None] = (None, None, None)
         if grid is not None:
             grid_dims = (
@@ -259,10 +289,11 @@ class HostReader:
             value = self.value(lowerer.expression(argument), scope, call.start_byte)
             values.append(value if isinstance(value, Known) else None)
         qualifier = tuple(part.strip() for part in spelled.partition("<")[0].split("::")[:-1] if part.strip())
-        templates = tuple(self._templates(lowerer, function, scope))
+        reader = Lowerer(self.unit, named.source, self.bindings)
+        templates = tuple(self._templates(reader, function, named))
         return LaunchSite(name, launch, templates, tuple(values), qualifier, reached)
 
-    def _is_reached(self, node: Node, scope: _HostScope) -> bool:
+    def _is_reached(self, node: Node, scope: HostScope) -> bool:
         """Whether the conditions around a place hold: those that the text decides, and comparisons of sizes, which are
         taken to be what a kernel's arguments are taken to be."""
         inner = node
@@ -279,7 +310,7 @@ class HostReader:
             inner = around
         return True
 
-    def _truth(self, condition: Node, scope: _HostScope) -> bool | None:
+    def _truth(self, condition: Node, scope: HostScope) -> bool | None:
         inside = condition.child_by_field_name("value")
         expression = self._lowered(scope, inside or condition)
         if not isinstance(expression, ir.Binary) or expression.op not in ("<", "<=", ">", ">=", "==", "!="):
@@ -289,7 +320,7 @@ class HostReader:
             return None
         return bool(value.value)
 
-    def _is_case(self, case: Node, inner: Node, scope: _HostScope) -> bool:
+    def _is_case(self, case: Node, inner: Node, scope: HostScope) -> bool:
         label = case.child_by_field_name("value")
         switch = enclosing(case, "switch_statement")
         asked = switch.child_by_field_name("condition") if switch is not None else None
@@ -300,7 +331,7 @@ class HostReader:
         value = self.value(self._lowered(scope, label), scope, case.start_byte)
         return not (isinstance(chosen, Known) and isinstance(value, Known)) or chosen.assumed or chosen == value
 
-    def _lowered(self, scope: _HostScope, node: Node) -> ir.Expr:
+    def _lowered(self, scope: HostScope, node: Node) -> ir.Expr:
         return Lowerer(self.unit, scope.source, self.bindings).expression(node)
 
     def _through_macro(self, name: str) -> str:
@@ -309,7 +340,7 @@ class HostReader:
             return macro.body
         return name
 
-    def _templates(self, lowerer: Lowerer, function: Node, scope: _HostScope) -> Iterator[CType | int | None]:
+    def _templates(self, lowerer: Lowerer, function: Node, scope: HostScope) -> Iterator[CType | int | None]:
         node = function
         while node.type == "qualified_identifier":
             inner = node.child_by_field_name("name")
@@ -317,9 +348,15 @@ class HostReader:
                 return
             node = inner
         arguments = node.child_by_field_name("arguments") if node.type == "template_function" else None
+        if arguments is not None:
+            self._add_local_types(lowerer, scope, function.start_byte)
         for argument in arguments.named_children if arguments is not None else []:
             if argument.type == "type_descriptor":
                 kind = lowerer.type_of(argument)
+                text = lowerer.source.node_text(argument)
+                if kind.size is None and re.fullmatch(r"\w+", text):
+                    spelled = defined_by_macro(self.unit.macros, scope.source, text, function.start_byte)
+                    kind = (lowerer.type_of_text(spelled) if spelled is not None else None) or kind
                 if kind.size is not None:
                     yield kind
                     continue
@@ -330,7 +367,17 @@ class HostReader:
                 value = self.value(lowerer.expression(argument), scope, function.start_byte)
             yield value.value if isinstance(value, Known) and not value.assumed else None
 
-    def _dims(self, lowerer: Lowerer, node: Node, scope: _HostScope) -> Triple | None:
+    @staticmethod
+    def _add_local_types(lowerer: Lowerer, scope: HostScope, before: int) -> None:
+        """Take the names that a host function gives to types before a place into the reader's scope."""
+        aliases = (
+            descendants(scope.function, "alias_declaration", "type_definition") if scope.function is not None else ()
+        )
+        for alias in aliases:
+            if alias.end_byte <= before:
+                lowerer.statement(alias)
+
+    def _dims(self, lowerer: Lowerer, node: Node, scope: HostScope) -> Triple | None:
         value = self.value(lowerer.expression(node), scope, node.start_byte)
         if isinstance(value, Known):
             return Triple(value, Known(1), Known(1), 1)
@@ -338,61 +385,30 @@ class HostReader:
 
     # -- names --------------------------------------------------------------------------------------------------
 
-    def scope(self, source: Source, node: Node) -> _HostScope:
+    def scope(self, source: Source, node: Node) -> HostScope:
         function = next((a for a in ancestors(node) if a.type in ("function_definition", "lambda_expression")), None)
         while function is not None and function.type == "lambda_expression":
             function = enclosing(function, "function_definition", "lambda_expression")
         key = function.id if function is not None else 0
         if key not in self.scopes:
-            self.scopes[key] = _HostScope(source, function)
+            self.scopes[key] = HostScope(source, function)
             if function is not None:
-                self._read_definitions(self.scopes[key], function)
+                self.scopes[key].definitions = read_definitions(source, function)
         return self.scopes[key]
 
-    @staticmethod
-    def _read_definitions(scope: _HostScope, function: Node) -> None:
-        source = scope.source
-        for call in descendants(function, "call_expression"):
-            for written in _handed_out(source, call):
-                entries = scope.definitions.setdefault(source.node_text(written), [])
-                entries.append((written.start_byte, None, "written"))
-        for node in descendants(function, "init_declarator", "assignment_expression", "declaration"):
-            if node.type == "declaration":
-                for declarator in node.children_by_field_name("declarator"):
-                    if declarator.type == "identifier":
-                        scope.definitions.setdefault(source.node_text(declarator), []).append(
-                            (declarator.start_byte, None, "declare")
-                        )
-                    elif declarator.type == "function_declarator":  # dim3 grid(n); reads as a function
-                        name = declarator.child_by_field_name("declarator")
-                        if name is not None:
-                            scope.definitions.setdefault(source.node_text(name), []).append(
-                                (declarator.start_byte, declarator.child_by_field_name("parameters"), "construct")
-                            )
-                continue
-            target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
-            value = node.child_by_field_name("value") or node.child_by_field_name("right")
-            operator = node.child_by_field_name("operator")
-            op = operator.type if operator is not None else "="
-            if target is not None and target.type in ("identifier", "field_expression"):
-                kind = "construct" if value is not None and value.type == "argument_list" else op
-                scope.definitions.setdefault(source.node_text(target), []).append((node.start_byte, value, kind))
-        for entries in scope.definitions.values():
-            entries.sort(key=lambda entry: entry[0])
-
-    def lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
+    def lookup(self, name: str, scope: HostScope, before: int) -> HostValue:
         key = (scope.function.id if scope.function is not None else 0, name)
         if key in self.fixed:
             return self.fixed[key]
         place = (*key, before)
         if place in self.found:
             return self.found[place]
-        self.cycles += key in self.tracing
+        self.cycles += place in self.tracing
         self.lookups += 1
-        if key in self.tracing or len(self.tracing) > MAX_TRACE or self.lookups > MAX_LOOKUPS:
+        if place in self.tracing or len(self.tracing) > MAX_TRACE or self.lookups > MAX_LOOKUPS:
             return self._outside()
         cycles = self.cycles
-        self.tracing.append(key)
+        self.tracing.append(place)
         try:
             found = self._lookup(name, scope, before)
         finally:
@@ -401,16 +417,21 @@ class HostReader:
             self.found[place] = found
         return found
 
-    def _lookup(self, name: str, scope: _HostScope, before: int) -> HostValue:
-        found = [d for d in scope.definitions.get(name, []) if d[0] < before]
-        if found:
-            offset, value, kind = found[-1]
-            if kind == "written":
-                return self._replaced(self._lookup(name, scope, offset))
-            if kind == "declare" and name + ".x" not in scope.definitions:
-                return None
-            base = self._defined(value, kind, scope, offset)
-            return self._with_members(name, base, scope, before)
+    def _lookup(self, name: str, scope: HostScope, before: int) -> HostValue:
+        found = [d for d in scope.definitions.get(name, []) if d.start < before]
+        while found:
+            last = found.pop()
+            elsewhere = [s for s in last.sides if not s.start_byte <= before < s.end_byte]
+            taken = [self._is_taken(side, scope) for side in elsewhere]
+            if any(t is not None and not t.value for t in taken):
+                continue
+            value = self._defined_by(last, name, scope)
+            open_end = None in taken or (isinstance(value, Known) and self._is_from_outside(value))
+            if elsewhere and open_end and (found or value is None):
+                value = self._one_of(value, self._lookup(name, scope, last.start))
+            if any(t is None or t.assumed for t in taken) and isinstance(value, Known):
+                value = Known(value.value, assumed=True)
+            return self._with_members(name, value, scope, before)
         parameter = self._parameter_index(name, scope)
         if parameter is not None:
             return self._from_callers(scope, parameter)
@@ -418,10 +439,48 @@ class HostReader:
             return self.lookup(name, *scope.outer)
         variable = self.unit.variables.get(name)
         if variable is not None and variable.value is not None:
-            outer = _HostScope(variable.source, None)
-            first = self._defined(variable.value, "=", outer, variable.declaration.start_byte)
+            outer = HostScope(variable.source, None)
+            listed = variable.value.type in ("argument_list", "initializer_list")
+            sole = sole_value(variable.value)
+            kind = "construct" if listed and (sole is None or _is_dim3(variable)) else "="
+            given = variable.value if kind == "construct" else sole
+            first = self._defined(given, kind, outer, variable.declaration.start_byte)
             return first if variable.is_const or name not in self._written() else self._replaced(first)
-        return self._outside()
+        text = defined_by_macro(self.unit.macros, scope.source, name, before)
+        number = Lowerer(self.unit, scope.source, self.bindings).constant_of_text(text) if text is not None else None
+        return Known(number) if number is not None else self._outside()
+
+    def _defined_by(self, definition: Definition, name: str, scope: HostScope) -> HostValue:
+        if definition.kind == "written":
+            return self._replaced(self._lookup(name, scope, definition.start))
+        if definition.kind == "declare":
+            return None
+        if definition.value is not None and definition.value.type == "initializer_list":
+            return self._defined(definition.value, "construct", scope, definition.start)
+        return self._defined(definition.value, definition.kind, scope, definition.start)
+
+    def _is_taken(self, side: Node, scope: HostScope) -> Known | None:
+        """Whether an `if` goes to this side of it, or a `switch` to this case; None where the text does not decide."""
+        if side.type == "case_statement":
+            return None if self._is_case(side, side.named_children[-1], scope) else Known(0)
+        branch = side.parent
+        condition = branch.child_by_field_name("condition") if branch is not None else None
+        if branch is None or condition is None:
+            return None
+        inside = condition.child_by_field_name("value") or condition
+        value = self.value(self._lowered(scope, inside), scope, branch.start_byte)
+        if not isinstance(value, Known) or self._is_from_outside(value):
+            return None
+        return Known(int(bool(value.value) == (side == branch.child_by_field_name("consequence"))), value.assumed)
+
+    def _is_from_outside(self, value: Known) -> bool:
+        return value.assumed and value.value == self.unit.extent
+
+    def _one_of(self, value: HostValue, earlier: HostValue) -> HostValue:
+        """A variable that was set and perhaps set again: what the text gives is likely."""
+        if value is None or (isinstance(value, Known) and self._is_from_outside(value) and earlier is not None):
+            value = earlier
+        return Known(value.value, assumed=True) if isinstance(value, Known) else value
 
     def _replaced(self, value: HostValue) -> HostValue:
         """What a number may have become by its use: a default stays likely, a 0 that waits for a value does not."""
@@ -440,15 +499,12 @@ class HostReader:
             )
         return self.written
 
-    def _defined(self, value: Node | None, kind: str, scope: _HostScope, offset: int) -> HostValue:
+    def _defined(self, value: Node | None, kind: str, scope: HostScope, offset: int) -> HostValue:
         if value is None:
             return self._outside()
         lowerer = Lowerer(self.unit, scope.source, self.bindings)
         if kind == "construct":
-            parts = [self.value(self._argument(lowerer, c), scope, offset) for c in uncommented(value)]
-            if len(parts) == 1 and isinstance(parts[0], Triple):
-                return parts[0]
-            return self._triple(parts)
+            return self._triple([self.value(self._argument(lowerer, c), scope, offset) for c in uncommented(value)])
         if kind == "=":
             return self.value(lowerer.expression(value), scope, offset)
         return self._outside()
@@ -459,13 +515,13 @@ class HostReader:
             return lowerer.name(lowerer.source.node_text(node), lowerer.span(node))
         return lowerer.expression(node)
 
-    def _with_members(self, name: str, base: HostValue, scope: _HostScope, before: int) -> HostValue:
+    def _with_members(self, name: str, base: HostValue, scope: HostScope, before: int) -> HostValue:
         """`grid.x = ...` after the definition."""
         parts = {}
         for axis in "xyz":
-            assigned = [d for d in scope.definitions.get(f"{name}.{axis}", []) if d[0] < before]
+            assigned = [d for d in scope.definitions.get(f"{name}.{axis}", []) if d.start < before]
             if assigned:
-                value = self._defined(assigned[-1][1], assigned[-1][2], scope, assigned[-1][0])
+                value = self._defined(assigned[-1].value, assigned[-1].kind, scope, assigned[-1].start)
                 parts[axis] = value if isinstance(value, Known) else self._outside()
         if not parts:
             return base
@@ -474,13 +530,13 @@ class HostReader:
         return Triple(parts.get("x", start.x), parts.get("y", start.y), parts.get("z", start.z), dims)
 
     @staticmethod
-    def _parameter_index(name: str, scope: _HostScope) -> int | None:
+    def _parameter_index(name: str, scope: HostScope) -> int | None:
         if scope.function is None:
             return None
         names = _parameter_names(scope.source, scope.function)
         return names.index(name) if name in names else None
 
-    def _from_callers(self, scope: _HostScope, parameter: int) -> HostValue:
+    def _from_callers(self, scope: HostScope, parameter: int) -> HostValue:
         """What the callers in this unit pass; where they disagree, the last, marked as assumed."""
         name = function_name(scope.source, scope.function) if scope.function is not None else None
         values: list[HostValue] = []
@@ -512,7 +568,7 @@ class HostReader:
 
     # -- expressions --------------------------------------------------------------------------------------------
 
-    def value(self, node: ir.Expr, scope: _HostScope, before: int) -> HostValue:
+    def value(self, node: ir.Expr, scope: HostScope, before: int) -> HostValue:
         match node:
             case ir.Const(value=number):
                 return Known(int(number)) if number is not None else None
@@ -534,19 +590,59 @@ class HostReader:
                 return self._choice(condition, then, otherwise, scope, before)
             case ir.Construct(arguments=arguments):
                 return self._triple([self.value(a, scope, before) for a in arguments])
+            case ir.Index(base=ir.Global(name=name), index=index):
+                return self._element(name, self.value(index, scope, before), scope, before)
             case ir.Member(base=base, field=name):
                 spelled = scope.definitions.get(node.span.text)
-                if spelled and spelled[0][0] < before and name not in ("x", "y", "z"):
+                if spelled and spelled[0].start < before and name not in ("x", "y", "z"):
                     return self.lookup(node.span.text, scope, before)
                 whole = self.value(base, scope, before) if name in ("x", "y", "z") else None
                 if isinstance(whole, Triple):
                     return {"x": whole.x, "y": whole.y, "z": whole.z}[name]
+                return self._member(name)
             case ir.Call():
                 return self._call(node, scope, before)
         return self._outside()
 
+    def _element(self, name: str, index: HostValue, scope: HostScope, before: int) -> HostValue:
+        """An element of a host array: the one that is assigned, or that of its list; the first where the text does not
+        say which."""
+        number = index.value if isinstance(index, Known) and not index.assumed else None
+        if number is not None and f"{name}[{number}]" in scope.definitions:
+            return self.lookup(f"{name}[{number}]", scope, before)
+        values = [d.value for d in scope.definitions.get(name, []) if d.start < before and d.value is not None]
+        variable = self.unit.variables.get(name)
+        if not values and variable is not None and variable.value is not None:
+            values, scope = [variable.value], HostScope(variable.source, None)
+        items = uncommented(values[-1]) if values and values[-1].type == "initializer_list" else []
+        if (number or 0) not in range(len(items)):
+            return self._outside()
+        found = self.value(self._lowered(scope, items[number or 0]), scope, before)
+        return found if number is not None or not isinstance(found, Known) else Known(found.value, assumed=True)
+
+    def _member(self, name: str) -> HostValue:
+        """What a member of some struct is likely to be: all values that the unit's text gives to a member so named."""
+        if self.members is None:
+            self.members = {}
+            for source in self.unit.finished:
+                for member, value in given_members(source):
+                    self.members.setdefault(member, []).append((source, value))
+        key = (0, f".{name}", 0)
+        if key in self.tracing or len(self.tracing) > MAX_TRACE:
+            return self._outside()
+        self.tracing.append(key)
+        values = [
+            self.value(
+                Lowerer(self.unit, source, self.bindings).expression(value), self.scope(source, value), value.start_byte
+            )
+            for source, value in self.members.get(name, [])[:MAX_KERNELS]
+        ]
+        self.tracing.pop()
+        known = {v.value for v in values if isinstance(v, Known) and not self._is_from_outside(v)}
+        return Known(known.pop(), assumed=True) if len(known) == 1 else self._outside()
+
     def _choice(
-        self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr, scope: _HostScope, before: int
+        self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr, scope: HostScope, before: int
     ) -> HostValue:
         decided = self.value(condition, scope, before)
         if isinstance(decided, Known) and not decided.assumed:
@@ -557,7 +653,7 @@ class HostReader:
                 return Known(value.value, assumed=True)
         return self._outside()
 
-    def _call(self, node: ir.Call, scope: _HostScope, before: int) -> HostValue:
+    def _call(self, node: ir.Call, scope: HostScope, before: int) -> HostValue:
         values = [self.value(a, scope, before) for a in node.arguments]
         if node.name in ("dim3", "make_uint3", "make_int3"):
             return self._triple(values)
@@ -596,44 +692,6 @@ class HostReader:
         return Known(number) if number is not None else self._outside()
 
 
-def written_names(root: Node) -> Iterator[Node]:
-    """The names that a text assigns to, counts up or down, reads into with `>>`, or takes the address of."""
-    for node in descendants(
-        root, "assignment_expression", "update_expression", "pointer_expression", "binary_expression"
-    ):
-        if node.type == "binary_expression":
-            operator = node.child_by_field_name("operator")
-            target = node.child_by_field_name("right") if operator is not None and operator.type == ">>" else None
-            if node.parent is None or node.parent.type not in ("expression_statement", "binary_expression"):
-                continue
-        elif node.type == "pointer_expression":
-            address = node.children[0].type == "&"
-            target = node.child_by_field_name("argument") if address else None
-        else:
-            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
-        while target is not None and target.type in ("field_expression", "parenthesized_expression"):
-            target = target.child_by_field_name("argument") or next(iter(target.named_children), None)
-        if target is not None and target.type == "identifier":
-            yield target
-
-
-_READERS = re.compile(r"(?:cuda|cu|hip)?[mM]em(?:cpy|set)\w*|\w*printf|\w*Launch\w*|\w*(?:Malloc|Free)\w*")
-"""Functions that read what they get the address of, or that write a pointer there."""
-
-
-def _handed_out(source: Source, call: Node) -> Iterator[Node]:
-    """The variables whose address a call gets, to write there: `sscanf(text, "%d", &n)`."""
-    function = call.child_by_field_name("function")
-    if function is None or _READERS.fullmatch(unqualified(source.node_text(function))):
-        return
-    for argument in uncommented(call.child_by_field_name("arguments")):
-        inner = argument.child_by_field_name("value") if argument.type == "cast_expression" else argument
-        if inner is not None and inner.type == "pointer_expression" and inner.children[0].type == "&":
-            name = inner.child_by_field_name("argument")
-            if name is not None and name.type == "identifier":
-                yield name
-
-
 def _parameter_names(source: Source, function: Node) -> list[str]:
     """The names of a function's parameters, empty for one without a name."""
     names: list[str] = []
@@ -641,6 +699,35 @@ def _parameter_names(source: Source, function: Node) -> list[str]:
         identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
         names.append(source.node_text(identifier) if identifier is not None else "")
     return names
+
+
+def _block_shape(block: Triple | None) -> tuple[Dim3, Basis]:
+    """A launch's block: what the text gives, or is likely to, such as a default that an argument may replace."""
+    if block is None:
+        return DEFAULT_BLOCKS[1], Basis.ASSUMED
+    axes = block.x, block.y, block.z
+    shape = block.x.value, block.y.value, block.z.value
+    if not any(axis.assumed for axis in axes):
+        return shape, Basis.EXACT
+    if min(shape) > 0 and shape[0] * shape[1] * shape[2] <= MAX_THREADS_PER_BLOCK:
+        return shape, Basis.ASSUMED
+    return DEFAULT_BLOCKS[_dims_in_use(block)], Basis.ASSUMED
+
+
+def _named_functions(value: Node) -> Iterator[Node]:
+    """The functions that a value may be: `f`, `&f<4>`, `c ? f : g`."""
+    if value.type in ("identifier", "template_function", "qualified_identifier"):
+        yield value
+    elif value.type in ("pointer_expression", "parenthesized_expression", "conditional_expression", "cast_expression"):
+        condition = value.child_by_field_name("condition")
+        for child in value.named_children:
+            if child != condition:
+                yield from _named_functions(child)
+
+
+def _is_dim3(variable: VariableText) -> bool:
+    kind = variable.declaration.child_by_field_name("type")
+    return kind is not None and variable.source.node_text(kind) == "dim3"
 
 
 def _dims_in_use(block: Triple | None) -> int:
