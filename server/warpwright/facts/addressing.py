@@ -22,6 +22,7 @@ from warpwright.facts.places import (
 from warpwright.facts.types import INT, UNKNOWN_TYPE, pointer_to
 from warpwright.facts.values import (
     ASSUMED,
+    MOST_KEPT,
     UNKNOWN,
     AnyValue,
     ArrayValue,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from warpwright.facts.evaluate import Evaluator
 
 _FIRST = Value(0, INT)
+Offsets = dict[tuple[Value, Value], Value]
+"""The sums of pointers and indices that were found at one place of the text."""
 
 
 @make_place.register(ir.Var)
@@ -73,10 +76,11 @@ def _index(node: ir.Index) -> PlaceCode:
 
         def of_value(run: Evaluator, mask: int) -> Location:
             index = run.scalar(index_of(run, mask))
-            return _element(run, base_value(run, mask), index, span)
+            return _element(run, base_value(run, mask), index, span, {})
 
         return of_value
     base_place = place_code(base)
+    known: Offsets = {}
 
     def of_place(run: Evaluator, mask: int) -> Location:
         if run.has_subscripts:
@@ -88,33 +92,46 @@ def _index(node: ir.Index) -> PlaceCode:
             index = run.scalar(index)
         inner = base_place(run, mask)
         if type(inner) is MemoryPlace and inner.type.kind == "array":
-            return _of_row(run, inner, index, in_row, span, mask)
+            return _of_row(run, inner, index, in_row, span, mask, known)
         whole = run.load(inner, mask)
         if type(whole) is ArrayValue:
             return ElementPlace(whole, index)
-        return _element(run, whole, index, span)
+        return _element(run, whole, index, span, known)
 
     return of_place
 
 
-def _of_row(run: Evaluator, row: MemoryPlace, index: Value, in_row: bool, span: Span, mask: int) -> Location:
+def _of_row(
+    run: Evaluator, row: MemoryPlace, index: Value, in_row: bool, span: Span, mask: int, known: Offsets
+) -> Location:
     """An element of an array that lies in memory; `in_row` where that array is one itself."""
     outer, kind = row.pointer, row.type
     region = outer.region
     if in_row and region is not None and region.space is Space.SHARED and kind.extent is not None:
         run.recorder.row(region.name, index, kind.extent, mask)
-    pointer = Value(outer.data, kind, outer.basis, outer.soft, outer.thread, region, outer.grain, outer.rows)
-    return MemoryPlace(offset_pointer(pointer, index), kind.to or UNKNOWN_TYPE, span)
+    at = known.get((outer, index))
+    if at is None:
+        pointer = Value(outer.data, kind, outer.basis, outer.soft, outer.thread, region, outer.grain, outer.rows)
+        at = _keep(known, outer, index, offset_pointer(pointer, index))
+    return MemoryPlace(at, kind.to or UNKNOWN_TYPE, span)
 
 
-def _element(run: Evaluator, whole: AnyValue, index: Value, span: Span) -> Location:
+def _element(run: Evaluator, whole: AnyValue, index: Value, span: Span, known: Offsets) -> Location:
     """An element of a thread's array, or what stands so far behind a pointer."""
     if type(whole) is ArrayValue:
         return ElementPlace(whole, index)
     pointer = whole if type(whole) is Value else run.scalar(whole)
     if pointer.type.kind not in ("pointer", "array") and index.type.kind == "pointer":
         pointer, index = index, pointer
-    return run.pointed(offset_pointer(pointer, index), pointer.type.to or UNKNOWN_TYPE, span)
+    at = known.get((pointer, index)) or _keep(known, pointer, index, offset_pointer(pointer, index))
+    return run.pointed(at, pointer.type.to or UNKNOWN_TYPE, span)
+
+
+def _keep(known: Offsets, pointer: Value, index: Value, at: Value) -> Value:
+    if len(known) >= MOST_KEPT:
+        known.clear()
+    known[pointer, index] = at
+    return at
 
 
 @make_place.register(ir.Deref)

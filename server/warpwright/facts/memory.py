@@ -8,21 +8,76 @@ later). The passes of 8- and 16-byte accesses were measured on an H200 with Nsig
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from math import ceil
+from itertools import pairwise
+from math import ceil, gcd
 
 from warpwright.facts.model import BANK_BYTES, BANKS, SECTOR_BYTES
 
 Addresses = Sequence[int | None]
 PATTERNS = 1024
-"""Patterns of addresses of which the count is kept: most requests of a kernel are like one before, further on."""
+"""Patterns of addresses that are kept."""
 _ROW = BANKS * BANK_BYTES
 
 
-def _pattern(addresses: Addresses) -> Addresses:
-    """The addresses as seen from the row of all banks (and of four sectors) that the first lies in."""
-    first = next((a for a in addresses if a is not None), 0) // _ROW * _ROW
-    return tuple([None if a is None else a - first for a in addresses])
+@dataclass(slots=True, eq=False)
+class Pattern:
+    """The addresses of a request as seen from that of the first lane that is on, with what was counted of them: most
+    requests of a kernel are like one before, further on."""
+
+    offsets: tuple[int | None, ...]
+    active: int  # lanes that are on
+    distinct: int  # addresses
+    divisor: int  # of all offsets, the greatest; 0 where all are 0
+    top: int  # the greatest offset
+    stride: int | None  # from each lane that is on to the next, where that is one number
+    by_sector: dict[tuple[int, int], int] = field(default_factory=dict)
+    by_bank: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def sectors(self, start: int, size: int) -> int:
+        """See sectors(); `start` is the address of the first lane."""
+        key = (start % SECTOR_BYTES, size)
+        found = self.by_sector.get(key)
+        if found is None:
+            found = self.by_sector[key] = _sectors(self.at(key[0]), size)
+        return found
+
+    def wavefronts(self, start: int, size: int) -> int:
+        """See wavefronts(); `start` is the address of the first lane."""
+        key = (start % _ROW, size)
+        found = self.by_bank.get(key)
+        if found is None:
+            found = self.by_bank[key] = _wavefronts(self.at(key[0]), size)
+        return found
+
+    def at(self, start: int) -> tuple[int | None, ...]:
+        """The addresses where the first is that one."""
+        return tuple([None if offset is None else start + offset for offset in self.offsets])
+
+
+def placed(addresses: Addresses) -> tuple[int, Pattern]:
+    """The address of the first lane that is on (0 where none is), and the pattern.
+
+    >>> start, pattern = placed([None, 8, 12, 16])
+    >>> start, pattern.offsets, pattern.active, pattern.distinct, pattern.divisor, pattern.top, pattern.stride
+    (8, (None, 0, 4, 8), 3, 3, 4, 8, 4)
+    """
+    start = addresses[0] if addresses else 0
+    if start is None:
+        start = next((a for a in addresses if a is not None), 0)
+    try:
+        return start, _pattern(tuple([a - start for a in addresses]))  # type: ignore[operator]
+    except TypeError:  # a lane that is off
+        return start, _pattern(tuple([None if a is None else a - start for a in addresses]))
+
+
+@lru_cache(maxsize=PATTERNS)
+def _pattern(offsets: tuple[int | None, ...]) -> Pattern:
+    on = [offset for offset in offsets if offset is not None]
+    steps = {b - a for a, b in pairwise(on)}
+    stride = steps.pop() if len(steps) == 1 else None
+    return Pattern(offsets, len(on), len(set(on)), gcd(*on), max(on, default=0), stride)
 
 
 def sectors(addresses: Addresses, size: int) -> int:
@@ -33,10 +88,10 @@ def sectors(addresses: Addresses, size: int) -> int:
     >>> sectors([4 * lane + 4 for lane in range(32)], 4), sectors([0] * 32, 4)
     (5, 1)
     """
-    return _sectors(_pattern(addresses), size)
+    start, pattern = placed(addresses)
+    return pattern.sectors(start, size)
 
 
-@lru_cache(maxsize=PATTERNS)
 def _sectors(addresses: Addresses, size: int) -> int:
     touched = {a // SECTOR_BYTES for a in addresses if a is not None}
     if size > 1:
@@ -65,10 +120,10 @@ def wavefronts(addresses: Addresses, size: int) -> int:
     >>> wavefronts([8 * (lane % 16) for lane in range(32)], 8)
     2
     """
-    return _wavefronts(_pattern(addresses), size)
+    start, pattern = placed(addresses)
+    return pattern.wavefronts(start, size)
 
 
-@lru_cache(maxsize=PATTERNS)
 def _wavefronts(addresses: Addresses, size: int) -> int:
     parts = max(1, size // BANK_BYTES)
     if parts > 1 and all(

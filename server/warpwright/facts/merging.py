@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from warpwright.facts import ir
+from warpwright.facts.memory import Pattern
 from warpwright.facts.model import WIDEST
 from warpwright.facts.values import Region
 
@@ -26,33 +27,25 @@ WIDTHS = (WIDEST, 8, 4)
 PENDING = 64
 """Requests that are looked at together."""
 
-Addresses = tuple[int | None, ...]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+# Not frozen: one is made for each request, and a frozen one takes three times as long.
+@dataclass(slots=True, eq=False)
 class Pending:
-    """One request as the text has it. `known` is the power of two up to which the compiler knows how its array and
-    what is added to it are aligned, in bytes; `order` counts the requests."""
+    """One request as the text has it: the address of the first lane that is on, and those of all as seen from it.
+    `known` is the power of two up to which the compiler knows how its array and what is added to it are aligned, in
+    bytes; `order` counts the requests."""
 
     order: int
     region: Region | None
-    addresses: Addresses
+    first: int
+    pattern: Pattern
     size: int
     known: int
     weight: float
 
-    @property
-    def first(self) -> int:
-        first = self.addresses[0]
-        return first if first is not None else next(a for a in self.addresses if a is not None)
-
     def is_at(self, other: Pending, distance: int) -> bool:
         """Whether every lane is `distance` bytes further than in the other request, and the same lanes are on."""
-        if distance == 0:
-            return self.addresses == other.addresses
-        if self.first - other.first != distance:
-            return False
-        return self.addresses == tuple([None if a is None else a + distance for a in other.addresses])
+        return self.first - other.first == distance and self.pattern.offsets == other.pattern.offsets
 
 
 AnyPending = TypeVar("AnyPending", bound=Pending)
@@ -63,8 +56,8 @@ def chains(requests: Iterable[AnyPending], fill: bool) -> Iterator[tuple[int, li
 
     `fill` allows a word that nobody asked for among four, which a load may bring and a store must not touch.
 
-    >>> lanes = lambda start: tuple(start + 16 * lane for lane in range(32))
-    >>> words = [Pending(i, None, lanes(4 * i), 4, 16, 1.0) for i in range(6)]
+    >>> _, pattern = placed([16 * lane for lane in range(32)])
+    >>> words = [Pending(i, None, 4 * i, pattern, 4, 16, 1.0) for i in range(6)]
     >>> [(width, [w.order for w in group]) for width, group in chains(words, True)]
     [(16, [0, 1, 2, 3]), (8, [4, 5])]
     >>> [width for width, _ in chains(words[1:3], True)], [width for width, _ in chains(words[:3], False)]
@@ -104,7 +97,7 @@ def _run(ordered: list[AnyPending], size: int) -> list[AnyPending]:
 
 
 def _is_aligned(request: Pending, width: int) -> bool:
-    return request.known % width == 0 and all(a is None or a % width == 0 for a in request.addresses)
+    return not (request.known % width or request.first % width or request.pattern.divisor % width)
 
 
 def is_straight(body: ir.Stmt) -> bool:

@@ -18,33 +18,43 @@ class OperatorCall:
     operands are evaluated before, and only once."""
 
     def __init__(self, span: Span, op: str, operands: int) -> None:
-        self.name = f"operator{op}"
+        self.name, self._span, self._operands = f"operator{op}", span, operands
         self._values: list[AnyValue] = []
         self._place: Location = None
-        held = [self._operand(span, index) for index in range(operands)]
-        self._of_member = ir.Call(span, self.name, held[1:], target=held[0])
-        self._of_function = ir.Call(span, self.name, list(held))
+        self._calls: tuple[ir.Call, ir.Call] | None = None
 
     def __call__(self, run: Evaluator, values: list[AnyValue], mask: int, place: Location = None) -> AnyValue | None:
         """What the operator makes of these operands, the first of which stands at `place`; None where none is defined
         for them."""
         if not any(map(is_object, values)):
             return None
+        if self.name not in run.unit.methods and self.name not in run.unit.functions:
+            return None
         self._values, self._place = values, place
-        target = self._of_member.target
-        if is_object(values[0]) and target is not None and self.name in run.unit.methods:
-            if run.method(self._of_member, target, mask) is not None:
-                return run.call(self._of_member, mask)
-        if run.user_function(self._of_function, mask) is not None:
-            return run.call(self._of_function, mask)
+        of_member, of_function = self._calls = self._calls or self._made()
+        target = of_member.target
+        if (
+            is_object(values[0])
+            and target is not None
+            and self.name in run.unit.methods
+            and run.method(of_member, target, mask) is not None
+        ):
+            return run.call(of_member, mask)
+        if run.user_function(of_function, mask) is not None:
+            return run.call(of_function, mask)
         return None
 
-    def _operand(self, span: Span, index: int) -> ir.Expr:
+    def _made(self) -> tuple[ir.Call, ir.Call]:
+        held = [self._operand(index) for index in range(self._operands)]
+        of_member = ir.Call(self._span, self.name, held[1:], target=held[0])
+        return of_member, ir.Call(self._span, self.name, list(held))
+
+    def _operand(self, index: int) -> ir.Expr:
         def place(_run: Evaluator, _mask: int) -> Location:
             known = self._place if index == 0 else None
             return known if known is not None else SlotPlace(Frame([self._values[index]]), 0)
 
-        node = ir.Opaque(span, [])
+        node = ir.Opaque(self._span, [])
         node.value_code = lambda _run, _mask: self._values[index]
         node.place_code = place
         return node

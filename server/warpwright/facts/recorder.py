@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from math import gcd
 from typing import cast
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import Data, integers, lanes
-from warpwright.facts.merging import Addresses
+from warpwright.facts.memory import Addresses, Pattern, placed
 from warpwright.facts.model import (
     BANK_BYTES,
     BANKS,
@@ -31,7 +30,7 @@ from warpwright.facts.predication import Key, Side, Sides
 from warpwright.facts.requests import Requests
 from warpwright.facts.results import access_fact, barrier_fact, branch_fact, without_counts
 from warpwright.facts.tallies import AccessTally, BarrierVisit, BranchTally, Request
-from warpwright.facts.values import ASSUMED, EXACT, FULL, LANE_BITS, Value
+from warpwright.facts.values import ASSUMED, EXACT, FULL, LANE_BITS, MOST_KEPT, Value
 from warpwright.syntax.source import Span
 
 NO_END = 1 << 62
@@ -59,6 +58,7 @@ class Recorder:
     forcing: int = 0  # how many of these the interpreter stands under
     open_sides: list[Side] = field(default_factory=lambda: [])
     requests: Requests = field(default_factory=Requests)
+    known: dict[tuple[Value, int], tuple[int, Pattern]] = field(default_factory=lambda: {})  # of pointers, see _placed
     order: int = 0  # requests seen
     enabled: bool = True
     records_barriers: bool = True
@@ -96,6 +96,8 @@ class Recorder:
             return
         if not isinstance(data, list):
             passes = mask != 0 and not 0 <= data < extent
+        elif None not in data and min(data) >= 0 and max(data) < extent:  # type: ignore[type-var,operator]
+            passes = False
         else:
             used = zip(data, LANE_BITS, strict=True)
             passes = any(n is not None and mask & bit and not 0 <= n < extent for n, bit in used)
@@ -122,32 +124,32 @@ class Recorder:
         tally.in_loop = tally.in_loop or in_loop
         tally.by_thread = tally.by_thread or pointer.thread
         tally.thinned = tally.thinned or thinned
+        where = self._placed(pointer, mask) if pointer.data is not None else None
         if space is Space.SHARED and tally.array is not None:
-            self._reach(tally.array, pointer, size, mask)
+            self._reach(tally.array, pointer, size, where)
         if self.open_sides:
             side = self.open_sides[-1]
             side.requests[key] = side.requests.get(key, 0.0) + weight
         if pointer.rows is not None and space is Space.SHARED:
             pointer = _by_banks(pointer, size, mask)
-        if pointer.data is None or space is Space.LOCAL:
+            where = self._placed(pointer, mask) if pointer.data is not None else None
+        if where is None or space is Space.LOCAL:
             tally.progress.uneven = True
             tally.uncounted += weight
             tally.uncounted_basis = max(tally.uncounted_basis, pointer.basis)
             if pointer.data is not None:
                 tally.basis = max(tally.basis, pointer.basis)
             return
-        addresses = _addresses(pointer.data, mask)
-        active = WARP - addresses.count(None)
-        if not active:
+        first, pattern = where
+        if not pattern.active:
             return
         tally.progress.visit(position.loop, pointer, weight)
-        distinct = len(set(addresses)) - (active < WARP)
-        tally.distinct += weight * distinct
-        tally.active += weight * active
+        tally.distinct += weight * pattern.distinct
+        tally.active += weight * pattern.active
         tally.seen += weight
         tally.basis = max(tally.basis, pointer.basis, ASSUMED if self.forcing else EXACT)
-        if size > 1 and tally.misaligned is None and _is_misaligned(addresses, size, pointer, position.guards):
-            tally.misaligned = LaneAddresses(position.warp, position.block, addresses)
+        if size > 1 and tally.misaligned is None and _is_misaligned(first, pattern, size, pointer, position.guards):
+            tally.misaligned = LaneAddresses(position.warp, position.block, pattern.at(first))
         self.order += 1
         known = size
         if space is Space.SHARED and size >= BANK_BYTES:
@@ -155,7 +157,7 @@ class Recorder:
         elif space is Space.GLOBAL and tally.structure is not None:
             known = tally.structure.align
         request = Request(
-            self.order, pointer.region, addresses, size, gcd(known, pointer.soft, pointer.grain), weight,
+            self.order, pointer.region, first, pattern, size, gcd(known, pointer.soft, pointer.grain), weight,
             tally, pointer, (position.warp, position.block),
         )  # fmt: skip
         if kind is AccessKind.ATOMIC or space is Space.CONSTANT:
@@ -219,15 +221,21 @@ class Recorder:
         warps = -(-(launch.threads or 0) // WARP)
         return warps > 0 and any(len(seen) == warps for seen in self.warps_seen.values())
 
-    def _reach(self, array: str, pointer: Value, size: int, mask: int) -> None:
-        if pointer.data is None or pointer.basis != EXACT or pointer.soft:
+    def _placed(self, pointer: Value, mask: int) -> tuple[int, Pattern]:
+        """The first address of a request and the pattern of all; a pointer that comes again has the same."""
+        found = self.known.get((pointer, mask))
+        if found is None:
+            if len(self.known) >= MOST_KEPT:
+                self.known.clear()
+            found = self.known[pointer, mask] = placed(_addresses(pointer.data, mask))
+        return found
+
+    def _reach(self, array: str, pointer: Value, size: int, where: tuple[int, Pattern] | None) -> None:
+        if where is None or pointer.basis != EXACT or pointer.soft:
             self.reach[array] = NO_END
             return
-        data = pointer.data
-        top = data if not isinstance(data, list) else max(
-            (n for n, bit in zip(data, LANE_BITS, strict=True) if mask & bit and n is not None), default=0
-        )  # fmt: skip
-        self.reach[array] = max(self.reach.get(array, 0), int(top) + size)
+        first, pattern = where
+        self.reach[array] = max(self.reach.get(array, 0), first + pattern.top + size)
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -291,17 +299,15 @@ def _addresses(data: Data, mask: int) -> Addresses:
     return tuple([a if mask & bit else None for a, bit in zip(by_lane, LANE_BITS, strict=True)])
 
 
-def _is_misaligned(addresses: Addresses, size: int, pointer: Value, guards: list[Guard]) -> bool:
+def _is_misaligned(first: int, pattern: Pattern, size: int, pointer: Value, guards: list[Guard]) -> bool:
     """Whether an address is certainly no multiple of the access's size, and no unknown condition may say so too.
 
     Under assumed values only a stride that no assumed extent is part of tells: of lanes 4 bytes apart not all can be at
     multiples of 16.
     """
-    if not all(guard.value.decided for guard in guards):
-        return False
     if pointer.basis == EXACT and not pointer.soft % size:
-        return any(a is not None and a % size for a in addresses)
-    if pointer.uniform:
-        return False
-    steps = {b - a for a, b in pairwise(a for a in addresses if a is not None)}
-    return len(steps) == 1 and any(step % size and abs(step) <= SMALL_STRIDE for step in steps)
+        misaligned = bool(first % size or pattern.divisor % size)
+    else:
+        stride = pattern.stride or 0
+        misaligned = bool(stride % size) and abs(stride) <= SMALL_STRIDE
+    return misaligned and all(guard.value.decided for guard in guards)

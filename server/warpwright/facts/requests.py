@@ -68,7 +68,7 @@ class Requests:
             if len(requests) == 1:
                 lead.tally.together.add(lead, width)
                 continue
-            merged = replace(lead, addresses=start.addresses, pointer=start.pointer)
+            merged = replace(lead, first=start.first, pattern=start.pattern, pointer=start.pointer)
             lead.tally.together.add(merged, width)
             _note_merged(merged, width, requests, firsts)
             unrolled |= sum(request.tally is lead.tally for request in requests) > 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
+from warpwright.facts.memory import Pattern, ideal_sectors, ideal_wavefronts
 from warpwright.facts.merging import Pending
-from warpwright.facts.model import SECTOR_BYTES, WARP, WIDEST, AccessKind, Dim3, LaneAddresses, Space, Structure
+from warpwright.facts.model import SECTOR_BYTES, WIDEST, AccessKind, Dim3, LaneAddresses, Space, Structure
 from warpwright.facts.position import Guard
 from warpwright.facts.progress import Progress
 from warpwright.facts.values import Value
@@ -28,23 +27,22 @@ class Counts:
 
     def add(self, request: Request, width: int) -> None:
         """Add a request of `width` bytes per lane."""
-        addresses, weight, space = request.addresses, request.weight, request.tally.space
-        active = WARP - addresses.count(None)
+        first, pattern, weight, space = request.first, request.pattern, request.weight, request.tally.space
         if space is Space.SHARED:
-            count: float = wavefronts(addresses, width)
-            ideal = ideal_wavefronts(count, active, width)
+            count: float = pattern.wavefronts(first, width)
+            ideal = ideal_wavefronts(count, pattern.active, width)
         elif space is Space.CONSTANT:
-            count, ideal = len(set(addresses) - {None}), 1
+            count, ideal = pattern.distinct, 1
         else:
-            count = _aligned_on_average(addresses, width, request.pointer.soft)
-            ideal = ideal_sectors(count, active, width)
+            count = _aligned_on_average(first, pattern, width, request.pointer.soft)
+            ideal = ideal_sectors(count, pattern.active, width)
         self.requests += weight
         self.counted += weight * count
         self.ideal += weight * ideal
         self.widths[width] = self.widths.get(width, 0.0) + weight
         if count / ideal > self.worst:
             self.worst = count / ideal
-            self.worst_lanes = LaneAddresses(*request.warp, addresses)
+            self.worst_lanes = LaneAddresses(*request.warp, pattern.at(first))
             self.worst_width = width
 
 
@@ -89,7 +87,7 @@ class AccessTally:
         return max(self.together.widths, default=0) <= max(self.size, self.steady)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Request(Pending):
     """A request that waits for what the compiler may make of it and its neighbours."""
 
@@ -124,12 +122,9 @@ class BarrierVisit:
     bounded: bool  # a run-time number decides which threads come here
 
 
-def _aligned_on_average(addresses: Sequence[int | None], size: int, step: int) -> float:
+def _aligned_on_average(first: int, pattern: Pattern, size: int, step: int) -> float:
     """Sectors of one request whose start is known only up to multiples of `step` bytes: the mean over alignments."""
     if not step or step % SECTOR_BYTES == 0:
-        return float(sectors(addresses, size))
+        return float(pattern.sectors(first, size))
     shifts = sorted({(k * step) % SECTOR_BYTES for k in range(SECTOR_BYTES)})
-    total = 0
-    for shift in shifts:
-        total += sectors([None if a is None else a + shift for a in addresses], size)
-    return total / len(shifts)
+    return sum(pattern.sectors(first + shift, size) for shift in shifts) / len(shifts)
