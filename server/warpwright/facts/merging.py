@@ -56,6 +56,7 @@ def chains(requests: Iterable[AnyPending], fill: bool) -> Iterator[tuple[int, li
 
     `fill` allows a word that nobody asked for among four, which a load may bring and a store must not touch.
 
+    >>> from warpwright.facts.memory import placed
     >>> _, pattern = placed([16 * lane for lane in range(32)])
     >>> words = [Pending(i, None, 4 * i, pattern, 4, 16, 1.0) for i in range(6)]
     >>> [(width, [w.order for w in group]) for width, group in chains(words, True)]
