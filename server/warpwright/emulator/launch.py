@@ -14,6 +14,7 @@ from warpwright.emulator.machine.faults import Dim3, FoundFault, KernelFaultErro
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
+from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 
 MOST_THREADS = 1024
 MOST_BYTES = 8 << 30
@@ -78,6 +79,7 @@ class Prepared:
     parameters: bytes
     tallies: Tallies
     most_lane_steps: int
+    is_cancelled: IsCancelled
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
 
     @property
@@ -101,14 +103,17 @@ def run(
     arguments: Sequence[ArrayArgument | ScalarArgument],
     *,
     most_lane_steps: int = MOST_LANE_STEPS,
+    progress: Progress = silent,
+    is_cancelled: IsCancelled = never_cancelled,
 ) -> Run:
-    """Launch a translated kernel. Raises LaunchError; a fault of the kernel is part of the result."""
-    prepared, placed = _prepare(program, launch, arguments, most_lane_steps)
+    """Launch a translated kernel. Its faults are part of the result. Raises LaunchError and CancelledError."""
+    prepared, placed = _prepare(program, launch, arguments, most_lane_steps, is_cancelled)
     per_batch = max(1, BATCH_LANES // prepared.threads)
     is_complete = True
     with np.errstate(all="ignore"):
         try:
             for first in range(0, prepared.blocks, per_batch):
+                progress(f"Emulating {program.kernel}", first / prepared.blocks)
                 Batch(prepared, first, min(per_batch, prepared.blocks - first)).run()
         except KernelFaultError as error:
             prepared.note(error.fault)
@@ -123,7 +128,11 @@ def run(
 
 
 def _prepare(
-    program: Program, launch: Launch, arguments: Sequence[ArrayArgument | ScalarArgument], most_lane_steps: int
+    program: Program,
+    launch: Launch,
+    arguments: Sequence[ArrayArgument | ScalarArgument],
+    most_lane_steps: int,
+    is_cancelled: IsCancelled,
 ) -> tuple[Prepared, list[tuple[ArrayArgument, Allocation]]]:
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
@@ -178,6 +187,7 @@ def _prepare(
         bytes(parameters),
         tallies,
         most_lane_steps,
+        is_cancelled,
     )
     return prepared, placed
 

@@ -36,21 +36,21 @@ def arguments_of(
     """The kernel's arguments at one shape, in the order of its parameters. Raises UnknownTypeError."""
     made: list[ArrayArgument | ScalarArgument] = []
     for place, argument in enumerate(problem.arguments):
-        element = element_type(argument.type)
-        if element is None:
-            raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
+        unknown = UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
         if isinstance(argument, Array):
+            element = element_type(argument.type)
+            if element is None:
+                raise unknown
             data = array_values(argument, element, case, distribution, np.random.default_rng([seed, place]))
             made.append(ArrayArgument(argument.name, data, argument.role))
+        elif argument.type in _DTYPES:
+            made.append(ScalarArgument(argument.name, scalar_bytes(argument.type, case.scalars[argument.name])))
         else:
-            value = case.scalars[argument.name]
-            made.append(ScalarArgument(argument.name, scalar_bytes(element, value)))
+            raise unknown
     return made
 
 
-def array_values(
-    array: Array, element: ElementType, case: Case, distribution: str, random: np.random.Generator
-) -> Any:
+def array_values(array: Array, element: ElementType, case: Case, distribution: str, random: np.random.Generator) -> Any:
     """One array's values, of the element's scalar type (bfloat16 as its bits), flat; zeros for an output."""
     count = case.counts[array.name] * element.components
     if array.role == "out":
@@ -96,13 +96,13 @@ def _as_type(scalar: str, values: Any) -> Any:
         return values.astype(_DTYPES[scalar])
 
 
-def scalar_bytes(element: ElementType, value: float) -> bytes:
+def scalar_bytes(scalar: str, value: float) -> bytes:
     """A scalar argument as the kernel takes it.
 
-    >>> scalar_bytes(ElementType("int32", 4), 3).hex()
+    >>> scalar_bytes("int32", 3).hex()
     '03000000'
     """
-    if "float" in element.scalar:
-        return bytes(_as_type(element.scalar, np.array([value], dtype=np.float64)).tobytes())
-    bits = int(value) & ((1 << 8 * element.scalar_bytes) - 1)
-    return bits.to_bytes(element.scalar_bytes, "little")
+    if "float" in scalar:
+        return bytes(_as_type(scalar, np.array([value], dtype=np.float64)).tobytes())
+    size = np.dtype(_DTYPES[scalar]).itemsize
+    return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -7,6 +7,13 @@ Source of the grammar: Itanium C++ ABI, section 5.1 "External Names (a.k.a. Mang
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from warpwright.syntax.names import unqualified
+
+T = TypeVar("T")
+
 _BUILTIN = {
     "v": "void", "w": "wchar_t", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
     "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long",
@@ -40,6 +47,29 @@ def demangle(mangled: str) -> str:
         return reader.name()
     except (_UnreadError, IndexError, ValueError):
         return f"{reader.partial}<...>" if reader.partial else mangled
+
+
+def instance_of(names: Mapping[str, T], kernel: str, arguments: Sequence[str]) -> T | None:
+    """What belongs to the compiled kernel that a launch means; None where several fit.
+
+    `names` are demangled. Where there is more than one instance of a template, the launch's arguments decide.
+
+    >>> instance_of({"sum<float, 128>": 1, "sum<float, 256>": 2, "copy": 3}, "sum", ["float", "256"])
+    2
+    """
+    instances = [name for name in names if unqualified(name) == unqualified(kernel)]
+    if len(instances) == 1:
+        return names[instances[0]]
+    wanted = [_plain(argument) for argument in arguments]
+    for name in instances:
+        inside = name.partition("<")[2].rpartition(">")[0]
+        if wanted and [_plain(part) for part in inside.split(",")][: len(wanted)] == wanted:
+            return names[name]
+    return None
+
+
+def _plain(argument: str) -> str:
+    return "".join(argument.split()).rstrip("uUlL")
 
 
 class _Reader:

@@ -25,6 +25,7 @@ from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import KernelResources
+from warpwright.toolchain.names import instance_of
 from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request
 from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
@@ -195,7 +196,7 @@ class _Climb:
             problem = find_problem(program, described) if described is not None else None
             if not isinstance(problem, Problem):
                 return PlanError(str(problem) if problem is not None else f"{name} is not defined on both sides.")
-            resources = _instance(compiled, name, problem.instance)
+            resources = instance_of(compiled.kernels, name, problem.instance)
             if resources is None or compiled.cubin is None:
                 return PlanError(f"which compiled instance of {name} is launched is not known.")
             sides.append(Side(compiled.cubin, resources, problem))
@@ -290,20 +291,3 @@ def _occupancy(arch: str, resources: KernelResources, kernel: Kernel, threads: i
         return occupancy(arch, resources.registers, resources.shared_bytes + dynamic, threads, resources.barriers)
     except ValueError:
         return None
-
-
-def _instance(compiled: Compiled, name: str, arguments: tuple[str, ...]) -> KernelResources | None:
-    """The compiled kernel that a launch means: the only one, or the one with the launch's template arguments."""
-    instances = compiled.instances(name)
-    if len(instances) == 1:
-        return instances[0]
-    wanted = [_plain(a) for a in arguments]
-    for resources in instances:
-        inside = resources.name.partition("<")[2].rpartition(">")[0]
-        if wanted and [_plain(a) for a in inside.split(",")][: len(wanted)] == wanted:
-            return resources
-    return None
-
-
-def _plain(argument: str) -> str:
-    return "".join(argument.split()).rstrip("uUlL")

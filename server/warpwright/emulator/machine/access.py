@@ -262,11 +262,11 @@ class Access:
 
     def _count(self, step: int, group: Group, space: str, address: Array, index: Array, size: int) -> None:
         if space == "shared":
-            self.tallies.move(step, "shared", group, traffic.wavefronts(group, address.astype(np.int64), size))
+            self.tallies.move(step, "shared", group, size, traffic.wavefronts(group, address.astype(np.int64), size))
         elif space == "local":
-            self.tallies.move(step, "local", group, self._local_sectors(group, address.astype(np.int64), size))
+            self.tallies.move(step, "local", group, size, self._local_sectors(group, address.astype(np.int64), size))
         else:
-            self.tallies.move(step, space, group, traffic.sectors(group, index, size))
+            self.tallies.move(step, space, group, size, traffic.sectors(group, index, size))
 
     def _local_sectors(self, group: Group, address: Array, size: int) -> tuple[Array, Array]:
         """Word k of a thread's local memory lies beside word k of its warp's other threads, so that lanes that use

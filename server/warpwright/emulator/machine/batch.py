@@ -13,9 +13,13 @@ from warpwright.emulator.machine.barriers import Barriers
 from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout
 from warpwright.emulator.machine.special import special_register
+from warpwright.progress import CancelledError
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
+
+
+ROUNDS_BETWEEN_LOOKS = 256
 
 
 class Batch(Access):
@@ -47,6 +51,7 @@ class Batch(Access):
     def run(self) -> None:
         """Run all lanes to their end. Raises KernelFaultError."""
         program, tallies = self.program, self.tallies
+        rounds = 0
         self.send(Goto(0, 0.0), self.everyone)
         while self._order:
             key = heappop(self._order)
@@ -56,6 +61,9 @@ class Batch(Access):
             tallies.enter(number, group)
             outcome = program.functions[number](self, group, self.registers)
             self._leave(number, group, outcome)
+            rounds += 1
+            if rounds % ROUNDS_BETWEEN_LOOKS == 0 and self.prepared.is_cancelled():
+                raise CancelledError
             if tallies.lane_steps > self.prepared.most_lane_steps:
                 raise KernelFaultError(self._endless(number, group))
         self.barriers.finish()

@@ -11,9 +11,13 @@ from warpwright.emulator.machine.group import Array, Group
 
 @dataclass(slots=True)
 class Traffic:
-    """Of one memory instruction: warp-wide requests and what they moved. Sectors of global and local memory,
-    wavefronts of shared memory; `ideal` is the fewest possible, as Nsight Compute has it."""
+    """Of one memory instruction that moves `bytes` for each lane: warp-wide requests and what they moved.
 
+    Sectors of global and local memory, wavefronts of shared memory; `ideal` is the fewest possible, as Nsight Compute
+    has it.
+    """
+
+    bytes: int = 0
     requests: int = 0
     lanes: int = 0
     moved: int = 0
@@ -55,9 +59,9 @@ class Tallies:
         if both:
             self.divergent[step] = self.divergent.get(step, 0) + both
 
-    def move(self, step: int, space: str, group: Group, counts: tuple[Array, Array]) -> None:
+    def move(self, step: int, space: str, group: Group, size: int, counts: tuple[Array, Array]) -> None:
         moved, ideal = counts
-        traffic = self.traffic.setdefault((step, space), Traffic())
+        traffic = self.traffic.setdefault((step, space), Traffic(size))
         traffic.requests += group.warps
         traffic.lanes += group.size
         traffic.moved += int(np.sum(moved))

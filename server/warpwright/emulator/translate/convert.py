@@ -31,7 +31,9 @@ def convert_value(w: Writer, i: Instruction) -> None:
         w.result(target, result, w.call(_PACKS[to], *values, options))
     elif to == "tf32":
         rounding = next(m for m in modifiers if m in {"rna", "rn", "rz"})
-        w.result(target, "u4", w.call(convert.to_tf32, w.value(sources[0], "f4"), repr(rounding), repr("relu" in modifiers)))
+        w.result(
+            target, "u4", w.call(convert.to_tf32, w.value(sources[0], "f4"), repr(rounding), repr("relu" in modifiers))
+        )
     elif not modifiers and to in convert.INTEGERS and source in convert.INTEGERS:
         w.result(target, kind_of(to), f"{w.value(sources[0], kind_of(source))}.astype({w.dtype(kind_of(to))})")
     else:

@@ -112,7 +112,7 @@ class Writer:
         raise UnsupportedError(f"an operand {operand} is not emulated here")
 
     def result(self, operand: Operand, kind: str, expression: str) -> None:
-        """Write `expression`, which is of `kind`, to a register: of a guarded instruction, for the lanes it holds for."""
+        """Write `expression`, which is of `kind`, to a register; a guarded one for its lanes only."""
         assert isinstance(operand, Register), operand
         if operand.name == "_":
             self.lines.append(expression)

@@ -1,0 +1,86 @@
+"""A run's counts by source line, as profiles have them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from warpwright.emulator.launch import Run
+from warpwright.emulator.program import Program
+from warpwright.emulator.ptx.model import Instruction, Place
+from warpwright.facts.model import AccessKind, Space
+from warpwright.facts.profile import InstructionSet, Line, Traffic
+
+_KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "ldmatrix": AccessKind.LOAD}
+_SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "local": Space.LOCAL}
+
+
+def place_of(instruction: Instruction, own: Collection[str]) -> Place | None:
+    """The innermost place of an instruction in the user's own files; None where it stands in none of them."""
+    place = instruction.place
+    while place is not None and place.file not in own:
+        place = place.inlined_at
+    return place
+
+
+@dataclass(slots=True)
+class _Sum:
+    instructions: int = 0
+    thread_instructions: int = 0
+    branches: int = 0
+    divergent: int = 0
+    traffic: dict[tuple[Space, AccessKind, int], list[int]] = field(default_factory=lambda: {})
+
+
+def lines_of(program: Program, run: Run, own: Collection[str]) -> tuple[Line, ...]:
+    """The lines of the files in `own` that a run executed, in order. Constant memory is no traffic of a line."""
+    sums: dict[tuple[str, int], _Sum] = {}
+    tallies = run.tallies
+
+    def at(step: int) -> _Sum | None:
+        place = place_of(program.steps[step], own)
+        return None if place is None else sums.setdefault((place.file, place.line), _Sum())
+
+    for block, steps in enumerate(program.block_steps):
+        for step in steps:
+            here = at(step)
+            if here is None or not tallies.warps[block]:
+                continue
+            here.instructions += tallies.warps[block]
+            here.thread_instructions += tallies.on.get(step, tallies.lanes[block])
+            if program.steps[step].opcode in {"bra", "brx"} and program.steps[step].guard is not None:
+                here.branches += tallies.warps[block]
+    for step, count in tallies.divergent.items():
+        here = at(step)
+        if here is not None:
+            here.divergent += count
+    for (step, space), traffic in tallies.traffic.items():
+        here = at(step)
+        if here is None or space not in _SPACES:
+            continue
+        instruction = program.steps[step]
+        kind = _KINDS.get(instruction.opcode, AccessKind.ATOMIC)
+        total = here.traffic.setdefault((_SPACES[space], kind, traffic.bytes), [0, 0, 0, 0])
+        for place, more in enumerate((traffic.requests, traffic.lanes, traffic.moved, traffic.ideal)):
+            total[place] += more
+    return tuple(_line(file, line, total) for (file, line), total in sorted(sums.items()))
+
+
+def _line(file: str, line: int, total: _Sum) -> Line:
+    traffic = tuple(_traffic(*key, *counts) for key, counts in sorted(total.traffic.items()))
+    return Line(
+        file,
+        line,
+        InstructionSet.PTX,
+        total.instructions,
+        total.thread_instructions,
+        total.branches,
+        total.divergent,
+        traffic,
+    )
+
+
+def _traffic(space: Space, kind: AccessKind, size: int, requests: int, lanes: int, moved: int, ideal: int) -> Traffic:
+    if space is Space.SHARED:
+        return Traffic(space, kind, size, requests, lanes, wavefronts=moved, ideal_wavefronts=ideal)
+    return Traffic(space, kind, size, requests, lanes, sectors=moved, ideal_sectors=ideal)

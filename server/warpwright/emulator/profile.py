@@ -1,0 +1,56 @@
+"""`warpwright profile` on the CPU: one launch of a kernel at one shape, counted line by line."""
+
+from __future__ import annotations
+
+from warpwright.emulator.ready import ARCH, make_ready
+from warpwright.facts.model import Kernel
+from warpwright.facts.model import Program as Unit
+from warpwright.facts.profile import Backend, Profile, ProfiledLaunch, text_hash
+from warpwright.missing import Missing
+from warpwright.problems.expressions import ExpressionError
+from warpwright.problems.model import Problem
+from warpwright.problems.shapes import Shape
+from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
+
+SEED = 20
+
+
+def profile_kernel(
+    unit: Unit,
+    kernel: Kernel,
+    problem: Problem,
+    shape: Shape,
+    *,
+    arch: str = ARCH,
+    flags: tuple[str, ...] = (),
+    progress: Progress = silent,
+    is_cancelled: IsCancelled = never_cancelled,
+) -> Profile | Missing:
+    """The profile of one launch, or why there is none. Blocks for seconds. Raises CancelledError."""
+    progress("Compiling", None)
+    program = make_ready(kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    if isinstance(program, Missing):
+        return program
+    from warpwright.emulator.launch import Launch, LaunchError, run
+    from warpwright.emulator.lines import lines_of
+    from warpwright.emulator.values import UnknownTypeError, arguments_of
+
+    try:
+        case = problem.case(shape)
+        arguments = arguments_of(problem, case, seed=SEED)
+        launch = Launch(case.grid, case.block, case.dynamic_shared_bytes)
+        result = run(program, launch, arguments, progress=progress, is_cancelled=is_cancelled)
+    except (ExpressionError, LaunchError, UnknownTypeError) as error:
+        reason = f"{kernel.name} cannot be launched: {error}."
+        return Missing("launch", reason, "Say how to run it: `warpwright problem` writes what is known.")
+    own = frozenset(unit.sources) | {unit.source.path}
+    return Profile(
+        kernel.name,
+        ProfiledLaunch(case.grid, case.block, case.dynamic_shared_bytes, dict(shape), problem.launch_origin),
+        Backend.EMULATOR,
+        {path: text_hash(source.data) for path, source in unit.sources.items()},
+        lines_of(program, result, own),
+        notes=problem.notes,
+        function=program.kernel,
+        flags=(f"-arch={arch}", *flags),
+    )

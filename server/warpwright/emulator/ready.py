@@ -1,0 +1,53 @@
+"""From a kernel's source text to a program that can be launched: nvcc's PTX, read and translated."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from warpwright.facts.model import Kernel
+from warpwright.missing import Missing
+from warpwright.problems.model import Problem
+from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.toolchain.compile import compile_ptx
+from warpwright.toolchain.names import instance_of
+
+if TYPE_CHECKING:
+    from warpwright.emulator.program import Program
+
+ARCH = "sm_90"
+"""What kernels are compiled for where nobody asks for another: the newest that the emulator covers."""
+
+
+def make_ready(
+    kernel: Kernel,
+    problem: Problem,
+    *,
+    arch: str = ARCH,
+    flags: tuple[str, ...] = (),
+    is_cancelled: IsCancelled = never_cancelled,
+) -> Program | Missing:
+    """The instance of a kernel that its problem launches, or why it cannot be run. Raises CancelledError.
+
+    `flags` are the compiler's. Blocks for seconds where nothing is cached.
+    """
+    if find_spec("numpy") is None:
+        return Missing("numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install numpy`.")
+    from warpwright.emulator.program import translate
+    from warpwright.emulator.ptx.parse import parse
+    from warpwright.emulator.ptx.tokens import PtxError
+    from warpwright.emulator.translate.registry import UnsupportedError
+
+    compiled = compile_ptx(kernel.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    if not compiled.ok:
+        return Missing("PTX", f"{kernel.name} has no PTX: {compiled.reason}", "")
+    name = instance_of(compiled.kernels, kernel.name, problem.instance)
+    if name is None:
+        reason = f"Which compiled instance of {kernel.name} is launched is not known."
+        return Missing("instance", reason, "Launch it in this file, or write the template arguments in the launch.")
+    try:
+        return translate(parse(compiled.text), name)
+    except PtxError as error:
+        return Missing("PTX", f"nvcc's PTX cannot be read: {error}.", "Report it with the file.")
+    except UnsupportedError as error:
+        return Missing("emulation", f"{kernel.name} cannot be emulated: {error}.", "It can be run on a GPU.")
