@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from warpwright.emulator.launch import Run
 from warpwright.emulator.program import Program
@@ -15,12 +15,15 @@ _KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE,
 _SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "local": Space.LOCAL}
 
 
-def place_of(instruction: Instruction, own: Collection[str]) -> Place | None:
-    """The innermost place of an instruction in the user's own files; None where it stands in none of them."""
+def place_of(instruction: Instruction, own: Mapping[str, str]) -> Place | None:
+    """The innermost place of an instruction in the user's own files, under the name that `own` gives an absolute path.
+
+    None where it stands in none of them, or at no line.
+    """
     place = instruction.place
-    while place is not None and place.file not in own:
+    while place is not None and (place.file not in own or not place.line):
         place = place.inlined_at
-    return place
+    return None if place is None else replace(place, file=own[place.file])
 
 
 @dataclass(slots=True)
@@ -32,7 +35,7 @@ class _Sum:
     traffic: dict[tuple[Space, AccessKind, int], list[int]] = field(default_factory=lambda: {})
 
 
-def lines_of(program: Program, run: Run, own: Collection[str]) -> tuple[Line, ...]:
+def lines_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Line, ...]:
     """The lines of the files in `own` that a run executed, in order. Constant memory is no traffic of a line."""
     sums: dict[tuple[str, int], _Sum] = {}
     tallies = run.tallies

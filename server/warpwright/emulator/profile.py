@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from warpwright.emulator.ready import ARCH, make_ready
 from warpwright.facts.model import Kernel
 from warpwright.facts.model import Program as Unit
@@ -13,6 +15,12 @@ from warpwright.problems.shapes import Shape
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 
 SEED = 20
+
+
+def own_files(unit: Unit) -> dict[str, str]:
+    """The paths of a unit's files as its sources have them, by the absolute paths that compilers write."""
+    paths = (unit.source.path, *unit.sources)
+    return {spelt: path for path in paths for spelt in (str(Path(path).resolve()), str(Path(path).absolute()))}
 
 
 def profile_kernel(
@@ -28,7 +36,7 @@ def profile_kernel(
 ) -> Profile | Missing:
     """The profile of one launch, or why there is none. Blocks for seconds. Raises CancelledError."""
     progress("Compiling", None)
-    program = make_ready(kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if isinstance(program, Missing):
         return program
     from warpwright.emulator.launch import Launch, LaunchError, run
@@ -43,7 +51,7 @@ def profile_kernel(
     except (ExpressionError, LaunchError, UnknownTypeError) as error:
         reason = f"{kernel.name} cannot be launched: {error}."
         return Missing("launch", reason, "Say how to run it: `warpwright problem` writes what is known.")
-    own = frozenset(unit.sources) | {unit.source.path}
+    own = own_files(unit)
     return Profile(
         kernel.name,
         ProfiledLaunch(case.grid, case.block, case.dynamic_shared_bytes, dict(shape), problem.launch_origin),

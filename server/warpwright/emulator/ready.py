@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpwright.facts.model import Kernel
+from warpwright.facts.model import Program as Unit
 from warpwright.missing import Missing
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_ptx
 from warpwright.toolchain.names import instance_of
 
@@ -20,6 +23,7 @@ ARCH = "sm_90"
 
 
 def make_ready(
+    unit: Unit,
     kernel: Kernel,
     problem: Problem,
     *,
@@ -29,7 +33,7 @@ def make_ready(
 ) -> Program | Missing:
     """The instance of a kernel that its problem launches, or why it cannot be run. Raises CancelledError.
 
-    `flags` are the compiler's. Blocks for seconds where nothing is cached.
+    Places in it have absolute paths.     `flags` are the compiler's. Blocks for seconds where nothing is cached.
     """
     if find_spec("numpy") is None:
         return Missing("numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install numpy`.")
@@ -38,7 +42,8 @@ def make_ready(
     from warpwright.emulator.ptx.tokens import PtxError
     from warpwright.emulator.translate.registry import UnsupportedError
 
-    compiled = compile_ptx(kernel.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    source = Source(str(Path(unit.source.path).absolute()), unit.source.data)
+    compiled = compile_ptx(source, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if not compiled.ok:
         return Missing("PTX", f"{kernel.name} has no PTX: {compiled.reason}", "")
     name = instance_of(compiled.kernels, kernel.name, problem.instance)
