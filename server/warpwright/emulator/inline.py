@@ -179,7 +179,7 @@ def call_parts(
 
     >>> a, r, f = Symbol("a"), Symbol("r"), Symbol("f")
     >>> call_parts(Instruction("call", ("uni",), (Vector((r,)), f, Vector((a,))), None, None, 1))
-    (('r',), Symbol(name='f', offset=0), ('a',), None)
+    (('r',), Symbol(name='f', offset=0, is_generic=False), ('a',), None)
     """
     operands = list(call.operands)
     results: tuple[str, ...] = ()

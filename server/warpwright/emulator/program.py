@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,26 +44,48 @@ class Program:
     text: str
 
 
-def translate(module: Module, kernel: str) -> Program:
-    """Make a kernel of the module ready to run. Raises KeyError for an unknown one and UnsupportedError by name."""
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A kernel before its instructions are translated: its blocks in running order, and a step for each instruction."""
+
+    flat: Flat
+    blocks: tuple[Block, ...]
+    steps: tuple[Instruction, ...]
+    names: Names
+
+    def writers(self) -> Iterator[Writer]:
+        """What translates each block."""
+        step_of = {id(instruction): step for step, instruction in enumerate(self.steps)}
+        for block in self.blocks:
+            yield Writer(block, self.names, step_of)
+
+
+def outline(module: Module, kernel: str) -> Outline:
+    """Raises KeyError for an unknown kernel, UnsupportedError for clusters, a recursive function or an unknown type."""
     function = module.functions[kernel]
+    for name, numbers in function.directives:
+        if name == "explicitcluster" or (name == "reqnctapercluster" and any(n > 1 for n in numbers)):
+            raise UnsupportedError(f"a launch in thread block clusters (.{name}) is not emulated")
     try:
         flat = flatten(module, function)
     except RecursionFoundError as error:
         raise UnsupportedError(f"the recursive function {error} is not emulated") from error
-    blocks = blocks_of(flat.body, flat.branch_targets)
-    steps: list[Instruction] = []
-    number_of: dict[int, int] = {}
-    for block in blocks:
-        for instruction in [*block.body, *([block.last] if block.last else [])]:
-            number_of[id(instruction)] = len(steps)
-            steps.append(instruction)
+    blocks = tuple(blocks_of(flat.body, flat.branch_targets))
+    steps = tuple(i for block in blocks for i in (*block.body, *((block.last,) if block.last else ())))
     kinds = {name: kind_of(kind) for name, kind in flat.registers.items()}
     stored = {name: kind if kind == "b1" else f"u{kind[1:]}" for name, kind in kinds.items()}
     numbers = {name: i for i, name in enumerate(stored)}
     names = Names(numbers, stored, [p.name for p in function.parameters], {"where": np.where, "own": _own})
-    texts = [Writer(block, names, number_of).write() for block in blocks]
-    text = "\n\n".join(texts)
+    return Outline(flat, blocks, steps, names)
+
+
+def translate(module: Module, kernel: str) -> Program:
+    """Make a kernel of the module ready to run. Raises KeyError for an unknown one and UnsupportedError by name."""
+    function = module.functions[kernel]
+    begun = outline(module, kernel)
+    flat, blocks, steps, names = begun.flat, begun.blocks, begun.steps, begun.names
+    step_of = {id(instruction): step for step, instruction in enumerate(steps)}
+    text = "\n\n".join(writer.write() for writer in begun.writers())
     space: dict[str, Any] = names.objects
     exec(compile(text, f"<{kernel}>", "exec"), space)
     shared, shared_bytes = _lay_out(_shared_variables(module, flat))
@@ -73,13 +95,13 @@ def translate(module: Module, kernel: str) -> Program:
     return Program(
         module,
         kernel,
-        tuple(steps),
-        tuple(blocks),
+        steps,
+        blocks,
         tuple(space[f"block_{block.index}"] for block in blocks),
-        tuple(tuple(number_of[id(i)] for i in [*b.body, *([b.last] if b.last else [])]) for b in blocks),
-        tuple(None if b.last is None else number_of[id(b.last)] for b in blocks),
-        tuple(DTYPES[kind](0) for kind in stored.values()),
-        numbers,
+        tuple(tuple(step_of[id(i)] for i in [*b.body, *([b.last] if b.last else [])]) for b in blocks),
+        tuple(None if b.last is None else step_of[id(b.last)] for b in blocks),
+        tuple(DTYPES[kind](0) for kind in names.kinds.values()),
+        names.numbers,
         shared,
         shared_bytes,
         local,

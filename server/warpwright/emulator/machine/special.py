@@ -15,10 +15,18 @@ if TYPE_CHECKING:
 MULTIPROCESSORS = 132
 """What `%nsmid` says; an H200 has as many."""
 
+CLOCKS = frozenset({"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"})
+SPECIAL_REGISTERS = CLOCKS | {
+    *(f"%{stem}.{axis}" for stem in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
+    *(f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")),
+    "%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", "%dynamic_smem_size", "%total_smem_size",
+}  # fmt: skip
+"""The special registers that have a value here."""
+
 
 def special_register(name: str, batch: Batch) -> Array | None:
     """Its value for all lanes of a batch: one number where all have the same. None for a clock. Raises KeyError."""
-    if name in {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}:
+    if name in CLOCKS:
         return None
     prepared, layout = batch.prepared, batch.layout
     stem, _, axis = name.partition(".")
@@ -49,7 +57,6 @@ def special_register(name: str, batch: Batch) -> Array | None:
     if name in arrays:
         return arrays[name].astype(np.uint32)
     numbers = {
-        "WARP_SZ": WARP,
         "%nwarpid": 64,
         "%smid": 0,
         "%nsmid": MULTIPROCESSORS,

@@ -7,13 +7,14 @@ block reads goes back to `R` at the end, as raw bits.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from warpwright.emulator.flow import Block, reads_and_writes
+from warpwright.emulator.machine.special import SPECIAL_REGISTERS
 from warpwright.emulator.ptx.model import Immediate, Instruction, Negated, Operand, Register, Symbol
 from warpwright.emulator.translate.registry import UnsupportedError, translator_of
 
@@ -100,7 +101,7 @@ class Writer:
         match operand:
             case Register(name) if name in self.names.kinds:
                 return self._register(name, kind)
-            case Register(name) if name.startswith("%") or name in SPECIAL:
+            case Register(name) if name.startswith("%"):
                 return self._special(name, kind)
             case Immediate(value, bits, bit_width):
                 return self._immediate(value, bits, bit_width, kind)
@@ -191,6 +192,8 @@ class Writer:
         return held[kind]
 
     def _special(self, name: str, kind: str) -> str:
+        if name not in SPECIAL_REGISTERS:
+            raise UnsupportedError(f"the special register {name} is not emulated")
         return (
             f"m.special({name!r}, g).astype({self.dtype(kind)})"
             if kind not in {"u4", "s4"}
@@ -216,6 +219,19 @@ class Writer:
         body = [*self.lines, *self._write_back(), f"return {outcome}"]
         text = "\n    ".join(["pick = g.pick", *body])
         return f"def block_{self.block.index}(m, g, R):\n    {text}\n"
+
+    def refusals(self) -> Iterator[tuple[Instruction, UnsupportedError]]:
+        """Every instruction of the block that is not run, and why; `write` stops at the first."""
+        for instruction in self.block.body:
+            try:
+                self.instruction(instruction)
+            except UnsupportedError as error:
+                yield instruction, error
+        try:
+            self._last()
+        except UnsupportedError as error:
+            assert self.block.last is not None
+            yield self.block.last, error
 
     def instruction(self, instruction: Instruction) -> None:
         """Translate one instruction of the body. Raises UnsupportedError."""
@@ -277,6 +293,3 @@ class Writer:
         if not whole:
             return []
         return ["if g.at is None:", *(f"    {w}" for w in whole), "else:", *(f"    {p}" for p in part)]
-
-
-SPECIAL = {"WARP_SZ"}

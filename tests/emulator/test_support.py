@@ -1,0 +1,115 @@
+"""What is not run is refused by name, with its source line, before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+from warpwright.emulator.program import translate
+from warpwright.emulator.ptx.parse import parse
+from warpwright.emulator.support import unsupported
+from warpwright.emulator.translate.registry import UnsupportedError
+
+HEADER = '.version 9.0\n.target sm_90a\n.address_size 64\n.file 1 "/home/me/a.cu"\n'
+REGISTERS = ".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<9>;\n"
+
+
+def text(body: str, before: str = "", directives: str = "") -> str:
+    return (
+        f"{HEADER}{before}\n.visible .entry k(.param .u64 k_param_0) {directives}\n{{\n{REGISTERS}"
+        f".loc 1 7 5\n{body}\n.loc 1 9 1\nret;\n}}\n"
+    )
+
+
+def refused(body: str, before: str = "", directives: str = "") -> list[str]:
+    """The sentences, after a check that translation refuses just those texts that have one."""
+    module = parse(text(body, before, directives))
+    sentences = unsupported(module, "k")
+    if sentences:
+        with pytest.raises(UnsupportedError):
+            translate(module, "k")
+    elif not sentences:
+        translate(module, "k")
+    return sentences
+
+
+@pytest.mark.parametrize(
+    ("instruction", "words"),
+    [
+        ("wgmma.fence.sync.aligned;", "warpgroup matrix multiplication (wgmma) is not emulated"),
+        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1, 0, 0;", "(wgmma)"),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+            "[%r1], [%rd1, {%r2, %r3}], [%r4];",
+            "a bulk copy (TMA) is not emulated",
+        ),
+        ("tcgen05.wait::ld.sync.aligned;", "tensor memory (tcgen05) is not emulated"),
+        ("barrier.cluster.arrive.aligned;", "a thread block cluster is not emulated"),
+        ("mapa.shared::cluster.u32 %r1, %r2, 0;", "a thread block cluster is not emulated"),
+        ("griddepcontrol.wait;", "programmatic dependent launch (griddepcontrol) is not emulated"),
+        ("setmaxnreg.inc.sync.aligned.u32 240;", "an exchange of registers between warps"),
+        ("frobnicate.u32 %r1, %r2;", "the instruction `frobnicate.u32` is not known to the emulator"),
+        ("mov.u32 %r1, %cluster_ctarank;", "the special register %cluster_ctarank is not emulated"),
+        ("add.f77 %r1, %r2, %r3;", "the type .f77 is not emulated (`add.f77`)"),
+    ],
+)
+def test_each_feature_is_named_with_its_line_and_instruction(instruction: str, words: str) -> None:
+    (sentence,) = refused(instruction)
+    assert sentence.startswith("a.cu:7: ")
+    assert words in sentence
+    assert sentence.endswith(".")
+
+
+def test_textures() -> None:
+    (sentence,) = refused("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [image, {%f5, %f6}];", ".global .texref image;")
+    assert sentence.startswith("a.cu:7: a texture or surface is not emulated (`tex.2d.v4.f32.f32`)")
+
+
+def test_a_launch_in_clusters() -> None:
+    (sentence,) = refused("", directives=".reqnctapercluster 2, 1, 1")
+    assert sentence == "A launch in thread block clusters (.reqnctapercluster) is not emulated."
+    assert refused("", directives=".reqnctapercluster 1, 1, 1") == []
+
+
+def test_recursion() -> None:
+    function = ".func f(.param .b32 a) {\n{ .param .b32 p; call.uni f, (p); }\nret;\n}"
+    call = "{ .param .b32 p; st.param.b32 [p], %r1; call.uni f, (p); }"
+    assert refused(call, function) == ["The recursive function f is not emulated."]
+
+
+def test_a_function_that_the_module_does_not_hold() -> None:
+    (sentence,) = refused("call.uni other;", ".extern .func other;")
+    assert "a call of other" in sentence
+
+
+def test_a_refused_instruction_in_a_called_function_counts_for_each_kernel_that_reaches_it() -> None:
+    function = ".func f() {\n.loc 1 3 1\nwgmma.fence.sync.aligned;\nret;\n}\n.entry other() { ret; }"
+    module = parse(text("call.uni f;", function))
+    assert unsupported(module, "k")[0].startswith("a.cu:3: ")
+    assert unsupported(module, "other") == []
+
+
+def test_all_are_listed_in_order_and_the_like_together() -> None:
+    body = (
+        "frobnicate.u32 %r1, %r2;\n.loc 1 8 1\nwgmma.fence.sync.aligned;\n"
+        "frobnicate.u32 %r3, %r2;\nmov.u32 %r4, %clusterid.x;\nadd.u32 %r1, %r2, %r3;\nfrobnicate.u32 %r3, %r2;"
+    )
+    assert refused(body) == [
+        "a.cu:7: the instruction `frobnicate.u32` is not known to the emulator, and 2 more like it.",
+        "a.cu:8: warpgroup matrix multiplication (wgmma) is not emulated (`wgmma.fence.sync.aligned`).",
+        "a.cu:8: the special register %clusterid.x is not emulated (`mov.u32`).",
+    ]
+
+
+def test_a_kernel_that_runs_has_nothing_to_say() -> None:
+    body = (
+        "ld.param.u64 %rd1, [k_param_0];\ncvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, %tid.x;\n"
+        "mul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd2, %rd3;\nld.global.f32 %f1, [%rd4];\n"
+        "fma.rn.f32 %f2, %f1, %f1, 0f3F800000;\nbar.sync 0;\nst.global.f32 [%rd4], %f2;"
+    )
+    assert refused(body) == []
+
+
+def test_what_is_no_kernel_of_the_module() -> None:
+    module = parse(HEADER + ".extern .func f;\n.entry k();")
+    assert unsupported(module, "k") == ["k is no kernel with a body."]
+    with pytest.raises(KeyError):
+        unsupported(module, "other")
