@@ -156,3 +156,46 @@ def test_a_report_needs_ncu(tmp_path: Path) -> None:
     ran = run_command("profile", "a.cu", "--from", "r.ncu-rep", cwd=tmp_path, env=env)
     assert ran.status == 2
     assert ran.stderr.startswith("error: r.ncu-rep needs Nsight Compute to be read: WARPWRIGHT_NCU names ")
+
+
+GATHER = """\
+__global__ void gather(float *out, const float *in, const int *at) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int j = at[i];
+    float v = in[j];
+    out[i] = v;
+}
+void launch(float *out, const float *in, const int *at) {
+    gather<<<64, 256>>>(out, in, at);
+    if (cudaGetLastError() != cudaSuccess) return;
+}
+"""
+SCATTERED = source_page(
+    "/build/a.cu",
+    GATHER,
+    {
+        line_of(GATHER, "in[j]"): [
+            ("0x10", "LDG.E R2, desc[UR4][R2.64]",
+             {"inst": 512, "on": 16384, "space": "Global", "op": "Load", "bits": 32, "sec": 16384, "ideal": 2048}),
+        ]
+    },
+    "gather(float *, const float *, const int *)",
+)  # fmt: skip
+
+
+def test_check_judges_by_the_profile_until_the_text_changes(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(GATHER, encoding="utf-8")
+    (tmp_path / "report.csv").write_text(SCATTERED, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+
+    def findings(*arguments: str) -> list[tuple[str, object]]:
+        ran = run_command("check", "a.cu", "--format", "json", *arguments, cwd=tmp_path, env=env)
+        return [(row["rule"], row["evidence"].get("basis")) for row in ran.json]
+
+    before = findings()
+    assert ("uncoalesced-access", "measured") not in before
+    assert run_command("profile", "a.cu", "--from", "report.csv", cwd=tmp_path, env=env).status == 0
+    assert findings() == before
+    assert ("uncoalesced-access", "measured") in findings("--profile")
+    (tmp_path / "a.cu").write_text(GATHER + "\n", encoding="utf-8")
+    assert findings("--profile") == before

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import base64
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warpwright.editor.analysis import Analysis, analyse
 from warpwright.editor.hover import hover, image_picture
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_svg
+from warpwright.editor.profile_store import store_profile
 from warpwright.editor.settings import Settings
-from warpwright.facts.model import LaneAddresses, Space
+from warpwright.facts.model import AccessKind, LaneAddresses, Space
+from warpwright.facts.profile import (
+    Backend,
+    Fault,
+    FaultKind,
+    InstructionSet,
+    Line,
+    Profile,
+    ProfiledLaunch,
+    Traffic,
+    text_hash,
+)
 from warpwright.syntax.source import Source
 
 
@@ -43,6 +57,26 @@ def test_each_launch_has_its_own_numbers() -> None:
 def test_an_assumed_shape_is_called_assumed() -> None:
     answer = said("__global__ void k(float* a) { a[threadIdx.x] = 0; }\n", "a[thread")
     assert "assumed" in answer
+
+
+def test_a_kept_profile_speaks_until_the_text_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPWRIGHT_CACHE_DIR", str(tmp_path))
+    text = (
+        "__global__ void k(float* a, const int* at) {\n    int j = at[threadIdx.x];\n    a[j] = 0;\n}\n"
+        "void f(float* a, int* b) { k<<<1, 32>>>(a, b); }\n"
+    )
+    store = Traffic(Space.GLOBAL, AccessKind.STORE, 4, 1, 32, sectors=17, ideal_sectors=4, array="a")
+    line = Line("/src/a.cu", 3, InstructionSet.PTX, 5, 160, traffic=(store,))
+    fault = Fault(FaultKind.GLOBAL_RACE, "/src/a.cu", 3, "a[3] is written by two threads.")
+    launch = ProfiledLaunch((1, 1, 1), (32, 1, 1), shape={"n": 32})
+    texts = {"/src/a.cu": text_hash(text.encode())}
+    store_profile(Profile("k", launch, Backend.EMULATOR, texts, (line,), (fault,), flags=("-arch=sm_90",)))
+    answer = said(text, "a[j]")
+    assert "**17 sectors per request** where 4 would do, 4 bytes a lane, emulated" in answer
+    assert "**This line, emulated** (grid 1, block 32, n = 32): 5 PTX instructions, 32.0 threads each" in answer
+    assert "**Fault, emulated**: global-memory-race: a\\[3\\] is written by two threads." in answer
+    assert "**The whole run, emulated**" in said(text, "k(float")
+    assert "emulated" not in said(text + "\n", "a[j]")
 
 
 def test_what_depends_on_data_is_not_counted() -> None:

@@ -58,6 +58,12 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
 @click.option("--select", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules or groups.")
 @click.option("--ignore", multiple=True, callback=rule_names, metavar="RULES", help="All but these rules or groups.")
 @compile_options
+@click.option(
+    "--profile",
+    "profiled",
+    is_flag=True,
+    help="Judge by the counts of kept profiles (`warpwright profile`) where they are of the present text.",
+)
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
 @click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
 def command(
@@ -67,6 +73,7 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     compiled: Compiled,
+    profiled: bool,
     baseline: str | None,
     write_baseline: str | None,
 ) -> int:
@@ -76,7 +83,8 @@ def command(
     """
     known = baselines.read(Path(baseline)) if baseline else None
     inputs = find_inputs(paths)
-    checked = _check_all(inputs, partial(check_file, select=select, ignore=ignore, compiled=compiled))
+    check = partial(check_file, select=select, ignore=ignore, compiled=compiled, profiled=profiled)
+    checked = _check_all(inputs, check)
     failures = [*inputs.failures, *(one.failure for one in checked if one.failure)]
     for one in checked:
         if one.warning:

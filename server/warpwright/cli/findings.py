@@ -67,14 +67,25 @@ class Checked:
     failure: str | None = None
 
 
-def check_file(path: str, select: tuple[str, ...], ignore: tuple[str, ...], compiled: Compiled) -> Checked:
-    """Analyse one file. Never raises: what cannot be read is a Checked with its failure."""
+def check_file(
+    path: str, select: tuple[str, ...], ignore: tuple[str, ...], compiled: Compiled, profiled: bool = False
+) -> Checked:
+    """Analyse one file; where `profiled`, with the numbers of the kept profiles of its text.
+
+    Never raises: what cannot be read is a Checked with its failure.
+    """
     try:
         source = read_source(path)
     except SourceError as error:
         return Checked(path, failure=str(error))
     try:
         program = compiled.program(source)
+        if profiled:
+            from warpwright.editor.profile_store import load_profiles
+            from warpwright.facts.profiled import with_profiles
+
+            assume = compiled.assumptions(source)
+            program = with_profiles(program, load_profiles(program, assume.defines, assume.arch))
         rows = tuple(_row(finding) for finding in run_rules(program, select, ignore))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")

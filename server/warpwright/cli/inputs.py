@@ -75,10 +75,13 @@ class Compiled:
     folders: tuple[str, ...] = ()
 
     def program(self, source: Source) -> Program:
+        reader = partial(read_include, folders=(*self.folders, *flags_of(source.path).folders))
+        return analyze(source, reader, self.assumptions(source))
+
+    def assumptions(self, source: Source) -> Assumptions:
         flags = flags_of(source.path)
         assume = Assumptions(self.arch or flags.arch or Assumptions().arch, defines=dict(self.defines))
-        reader = partial(read_include, folders=(*self.folders, *flags.folders))
-        return analyze(source, reader, assume.compiled_with(flags))
+        return assume.compiled_with(flags)
 
 
 def read_program(path: str | Path) -> Program:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from warpwright.cli.findings_text import printable
-from warpwright.editor.profile_view import Counts, Row, View, excess, fault_words, made_by, run_of
+from warpwright.cli.findings_text import count, printable
+from warpwright.editor.profile_view import Counts, Row, View, counts_words, excess, fault_words, made_by, run_of
 from warpwright.facts.profile import Fault
 
 BAR = 8
@@ -142,20 +142,9 @@ def bar(value: int, largest: int, width: int = BAR) -> str:
 
 
 def _total(view: View) -> str:
-    total, kind = view.total, view.instruction_set.value.upper()
-    parts = [f"{total.instructions:,} {kind} instructions, {total.threads_per_instruction:.1f} threads each"]
-    for name, pair in (
-        ("global sectors", total.global_sectors),
-        ("shared wavefronts", total.shared_wavefronts),
-        ("local sectors", total.local_sectors),
-    ):
-        if pair is not None:
-            fewest = f" ({pair[1]:,} would do)" if pair[1] is not None and pair[1] < pair[0] else ""
-            parts.append(f"{pair[0]:,} {name}{fewest}")
-    parts.append(f"{total.divergent_branches:,} of {total.branches:,} branches divergent")
     faults = len(view.profile.faults)
-    found = click.style(f"; {faults} fault{'s' if faults != 1 else ''}", fg="red", bold=True) if faults else ""
-    return click.style("Total: ", bold=True) + "; ".join(parts) + found
+    found = click.style(f"; {count(faults, 'fault')}", fg="red", bold=True) if faults else ""
+    return click.style("Total: ", bold=True) + counts_words(view.total, view.instruction_set) + found
 
 
 def _fault(fault: Fault) -> str:

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpwright.editor.includes import with_folders
+from warpwright.editor.profile_store import load_profiles
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache
 from warpwright.facts.model import Kernel, Program
+from warpwright.facts.profile import Profile
+from warpwright.facts.profiled import with_profiles
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
@@ -21,12 +24,14 @@ MAX_BYTES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed."""
+    """`findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed.
+    `profiles` are the kept ones of this very text, whose numbers the program's kernels carry."""
 
     source: Source
     program: Program
     findings: tuple[Finding, ...] = ()
     skipped: str = ""
+    profiles: tuple[Profile, ...] = ()
 
     def findings_here(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.span.path == self.source.path)
@@ -55,7 +60,10 @@ def analyse(source: Source, include: IncludeReader, settings: Settings, cache: K
         assume = replace(assume.compiled_with(flags), arch=arch)
         include = with_folders(include, (*settings.include_folders, *flags.folders))
     program = analyze(source, include, assume, cache)
-    return Analysis(source, program, tuple(run_rules(program, settings.select, settings.ignore)))
+    profiles = load_profiles(program, assume.defines, assume.arch)
+    program = with_profiles(program, profiles)
+    findings = tuple(run_rules(program, settings.select, settings.ignore))
+    return Analysis(source, program, findings, profiles=profiles)
 
 
 def skipped(source: Source, reason: str) -> Analysis:

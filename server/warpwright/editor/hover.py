@@ -13,6 +13,7 @@ from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import code, number, place, prose
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_image
+from warpwright.editor.profile_view import counts_of, counts_words, fault_words, run_of
 from warpwright.facts.document import dims_text
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
@@ -82,6 +83,7 @@ def hover(analysis: Analysis, offset: int, picture: Picture = text_picture) -> H
         return None
     span = min(spans, key=lambda s: (s.end - s.start, s.start))
     parts = [part for kernel in analysis.program.kernels for part in _about(analysis, kernel, span, picture)]
+    parts += _of_runs(analysis, span)
     return Hover("\n\n---\n\n".join(dict.fromkeys(parts)), span)
 
 
@@ -106,6 +108,22 @@ def _about(analysis: Analysis, kernel: Kernel, span: Span, picture: Picture) -> 
     yield from (_launch_text(kernel, launch) for launch in kernel.launches if launch.span == span)
     if kernel.name_span == span and kernel.node is not None:
         yield _kernel_text(analysis, kernel)
+
+
+def _of_runs(analysis: Analysis, span: Span) -> Iterator[str]:
+    """What the kept runs of this text say of a line, or, at a kernel's name, of the whole; one run for each kernel."""
+    for profile in {profile.kernel: profile for profile in reversed(analysis.profiles)}.values():
+        kernel = analysis.program.kernel(profile.kernel)
+        lines = [each for each in profile.lines if (each.file, each.line) == (span.path, span.line)]
+        what = "This line"
+        if kernel is not None and kernel.name_span == span:
+            lines, what = list(profile.lines), "The whole run"
+        if lines:
+            said = counts_words(counts_of(lines), lines[0].instruction_set)
+            yield f"**{what}, {profile.basis.value}** ({prose(run_of(profile))}): {prose(said)}"
+        for fault in profile.faults:
+            if (fault.file, fault.line) == (span.path, span.line):
+                yield f"**Fault, {profile.basis.value}**: {prose(fault_words(fault))}"
 
 
 def _accesses_text(kernel: Kernel, accesses: Sequence[Access], picture: Picture) -> str:
@@ -158,6 +176,7 @@ def _counts(access: Access) -> str:
         return f"{unit.capitalize()}s per request: not known, {size},"
     verdict = f"**{number(got)} {unit}{'s' if got != 1 else ''} per request**"
     lanes = "" if access.active_lanes == WARP else f", {number(access.active_lanes)} active lanes"
+    lanes += f", {access.basis.value}" if access.basis in (Basis.EMULATED, Basis.MEASURED) else ""
     compared = f" where {number(ideal)} would do" if got > ideal else ", the fewest possible"
     return f"{verdict}{compared}, {size}{lanes},"
 

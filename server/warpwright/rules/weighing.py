@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 COUNTED = frozenset({Basis.EXACT, Basis.ASSUMED, Basis.EMULATED, Basis.MEASURED})
 """Bases whose numbers can be shown. An index read from memory is data-dependent, and nothing is said about it."""
+SURE = COUNTED - {Basis.ASSUMED}
+"""Bases whose numbers hold for the kernel as it is launched."""
 SMALL_SHARE = 0.1
 """Share of a kernel's transactions up to which what an array's accesses have too many is not worth a warning."""
 _ONE_BLOCK = 1024

@@ -32,11 +32,13 @@ def of_busy(access: Access, count: float | None) -> float | None:
 
 
 def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
-    """What a count holds for: the block, and that run-time values were assumed where `why` does not say so."""
+    """What a count holds for: the block, and where `why` does not say so that run-time values were assumed; of one that
+    a run gave, that it did."""
     if launch is None:
         return ""
     assumed = basis is Basis.ASSUMED and launch.basis is Basis.EXACT and "run-time" not in why
-    return f"; {block_of(launch)}" + (", run-time values assumed" if assumed else "")
+    ran = f", {basis.value}" if basis in (Basis.EMULATED, Basis.MEASURED) else ""
+    return f"; {block_of(launch)}" + (", run-time values assumed" if assumed else ran)
 
 
 def block_of(launch: Launch) -> str:

@@ -90,6 +90,8 @@ NOTABLE = 2.0
 GRAVE = 3.0
 """From here it is a warning: shared memory serves at a third of its rate or less."""
 
+AS_WRITTEN = (Basis.EXACT, Basis.EMULATED)
+"""Bases that count requests as the text has them; a measured one knows what the compiler made of them."""
 PIECE = 16
 """Bytes of the widest access, which the compiler can make of neighbouring words that one lane uses."""
 
@@ -139,7 +141,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
 def _becomes_wide(access: Access) -> bool:
     """Whether each lane walks along words in a loop, which the compiler unrolls and reads in wide pieces, and these
     pieces hardly conflict: `b[8 * (lane % 16) + i]` for i up to 8."""
-    if access.lanes is None or access.loop_step != access.bytes or access.basis is not Basis.EXACT:
+    if access.lanes is None or access.loop_step != access.bytes or access.basis not in AS_WRITTEN:
         return False
     pieces = [at if at is None else at - at % PIECE for at in access.lanes.addresses]
     got = wavefronts(pieces, PIECE)

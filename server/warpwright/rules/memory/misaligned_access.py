@@ -53,7 +53,7 @@ from itertools import pairwise
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, Basis, Kernel, Space
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.memory._lanes import first_address, stride
-from warpwright.rules.weighing import worst_by_place
+from warpwright.rules.weighing import SURE, worst_by_place
 from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
 
 severity = Severity.ERROR
@@ -117,7 +117,7 @@ def _fault(kernel: Kernel, access: Access) -> Iterator[Finding]:
 def _straddles(access: Access) -> bool:
     """Whether nearly all requests are of neighbouring elements and touch a sector more than they need."""
     got, ideal = access.sectors_per_request, access.ideal_sectors_per_request
-    if access.space is not Space.GLOBAL or access.basis is not Basis.EXACT or got is None or ideal is None:
+    if access.space is not Space.GLOBAL or access.basis not in SURE or got is None or ideal is None:
         return False
     if (
         stride(access.lanes) != access.bytes

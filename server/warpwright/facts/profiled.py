@@ -1,0 +1,141 @@
+"""Facts with the numbers of a run in place of those that were worked out from the text.
+
+A number of the run replaces one of the text only where it is known to be of the same accesses: those of one line, space
+and kind, and of one array where the run tells arrays apart. What cannot be told apart keeps what the text gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from warpwright.facts.model import Access, Basis, Branch, Divergence, Kernel, Launch, Program, Space
+from warpwright.facts.profile import Backend, Line, Profile, Traffic
+
+SAME = 0.1
+"""How far a number of the run may be from the text's, as a share, for the text's reason to explain it too."""
+_REPLACED = (Space.GLOBAL, Space.SHARED, Space.LOCAL)
+_Places = Mapping[tuple[str, int], Line]
+
+
+def with_profiles(program: Program, profiles: Sequence[Profile]) -> Program:
+    """The program with what `profiles` say of its kernels; where two speak of one launch, the first."""
+    if not profiles:
+        return program
+
+    def told(kernel: Kernel) -> Kernel:
+        mine = [each for each in profiles if each.kernel == kernel.name and kernel.node is not None]
+        return reduce(profiled, reversed(mine), kernel)
+
+    return replace(program, kernels=tuple(map(told, program.kernels)))
+
+
+def profiled(kernel: Kernel, profile: Profile) -> Kernel:
+    """The kernel with the numbers of one run, for the launches of that run's block shape.
+
+    Where every launch was assumed, the run's block takes its place: it is one that works.
+    """
+    launches, held = _launches(kernel, profile)
+    if not held:
+        return kernel
+    lines = {(line.file, line.line): line for line in profile.lines}
+    accesses = tuple(
+        _access(access, kernel.accesses, lines, profile) if access.launch in held else access
+        for access in kernel.accesses
+    )
+    branches = tuple(
+        _branch(branch, kernel.branches, lines, profile) if branch.launch in held else branch
+        for branch in kernel.branches
+    )
+    return replace(kernel, launches=launches, accesses=accesses, branches=branches)
+
+
+def _launches(kernel: Kernel, profile: Profile) -> tuple[tuple[Launch, ...], frozenset[int]]:
+    """The kernel's launches, and which of them the run's numbers hold for."""
+    block = profile.launch.block
+    launches = kernel.launches
+    if block is None:
+        return launches, frozenset({0} if len(launches) == 1 else ())
+    same = frozenset(index for index, launch in enumerate(launches) if launch.block == block)
+    if same or len(launches) != 1 or launches[0].basis is not Basis.ASSUMED or launches[0].span is not None:
+        return launches, same
+    source = f"the {profile.basis.value} run"
+    return (replace(launches[0], block=block, basis=profile.basis, source=source),), frozenset({0})
+
+
+def _access(access: Access, accesses: Sequence[Access], lines: _Places, profile: Profile) -> Access:
+    line = lines.get((access.span.path, access.span.line))
+    if line is None or access.joined or access.space not in _REPLACED or access.misaligned is not None:
+        return access
+    traffic = line.of(access.space, access.kind)
+    rivals = [other for other in accesses if _is_beside(access, other)]
+    if all(each.array is not None for each in traffic):
+        traffic = tuple(each for each in traffic if each.array == access.array)
+        rivals = [other for other in rivals if other.array == access.array]
+    if not sum(each.requests for each in traffic):
+        return access
+    own = _per_request(access)
+    if rivals and (None in own or any(_per_request(other) != own for other in rivals)):
+        return access
+    # The machine code may make one wide request of requests that stand apart in the PTX; the text knows where.
+    if profile.backend is Backend.EMULATOR and any(each.bytes != access.bytes for each in traffic):
+        return access
+    return _counted(access, traffic, profile.basis)
+
+
+def _is_beside(access: Access, other: Access) -> bool:
+    """Whether a run that knows lines only cannot tell two accesses apart."""
+    return (
+        other.span != access.span
+        and (other.span.path, other.span.line) == (access.span.path, access.span.line)
+        and (other.launch, other.space, other.kind) == (access.launch, access.space, access.kind)
+    )
+
+
+def _per_request(access: Access) -> tuple[float | None, float | None]:
+    if access.space is Space.SHARED:
+        return access.wavefronts_per_request, access.ideal_wavefronts_per_request
+    return access.sectors_per_request, access.ideal_sectors_per_request
+
+
+def _counted(access: Access, traffic: Sequence[Traffic], basis: Basis) -> Access:
+    requests = sum(each.requests for each in traffic)
+
+    def each_request(totals: Iterable[int | None]) -> float | None:
+        known = [total for total in totals if total is not None]
+        return sum(known) / requests if len(known) == len(traffic) else None
+
+    after = replace(
+        access,
+        basis=basis,
+        active_lanes=sum(each.lanes for each in traffic) / requests,
+        idle=0.0,
+        thinned=False,
+        sectors_per_request=each_request(each.sectors for each in traffic),
+        ideal_sectors_per_request=each_request(each.ideal_sectors for each in traffic),
+        wavefronts_per_request=each_request(each.wavefronts for each in traffic),
+        ideal_wavefronts_per_request=each_request(each.ideal_wavefronts for each in traffic),
+    )
+    before, now = _per_request(access)[0], _per_request(after)[0]
+    explains = before is not None and now is not None and abs(before - now) <= SAME * now
+    return after if explains else replace(after, why="")
+
+
+def _branch(branch: Branch, branches: Sequence[Branch], lines: _Places, profile: Profile) -> Branch:
+    """Whether warps parted, where the line has no other condition and the run met this one."""
+    line = lines.get((branch.span.path, branch.span.line))
+    if line is None or not line.branches:
+        return branch
+    place = (branch.span.path, branch.span.line, branch.launch)
+    if any(b.span != branch.span and (b.span.path, b.span.line, b.launch) == place for b in branches):
+        return branch
+    why = f"{line.divergent_branches:,} of {line.branches:,} branches parted their warp ({profile.basis.value})"
+    if not line.divergent_branches:
+        return replace(branch, divergence=Divergence.UNIFORM, warps_diverging=0.0, why=why)
+    if branch.divergence in (Divergence.BOUNDARY, Divergence.PARTIAL, Divergence.EVERY_WARP):
+        return replace(branch, why=why)
+    share = line.divergent_branches / line.branches
+    if branch.divergence is Divergence.UNIFORM:  # at a size that the block divides; the run's ends within a warp
+        return replace(branch, divergence=Divergence.BOUNDARY, warps_diverging=share, why=why)
+    return replace(branch, divergence=Divergence.PARTIAL, warps_diverging=share, why=why)
