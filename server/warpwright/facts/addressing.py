@@ -134,6 +134,27 @@ def _keep(known: Offsets, pointer: Value, index: Value, at: Value) -> Value:
     return at
 
 
+@make_place.register(ir.Piece)
+def _piece(node: ir.Piece) -> PlaceCode:
+    base_of, number, span = place_code(node.base), node.number, node.span
+
+    def piece(run: Evaluator, mask: int) -> Location:
+        whole = base_of(run, mask)
+        held = run.load(whole, 0) if not isinstance(whole, MemoryPlace) else None
+        kind = whole.type if isinstance(whole, MemoryPlace) else getattr(held, "type", UNKNOWN_TYPE)
+        names = [name for name, _, _ in kind.fields if name]
+        if number < len(names):
+            return _member_of(run, whole, names[number], span)
+        if isinstance(held, ArrayValue):
+            return ElementPlace(held, Value(number, INT))
+        if isinstance(whole, MemoryPlace) and kind.kind == "array":
+            row = whole.pointer.holding(whole.pointer.data, kind)
+            return MemoryPlace(offset_pointer(row, Value(number, INT)), kind.to or UNKNOWN_TYPE, span)
+        return None
+
+    return piece
+
+
 @make_place.register(ir.Deref)
 def _deref(node: ir.Deref) -> PlaceCode:
     pointer_of, span = value_code(node.pointer), node.span

@@ -133,6 +133,7 @@ def _interpreted(
         stopped = run_warps(unit, function, launches[index], site, recorder)
         if stopped:
             incomplete.append(stopped)
+        incomplete += sorted(recorder.left_out)
         said = {_count(access) for access in accesses}
         of_shape = list(recorder.access_facts(index))
         if not only_numbers or any(_count(access) not in said for access in of_shape):

@@ -36,7 +36,9 @@ from warpwright.syntax.nodes import by_reference, function_declarator, uncomment
 
 MAX_CALL_DEPTH = 12
 MAX_RECURSION = 1
-"""Runs of a function within its own run; each may call it several times."""
+"""Runs of a function within its own run whose arguments are not known; each may call it several times."""
+MAX_RECURSIONS = 200
+"""Runs of functions within their own runs, of one warp."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class Caller(Evaluator):
 
     def user_function(self, node: ir.Call, mask: int) -> ir.Function | None:
         texts = self.unit.functions.get(node.name)
-        if not texts or self.call_depth >= MAX_CALL_DEPTH:
+        if not texts:
             return None
         matching = [t for t in texts if parameter_count(t) == len(node.arguments)] or [
             t for t in texts if parameter_count(t) > len(node.arguments)
@@ -208,6 +210,9 @@ class Caller(Evaluator):
     ) -> AnyValue:
         self.recorder.callees.setdefault(node, (function, arguments))
         if self.call_depth >= MAX_CALL_DEPTH:
+            self.recorder.left_out.add(
+                f"calls are followed {MAX_CALL_DEPTH} deep: what {function.name} does is not known"
+            )
             return unknown(function.returns)
         ending, self.ending, self.last_call = self.ending, self.last_call, False
         given: list[AnyValue | Reference] = []
@@ -235,8 +240,13 @@ class Caller(Evaluator):
         returned: Frame | None = None,
     ) -> AnyValue:
         """Run a function's body; `returned.place` becomes the place that it returns a reference to."""
-        if self.running.count(function) > MAX_RECURSION:
-            return unknown(function.returns)
+        runs = self.running.count(function)
+        if runs > MAX_RECURSION:
+            followed = all(not isinstance(value, Value) or value.decided for value in given)
+            if not followed or self.recursions >= MAX_RECURSIONS:
+                self.recorder.left_out.add(f"the recursion of {function.name} is not followed to its end")
+                return unknown(function.returns)
+        self.recursions += runs > 0
         outer, loops = self.frame, self.loops
         depth = len(self.guards)
         self.call_depth += 1

@@ -154,7 +154,8 @@ def _variable(node: ir.Var) -> ValueCode:
 
 @make_value.register(ir.Index)
 @make_value.register(ir.Deref)
-def _read(node: ir.Index | ir.Deref) -> ValueCode:
+@make_value.register(ir.Piece)
+def _read(node: ir.Index | ir.Deref | ir.Piece) -> ValueCode:
     place_of = place_code(node)
 
     def read(run: Evaluator, mask: int) -> AnyValue:

@@ -30,6 +30,7 @@ from warpwright.syntax.source import Span
 SPECIALS = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
 _AXES = {"x": 0, "y": 1, "z": 2}
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast"}
+_TYPE_NAMES = {"identifier", "type_identifier", "template_function", "template_type", "qualified_identifier"}
 _ASM = {"gnu_asm_expression", "asm_statement"}
 
 
@@ -223,12 +224,30 @@ class ExpressionReader(OperatorReader):
         kind = node.child_by_field_name("type")
         if kind is not None:
             return ir.Const(self.span(node), self.type_of(kind).size, ULONG)
-        value = self.expression(node.child_by_field_name("value"))
-        if isinstance(value, ir.Global):  # sizeof(T) of a type reads as an expression
-            return ir.Const(self.span(node), self.named_type(value.name).size, ULONG)
-        if isinstance(value, ir.Var):
-            return ir.Const(self.span(node), self.slot_types[value.slot].size, ULONG)
-        return ir.Const(self.span(node), None, ULONG)
+        inner = node.child_by_field_name("value")
+        while inner is not None and inner.type == "parenthesized_expression" and len(uncommented(inner)) == 1:
+            inner = uncommented(inner)[0]
+        if inner is not None and inner.type in _TYPE_NAMES:  # sizeof(T) of a type reads as an expression
+            text = self.source.node_text(inner)
+            size = self.named_type(text).size if not isinstance(self.lookup(text), int) else None
+            if size is not None:
+                return ir.Const(self.span(node), size, ULONG)
+        return ir.Const(self.span(node), self._static_type(self.expression(inner)).size, ULONG)
+
+    def _static_type(self, node: ir.Expr) -> CType:
+        """The type that a variable, its element or its member was declared with."""
+        match node:
+            case ir.Var(slot=slot):
+                return self.slot_types[slot]
+            case ir.Const(type=kind) | ir.Cast(type=kind):
+                return kind
+            case ir.Index(base=inner) | ir.Deref(pointer=inner):
+                return self._static_type(inner).to or UNKNOWN_TYPE
+            case ir.Member(base=base, field=name, arrow=arrow):
+                whole = self._static_type(base)
+                member = ((whole.to or UNKNOWN_TYPE) if arrow else whole).member(name)
+                return member[1] if member is not None else UNKNOWN_TYPE
+        return UNKNOWN_TYPE
 
     def _initializer_list(self, node: Node) -> ir.Expr:
         return ir.Construct(self.span(node), None, [self.expression(c) for c in uncommented(node)])

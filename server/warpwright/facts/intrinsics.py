@@ -5,17 +5,19 @@ Names are those of the CUDA C++ Programming Guide ("C++ Language Extensions") an
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpwright.facts import ir
 from warpwright.facts.lanes import Number, each, lanes, pairwise, simplify
+from warpwright.facts.mathematics import computed
 from warpwright.facts.model import WARP, AccessKind
+from warpwright.facts.places import truth
 from warpwright.facts.predication import NEVER, OPERATION
 from warpwright.facts.types import (
     BUILTIN_TYPES,
+    DOUBLE,
     FLOAT,
     INT,
     LONG,
@@ -27,6 +29,7 @@ from warpwright.facts.types import (
 )
 from warpwright.facts.values import (
     DATA,
+    EXACT,
     AnyValue,
     Group,
     StructValue,
@@ -44,13 +47,8 @@ _BLOCK_BARRIERS = {"__syncthreads", "__syncthreads_count", "__syncthreads_and", 
 _LOADS = {"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"}
 _STORES = {"__stwb", "__stcg", "__stcs", "__stwt"}
 _SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
+_VOTE = re.compile(r"__(all|any|uni|ballot|activemask)(?:_sync)?$")
 _UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__reduce_\w+_sync$|__match_all_sync$")
-
-_UNARY: dict[str, Callable[[float], float]] = {
-    "sqrt": math.sqrt, "floor": math.floor, "ceil": math.ceil, "fabs": abs, "exp": math.exp, "log": math.log,
-    "log2": math.log2, "sin": math.sin, "cos": math.cos, "trunc": math.trunc, "rint": round, "round": round,
-}  # fmt: skip
-
 
 _COSTS = {"exp": 8, "log": 8, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
 """Instructions of a call, see predication.LIMIT; that of one operation for what is not listed."""
@@ -68,7 +66,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _shuffle(run, node, mask)
     arguments = [run.any_value(a, mask) for a in node.arguments]
     if _UNIFORM_VOTES.match(name):
-        return soft(UINT, True)
+        return _vote(run, name, arguments, mask)
     if name.startswith("make_") and name[5:] in BUILTIN_TYPES:
         kind = BUILTIN_TYPES[name[5:]]
         values = dict(zip((f[0] for f in kind.fields), arguments, strict=False))
@@ -80,10 +78,7 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     if name in ("div_up", "ceil_div", "cdiv", "divUp") and len(arguments) == 2:
         return _both(arguments, lambda a, b: Value(pairwise(_ceil_divide, a.data, b.data), INT, max(a.basis, b.basis)))
     run.cost += _COSTS.get(name.removeprefix("__").rstrip("f"), OPERATION)
-    plain = name.removeprefix("__").rstrip("f")
-    if plain in _UNARY and len(arguments) == 1 and isinstance(arguments[0], Value):
-        return _math(_UNARY[plain], arguments[0], name)
-    return opaque(_result_type(name, arguments), *arguments)
+    return _math(name, arguments) or opaque(_result_type(name, arguments), *arguments)
 
 
 def _result_type(name: str, arguments: list[AnyValue]) -> CType:
@@ -109,18 +104,32 @@ def _ceil_divide(a: Number, b: Number) -> Number | None:
     return -(-int(a) // int(b)) if b else None
 
 
-def _math(function: Callable[[float], float], value: Value, name: str) -> Value:
-    kind = FLOAT if name.endswith("f") or value.type.size == 4 else value.type
+def _math(name: str, arguments: list[AnyValue]) -> Value | None:
+    """A function of the math library of numbers that are known; None for others."""
+    values = [value for value in arguments if isinstance(value, Value) and value.decided and value.region is None]
+    found = computed(name, [value.data for value in values]) if len(values) == len(arguments) else None
+    if found is None:
+        return None
+    data, kind = found
+    if kind is None:
+        kind = FLOAT if values[0].type.size == 4 and values[0].type.kind == "float" else DOUBLE
+    return Value(data, kind, max(v.basis for v in values), 0, any(v.thread for v in values))
 
-    def safe(number: Number) -> Number | None:
-        try:
-            return float(function(float(number)))
-        except (ValueError, OverflowError):
-            return None
 
-    if value.soft:
-        return opaque(kind, value)
-    return Value(each(safe, value.data), kind, value.basis, 0, value.thread)
+def _vote(run: Evaluator, name: str, arguments: list[AnyValue], mask: int) -> AnyValue:
+    """What the lanes that are on say together: the same number in all of them (CUDA C++ Programming Guide, "Warp Vote
+    Functions")."""
+    asked = _VOTE.match(name)
+    if asked is None or any(guard.undecided for guard in run.guards):
+        return soft(UINT, True)
+    if asked[1] == "activemask":
+        return Value(mask, UINT, EXACT, 0, True)
+    said = arguments[-1] if arguments else None
+    if not isinstance(said, Value) or not said.decided:
+        return soft(UINT, True)
+    on = truth(said) & mask
+    number = {"ballot": on, "any": int(on != 0), "all": int(on == mask), "uni": int(on in (0, mask))}[asked[1]]
+    return Value(number, UINT if asked[1] == "ballot" else INT, said.basis, 0, True)
 
 
 def _bit_count(name: str, arguments: list[AnyValue]) -> AnyValue:

@@ -124,6 +124,14 @@ class Member(Expr):
 
 
 @dataclass(slots=True, eq=False)
+class Piece(Expr):
+    """The member or element of that number: what a structured binding names."""
+
+    base: Expr
+    number: int
+
+
+@dataclass(slots=True, eq=False)
 class Cast(Expr):
     type: CType
     operand: Expr

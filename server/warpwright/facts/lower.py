@@ -280,6 +280,9 @@ class Lowerer(ExpressionReader):
                 if made is not None:
                     out.append(made)
                 continue
+            if inner is not None and value is not None and any(descendants(inner, "structured_binding_declarator")):
+                out += self._bound_names(inner, value)
+                continue
             kind, name, reference = self.declared(base, inner)
             if name is None:
                 continue
@@ -305,6 +308,20 @@ class Lowerer(ExpressionReader):
                 self.scopes[-1].names[name] = _constant_name(folded, kind)
             out.append(ir.Declare(place, slot, name, kind, init, reference, static=static))
         return out[0] if len(out) == 1 else ir.Block(span, out)
+
+    def _bound_names(self, declarator: Node, value: Node) -> list[ir.Stmt]:
+        """`auto [a, b] = pair;` as a variable without a name and references to its members (C++ standard,
+        [dcl.struct.bind])."""
+        span, kind = self.span(declarator), CType("auto", None)
+        whole = self.declare("", kind)
+        reference = declarator.type == "reference_declarator"
+        out: list[ir.Stmt] = [ir.Declare(span, whole, "", kind, self.expression(value), reference)]
+        names = next(descendants(declarator, "structured_binding_declarator"))
+        for number, name in enumerate(uncommented(names)):
+            place, label = self.span(name), self.source.node_text(name)
+            piece = ir.Piece(place, ir.Var(place, whole, ""), number)
+            out.append(ir.Declare(place, self.declare(label, kind), label, kind, piece, True))
+        return out
 
     def _constructed(self, kind: CType, node: Node) -> ir.Stmt | None:
         """`View v(p);`, which reads as a function's declaration until one knows that p is a variable."""

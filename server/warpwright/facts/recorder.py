@@ -50,6 +50,7 @@ class Recorder:
     overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
     reach: dict[str, int] = field(default_factory=lambda: {})  # shared array -> end of the highest byte touched
     callees: dict[ir.Call, tuple[ir.Function, list[ir.Expr]]] = field(default_factory=lambda: {})  # what calls mean
+    left_out: set[str] = field(default_factory=set)  # what was not followed, in words
     open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
     loops_run: int = 0
     conditions: dict[tuple[str, int, int], Sides] = field(default_factory=lambda: {})

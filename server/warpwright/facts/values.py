@@ -214,8 +214,9 @@ def opaque(kind: CType, *parts: AnyValue | None) -> Value:
     thread = any(v.thread for v in values) or len(values) != len(parts)
     if values and len(values) == len(parts) and all(v.uniform for v in values):
         return soft(kind, thread, max(ASSUMED, *(v.basis for v in values)))
-    basis = max((v.basis for v in values), default=UNKNOWN)
-    return unknown(kind, max(basis, DATA) if values else UNKNOWN, thread)
+    if not values or all(v.decided for v in values):  # nothing of it was read from memory
+        return unknown(kind, UNKNOWN, thread)
+    return unknown(kind, max(DATA, *(v.basis for v in values)), thread)
 
 
 def convert(value: Value, kind: CType) -> Value:
@@ -268,10 +269,11 @@ def binary(op: str, left: Value, right: Value) -> Value:
     if data is None and left.uniform and right.uniform:  # too large, but the same in all lanes
         return soft(kind, thread, max(basis, ASSUMED))
     if data is None:
+        basis = max(basis, UNKNOWN if left.decided and right.decided else DATA)
         rows = _rows(op, left, right)
         if rows is None:
-            return unknown(kind, max(basis, DATA), thread)
-        return Value(None, kind, max(basis, DATA), 0, thread, rows=rows)
+            return unknown(kind, basis, thread)
+        return Value(None, kind, basis, 0, thread, rows=rows)
     grain = _step(op, left, right, left.grain, right.grain) if left.grain or right.grain else 0
     return Value(data, kind, basis, step, thread, None, grain)
 

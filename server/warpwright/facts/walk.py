@@ -129,6 +129,7 @@ _PARTS: dict[type[ir.Expr], Callable[..., list[ir.Expr]]] = {
     ir.AddressOf: lambda node: [node.target],
     ir.Deref: lambda node: [node.pointer],
     ir.Member: lambda node: [node.base],
+    ir.Piece: lambda node: [node.base],
     ir.Binary: lambda node: [node.left, node.right],
     ir.Logical: lambda node: [node.left, node.right],
     ir.Comma: lambda node: [node.left, node.right],

@@ -82,6 +82,7 @@ class WarpMemory:
     addressed: set[Region] = field(default_factory=set)  # global arrays used on this side already
     loop_depth: int = 0
     call_depth: int = 0
+    recursions: int = 0  # runs of functions within their own runs
     running: list[ir.Function] = field(default_factory=lambda: [])
     settled: tuple[int, int] = (0, 0)  # of an undecided condition: the lanes in which it is false, and those true
     ending: bool = True  # behind the function that is run, the kernel ends
