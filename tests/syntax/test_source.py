@@ -64,6 +64,21 @@ def test_a_quoted_include_is_found_beside_the_file_and_under_an_include_folder(t
     assert read_include(main, "none.h") is None
 
 
+def test_an_include_that_a_build_file_would_find_is_found_in_the_project(tmp_path: Path) -> None:
+    for folder in ("app", "linear", "mesh", "other"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "linear" / "vector.hpp").write_text("int vector;")
+    (tmp_path / "mesh" / "twice.h").write_text("int one;")
+    (tmp_path / "other" / "twice.h").write_text("int other;")
+    (tmp_path / "app" / "math.h").write_text("int own;")
+    main = str(tmp_path / "app" / "a.cu")
+    assert read_include(main, "linear/vector.hpp") is not None
+    assert read_include(main, "<vector.hpp>") is not None
+    assert read_include(main, "twice.h") is None
+    assert read_include(main, "<math.h>") is None
+    assert read_include(main, "<vector>") is None
+
+
 def test_half_written_text_is_read_as_if_its_brackets_were_closed() -> None:
     text = b'__global__ void a() {}\n// {{{ "\n__global__ void k(float* o) { if (o["(\'{\'"[0]'
     source = Source("a.cu", text)

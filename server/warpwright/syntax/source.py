@@ -279,22 +279,62 @@ def invalid_utf8_offset(data: bytes) -> int | None:
     return None
 
 
+_C_HEADERS = frozenset(
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal stdalign stdarg "
+    "stdatomic stdbool stddef stdint stdio stdlib string strings tgmath threads time uchar unistd wchar wctype".split()
+)
+_SOURCE_SUFFIXES = (".h", ".hpp", ".hh", ".cuh", ".cu", ".inl", ".inc")
+_HEADER_FOLDERS = ("", "include", "inc", "src")
+_MOST_FOLDERS = 32
+"""Of folders beside a file in which an include is looked for; a folder of more is no project's."""
+_ANCESTORS = 4
+
+
 def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Source | None:
     """The file that `#include "name"` in `from_path` means; None where it is not there or cannot be read.
 
-    Looked for beside it, then in `folders` (the compiler's `-I`), then in the folders `include`, `inc` and `src` beside
-    it and one folder further up. A name in angle brackets is looked for in `folders` alone.
+    Looked for beside it, then in `folders` (the compiler's `-I`), then where projects keep what their build files would
+    name: in the folders around it and their `include`, `inc` and `src`; last in all folders beside it, where only one
+    holds such a file. A name in angle brackets is looked for in `folders` first, and the C library's nowhere else.
     """
+    plain = name.strip("<>")
     folder = Path(from_path).parent
-    given = [Path(other) / name.strip("<>") for other in folders]
-    near = [parent / base / name for parent in (folder, folder.parent) for base in ("include", "inc", "src")]
-    for candidate in given if name.startswith("<") else [folder / name, *given, *near]:
-        if candidate.is_file():
-            try:
-                return read_source(candidate)
-            except SourceError:
-                return None
+    given = [Path(other) / plain for other in folders]
+    candidates = given if name.startswith("<") else [folder / plain, *given]
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None and (not name.startswith("<") or _may_be_own(plain)):
+        found = _in_project(folder, plain)
+    try:
+        return read_source(found) if found is not None else None
+    except SourceError:
+        return None
+
+
+def _may_be_own(name: str) -> bool:
+    """Whether a header in angle brackets may be the project's: not the C++ library's, and not the C library's."""
+    return name.endswith(_SOURCE_SUFFIXES) and name.removesuffix(".h") not in _C_HEADERS
+
+
+def _in_project(folder: Path, name: str) -> Path | None:
+    around = [folder, *list(folder.absolute().parents)[:_ANCESTORS]]
+    for parent in around:
+        for base in _HEADER_FOLDERS:
+            if (parent / base / name).is_file():
+                return parent / base / name
+    for parent in around[:2]:
+        beside = [sub / name for sub in _folders_in(parent) if (sub / name).is_file()]
+        if len(beside) == 1:
+            return beside[0]
     return None
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry.path) for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+    return sorted(found) if len(found) <= _MOST_FOLDERS else []
 
 
 def include_reader(sources: Mapping[str, Source], folders: Sequence[str] = ()) -> Callable[[str, str], Source | None]:
