@@ -279,9 +279,9 @@ def invalid_utf8_offset(data: bytes) -> int | None:
     return None
 
 
-_C_HEADERS = frozenset(
-    "assert complex ctype errno fenv float inttypes iso646 limits locale math memory setjmp signal stdalign stdarg "
-    "stdatomic stdbool stddef stdint stdio stdlib string strings tgmath threads time uchar unistd wchar wctype".split()
+_C_HEADER = re.compile(
+    r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|memory|setjmp|signal|std\w+|strings?"
+    r"|tgmath|threads|time|uchar|unistd|wchar|wctype)\.h"
 )
 _SOURCE_SUFFIXES = (".h", ".hpp", ".hh", ".cuh", ".cu", ".inl", ".inc")
 _HEADER_FOLDERS = ("", "include", "inc", "src")
@@ -312,7 +312,7 @@ def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Sour
 
 def _may_be_own(name: str) -> bool:
     """Whether a header in angle brackets may be the project's: not the C++ library's, and not the C library's."""
-    return name.endswith(_SOURCE_SUFFIXES) and name.removesuffix(".h") not in _C_HEADERS
+    return name.endswith(_SOURCE_SUFFIXES) and not _C_HEADER.fullmatch(name)
 
 
 def _in_project(folder: Path, name: str) -> Path | None:
