@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpwright.facts.model import Kernel
@@ -11,7 +10,6 @@ from warpwright.facts.model import Program as Unit
 from warpwright.missing import Missing
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, never_cancelled
-from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_ptx
 from warpwright.toolchain.names import instance_of
 
@@ -42,8 +40,7 @@ def make_ready(
     from warpwright.emulator.ptx.tokens import PtxError
     from warpwright.emulator.translate.registry import UnsupportedError
 
-    source = Source(str(Path(unit.source.path).absolute()), unit.source.data)
-    compiled = compile_ptx(source, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    compiled = compile_ptx(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if not compiled.ok:
         return Missing("PTX", f"{kernel.name} has no PTX: {compiled.reason}", "")
     name = instance_of(compiled.kernels, kernel.name, problem.instance)

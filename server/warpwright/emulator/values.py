@@ -104,5 +104,5 @@ def scalar_bytes(scalar: str, value: float) -> bytes:
     """
     if "float" in scalar:
         return bytes(_as_type(scalar, np.array([value], dtype=np.float64)).tobytes())
-    size = np.dtype(_DTYPES[scalar]).itemsize
+    size = int(np.dtype(_DTYPES[scalar]).itemsize)
     return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -178,7 +178,7 @@ def _compile(
         except OSError as error:
             reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
             return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
-    messages = parse_messages(entry.output, source.path)
+    messages = _messages(entry.output, source)
     return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags), entry
 
 
@@ -196,7 +196,7 @@ def _build(
 ) -> Compilation | None:
     """Run nvcc in `directory`. None is a success that left the product there; a failure says what went wrong."""
     path = Path(source.path).absolute()
-    (directory / "source.cu").write_bytes(_with_line_marker(source.data, source.path))
+    (directory / "source.cu").write_bytes(_with_line_marker(source.data, str(path)))
     command = [
         str(toolchain.nvcc), *product.options, "-x", "cu", f"-arch={arch}", "-lineinfo",
         "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu",
@@ -225,7 +225,7 @@ def _build(
         return failed(Ending.TIMEOUT, f"{toolchain.nvcc} {finished.stopped}.")
     if finished.stopped:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} {finished.stopped}.")
-    messages = parse_messages(finished.output, source.path)
+    messages = _messages(finished.output, source)
     errors = [m for m in messages if m.severity == "error"]
     if finished.returncode != 0:
         if errors:
@@ -235,6 +235,13 @@ def _build(
         reason = f"{toolchain.nvcc} ended without an error and without writing a {product.name}."
         return failed(Ending.BROKEN, reason, messages)
     return None
+
+
+def _messages(output: str, source: Source) -> tuple[CompilerMessage, ...]:
+    """What the compiler said, of the user's file under the path that the caller gave it."""
+    absolute = str(Path(source.path).absolute())
+    messages = parse_messages(output, source.path)
+    return tuple(replace(m, path=source.path) if m.path == absolute else m for m in messages)
 
 
 def _with_line_marker(data: bytes, path: str) -> bytes:
