@@ -124,10 +124,11 @@ class Interpreter(Objects):
 
     def shared_variable(self, variable: ir.SharedVariable) -> Value:
         name = "extern __shared__" if variable.dynamic else f"{variable.name}@{variable.span.start}"
-        region = self.regions.get(name)
-        if region is None:
-            region = self.regions[name] = Region(variable.name, Space.SHARED, variable.element)
-        return Value(0, variable.type, 0, 0, False, region)
+        start = self.starts.get(name)
+        if start is None:
+            region = Region(variable.name, Space.SHARED, variable.element)
+            start = self.starts[name] = Value(0, variable.type, 0, 0, False, region)
+        return start if start.type is variable.type else start.holding(0, variable.type)
 
     def _if(self, node: ir.If, mask: int) -> int:
         condition = self.condition(node.condition, mask, node.span, "if")

@@ -68,6 +68,9 @@ def chains(requests: Iterable[AnyPending], fill: bool) -> Iterator[tuple[int, li
     for request in requests:
         groups.setdefault((request.region, request.size, request.weight), []).append(request)
     for (_, size, _), group in groups.items():
+        if len(group) == 1:
+            yield size, group
+            continue
         left = sorted(group, key=lambda r: (r.first, r.order))
         while left:
             run = _run(left, size)

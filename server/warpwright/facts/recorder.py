@@ -7,7 +7,7 @@ from math import gcd
 from typing import cast
 
 from warpwright.facts import ir
-from warpwright.facts.lanes import Data, integers, lanes
+from warpwright.facts.lanes import Data, lanes
 from warpwright.facts.memory import Addresses, Pattern, placed
 from warpwright.facts.model import (
     BANK_BYTES,
@@ -293,8 +293,8 @@ def _structure(pointer: Value) -> Structure | None:
 
 
 def _addresses(data: Data, mask: int) -> Addresses:
-    """The addresses by lane, None for a lane that is off or not known."""
-    by_lane = cast("list[int | None]", lanes(integers(data)))
+    """The addresses by lane, None for a lane that is off or not known. A pointer's data are integers."""
+    by_lane = cast("list[int | None]", lanes(data))
     if mask == FULL:
         return tuple(by_lane)
     return tuple([a if mask & bit else None for a, bit in zip(by_lane, LANE_BITS, strict=True)])

@@ -13,7 +13,7 @@ from warpwright.facts.model import MAX_THREADS_PER_BLOCK, WARP, Basis, Dim3, Lau
 from warpwright.facts.position import Position
 from warpwright.facts.recorder import Recorder
 from warpwright.facts.unit import Unit
-from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Region
+from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Value
 from warpwright.facts.warp_memory import OutOfStepsError
 from warpwright.facts.warp_start import argument, warp_context
 
@@ -79,14 +79,14 @@ class _Run:
     recorder: Recorder
     basis: int
     cost: int = 0
-    regions: dict[str, Region] = field(default_factory=lambda: {})
+    starts: dict[str, Value] = field(default_factory=lambda: {})
     functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
 
     def warp(self, position: Position) -> int:
         """Interpret one warp; returns its steps. Raises OutOfStepsError where they are too many."""
         recorder = self.recorder
         context = warp_context(self.shape, self.launch, position, self.basis)
-        interpreter = Interpreter(self.unit, recorder, context, self.regions, self.functions)
+        interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
         position.guards = interpreter.guards
         recorder.begin_warp()
         alive = 0

@@ -74,7 +74,7 @@ class WarpMemory:
     unit: Unit
     recorder: Recorder
     warp: WarpContext
-    regions: dict[str, Region] = field(default_factory=lambda: {})
+    starts: dict[str, Value] = field(default_factory=lambda: {})  # of arrays, by name: pointers
     functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
     weight: float = 1.0
     steps: int = 0
@@ -132,8 +132,11 @@ class WarpMemory:
         if pointer.uniform:
             if kind.kind == "pointer":
                 name = f"*{span.text}"
-                region = self.regions.setdefault(name, Region(span.text, Space.GLOBAL, kind.to or UNKNOWN_TYPE))
-                return Value(0, kind, ASSUMED, 0, pointer.thread, region)
+                start = self.starts.get(name)
+                if start is None:
+                    region = Region(span.text, Space.GLOBAL, kind.to or UNKNOWN_TYPE)
+                    start = self.starts[name] = Value(0, kind, ASSUMED, 0, pointer.thread, region)
+                return Value(0, kind, ASSUMED, 0, pointer.thread, start.region)
             local = pointer.region is not None and pointer.region.space is Space.LOCAL
             return unknown(kind, DATA) if local else soft(kind, pointer.thread)
         return unknown(kind, DATA if pointer.basis <= DATA else pointer.basis, True)
@@ -207,8 +210,10 @@ class WarpMemory:
             if inner.type == "init_declarator":
                 inner = inner.child_by_field_name("declarator") or inner
             kind = self.unit.variable_types[name] = lowerer.declared(base, inner)[0]
-        region = self.regions.setdefault(f"::{name}", Region(name, space, kind))
-        return MemoryPlace(Value(0, kind, 0, 0, False, region), kind, span)
+        start = self.starts.get(f"::{name}")
+        if start is None:
+            start = self.starts[f"::{name}"] = Value(0, kind, 0, 0, False, Region(name, space, kind))
+        return MemoryPlace(start, kind, span)
 
     def store(self, place: Location, value: AnyValue, mask: int) -> None:
         if type(place) is SlotPlace:

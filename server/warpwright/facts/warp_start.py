@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from warpwright.facts import ir
 from warpwright.facts.lanes import simplify
 from warpwright.facts.launches import Known, LaunchSite
@@ -15,27 +17,34 @@ from warpwright.facts.warp_memory import WarpContext
 def warp_context(shape: Dim3, launch: Launch, position: Position, basis: int) -> WarpContext:
     """The built-ins of a warp: threads are numbered x first, then y, then z (CUDA C++ Programming Guide, "Thread
     Hierarchy"), and 32 consecutive numbers are a warp."""
-    width, height, depth = shape
-    first = position.warp * WARP
-    threads = [first + lane for lane in range(WARP)]
-    on = sum(1 << lane for lane, t in enumerate(threads) if t < width * height * depth)
-    xs = Value(simplify([t % width for t in threads]), UINT, basis, 0, True)
-    ys = Value(simplify([t // width % height for t in threads]), UINT, basis, 0, height > 1)
-    zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
-    one = Value(1, UINT, basis)
-    index = [Value(i, UINT, basis) for i in position.block]
-    grid = [
-        Value(e if e is not None else ASSUMED_EXTENT // 16, UINT, basis if e is not None else ASSUMED, grain=1)
-        for e in launch.grid
-    ]
-    dims = [Value(e, UINT, basis, grain=1) if e is not None else one for e in launch.block]
+    threads, on = _threads(shape, position.warp, basis)
+    grid = [_number(e, basis, 1) if e is not None else _number(ASSUMED_EXTENT // 16, ASSUMED, 1) for e in launch.grid]
+    dims = [_number(e, basis, 1) if e is not None else _number(1, basis, 0) for e in launch.block]
+    index = [_number(i, basis, 0) for i in position.block]
     specials = {
-        "threadIdx": (xs, ys, zs),
+        "threadIdx": threads,
         "blockIdx": (index[0], index[1], index[2]),
         "blockDim": (dims[0], dims[1], dims[2]),
         "gridDim": (grid[0], grid[1], grid[2]),
     }
     return WarpContext(specials, position, on)
+
+
+@lru_cache(maxsize=64)
+def _threads(shape: Dim3, warp: int, basis: int) -> tuple[tuple[Value, Value, Value], int]:
+    """threadIdx of a warp, the same values in every block, and which of its lanes are on."""
+    width, height, depth = shape
+    threads = range(warp * WARP, warp * WARP + WARP)
+    on = sum(1 << lane for lane, t in enumerate(threads) if t < width * height * depth)
+    xs = Value(simplify([t % width for t in threads]), UINT, basis, 0, True)
+    ys = Value(simplify([t // width % height for t in threads]), UINT, basis, 0, height > 1)
+    zs = Value(simplify([min(t // (width * height), depth - 1) for t in threads]), UINT, basis, 0, depth > 1)
+    return (xs, ys, zs), on
+
+
+@lru_cache(maxsize=64)
+def _number(number: int, basis: int, grain: int) -> Value:
+    return Value(number, UINT, basis, grain=grain)
 
 
 def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: LaunchSite | None) -> AnyValue:
