@@ -44,11 +44,14 @@ def refused(body: str, before: str = "", directives: str = "") -> list[str]:
         ("tcgen05.wait::ld.sync.aligned;", "tensor memory (tcgen05) is not emulated"),
         ("barrier.cluster.arrive.aligned;", "a thread block cluster is not emulated"),
         ("mapa.shared::cluster.u32 %r1, %r2, 0;", "a thread block cluster is not emulated"),
+        ("ld.shared::cluster.u32 %r1, [%r2];", "the shared memory of a thread block cluster is not emulated"),
         ("griddepcontrol.wait;", "programmatic dependent launch (griddepcontrol) is not emulated"),
         ("setmaxnreg.inc.sync.aligned.u32 240;", "an exchange of registers between warps"),
         ("frobnicate.u32 %r1, %r2;", "the instruction `frobnicate.u32` is not known to the emulator"),
         ("mov.u32 %r1, %cluster_ctarank;", "the special register %cluster_ctarank is not emulated"),
-        ("add.f77 %r1, %r2, %r3;", "the type .f77 is not emulated (`add.f77`)"),
+        ("st.async.shared.u32 [%r1], %r2, [%r3];", "`st.async.shared.u32` is not emulated (.async)"),
+        ("fma.rn.oob.f16 %h1, %h2, %h3, %h1;", "`fma.rn.oob.f16` is not emulated (.oob)"),
+        ("add.f77 %r1, %r2, %r3;", "`add.f77` is not emulated (.f77)"),
     ],
 )
 def test_each_feature_is_named_with_its_line_and_instruction(instruction: str, words: str) -> None:

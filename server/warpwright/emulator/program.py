@@ -63,8 +63,8 @@ class Outline:
 def outline(module: Module, kernel: str) -> Outline:
     """Raises KeyError for an unknown kernel, UnsupportedError for clusters, a recursive function or an unknown type."""
     function = module.functions[kernel]
-    for name, numbers in function.directives:
-        if name == "explicitcluster" or (name == "reqnctapercluster" and any(n > 1 for n in numbers)):
+    for name, extents in function.directives:
+        if name == "explicitcluster" or (name == "reqnctapercluster" and any(n > 1 for n in extents)):
             raise UnsupportedError(f"a launch in thread block clusters (.{name}) is not emulated")
     try:
         flat = flatten(module, function)

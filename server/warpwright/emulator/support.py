@@ -61,7 +61,7 @@ def _in_words(instruction: Instruction, refusal: UnsupportedError) -> str:
     for feature, prefixes in _FEATURES.items():
         if name.startswith(prefixes):
             return f"{feature} is not emulated (`{name}`)"
-    if "shared::cluster" in instruction.modifiers and "cluster" in str(refusal):
+    if "shared::cluster" in instruction.modifiers:
         return f"the shared memory of a thread block cluster is not emulated (`{name}`)"
     if translator_of(instruction.opcode) is None:
         return f"the instruction `{name}` is not known to the emulator"

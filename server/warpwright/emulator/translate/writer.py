@@ -16,6 +16,7 @@ import numpy as np
 from warpwright.emulator.flow import Block, reads_and_writes
 from warpwright.emulator.machine.special import SPECIAL_REGISTERS
 from warpwright.emulator.ptx.model import Immediate, Instruction, Negated, Operand, Register, Symbol
+from warpwright.emulator.translate.forms import unknown_modifier
 from warpwright.emulator.translate.registry import UnsupportedError, translator_of
 
 DTYPES: Mapping[str, Any] = {
@@ -238,6 +239,8 @@ class Writer:
         translator = translator_of(instruction.opcode)
         if translator is None:
             raise UnsupportedError(f"{instruction.name} is not emulated")
+        if modifier := unknown_modifier(instruction):
+            raise UnsupportedError(f"{instruction.name} is not emulated (.{modifier})")
         self.step = self.steps[id(instruction)]
         self.mask = self._mask(instruction)
         if self.mask is not None:
