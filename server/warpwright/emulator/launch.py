@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from warpwright.emulator.inline import FIRST_FUNCTION_ADDRESS
 from warpwright.emulator.machine.batch import Batch
-from warpwright.emulator.machine.faults import Dim3, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
+from warpwright.emulator.machine.races import Watch
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
@@ -81,6 +82,10 @@ class Prepared:
     most_lane_steps: int
     is_cancelled: IsCancelled
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
+    watch: Watch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self)
 
     @property
     def threads(self) -> int:
@@ -90,10 +95,31 @@ class Prepared:
     def blocks(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
 
+    @property
+    def shared_stride(self) -> int:
+        """Bytes from the shared memory of one block to that of the next."""
+        return -(-self.shared_bytes // 16) * 16
+
+    def shared_place(self, place: int) -> tuple[str | None, int]:
+        """The shared variable that a byte of a block's shared memory belongs to, and the bytes from its start."""
+        starts = [(start, name) for name, start in self.program.shared.items() if start <= place]
+        if place >= self.program.static_shared_bytes or not starts:
+            return None, place
+        start, name = max(starts)
+        return name, place - start
+
     def note(self, fault: FoundFault) -> None:
-        """Keep a fault that the run goes on from; of those of one kind at one place the first."""
-        key = (fault.kind, fault.step, fault.other_step)
-        if key not in self.faults and len(self.faults) < MOST_FAULTS:
+        """Keep a fault that the run goes on from; of those of one kind at one place the first, and the count of all.
+
+        Two accesses that race across warps are not reported as ones that race within a warp too.
+        """
+        kind = FaultKind.RACE if fault.kind is FaultKind.SYNCWARP else fault.kind
+        key = (kind, fault.step, fault.other_step)
+        first = self.faults.get(key)
+        if first is not None:
+            shown = first if first.kind is kind else fault
+            self.faults[key] = replace(shown, count=first.count + fault.count)
+        elif len(self.faults) < MOST_FAULTS:
             self.faults[key] = fault
 
 

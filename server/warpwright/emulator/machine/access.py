@@ -21,6 +21,7 @@ from warpwright.emulator.machine.memory import (
     Allocation,
     Stretch,
 )
+from warpwright.emulator.machine.races import Races
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
@@ -39,10 +40,11 @@ class Access:
         self.prepared = prepared
         self.program = prepared.program
         self.tallies = prepared.tallies
-        self.shared_stride = -(-prepared.shared_bytes // 16) * 16
+        self.shared_stride = prepared.shared_stride
         self.local_stride = -(-prepared.program.local_bytes // 16) * 16
         self.memory = prepared.memory
         self.shared = Stretch(layout.blocks * self.shared_stride, ALLOCATED)
+        self.races = Races(prepared.watch, layout, first_block, self.shared.size)
         self.local = Stretch(layout.lanes * self.local_stride, ALLOCATED)
 
     # What translated code asks for
@@ -131,6 +133,8 @@ class Access:
         if space in {"global", "const", "shared"} and not (holder is not None and holder.is_known):
             for k in range(count):
                 self._need_written(step, group, stretch, index + k * size, size, space)
+        if _is_checked(space, holder):
+            self.races.load(step, group, space, index, size * count)
         self._count(step, group, space, address, index, size * count)
         return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
 
@@ -148,9 +152,26 @@ class Access:
             text = f"a store to {holder.name}, which is constant"
             raise KernelFaultError(self._fault(FaultKind.WRITE_TO_CONSTANT, step, group, 0, space, address, text))
         self._count(step, group, space, address, index, total)
+        if holder is not None:
+            holder.is_tracked = True
+        is_checked = _is_checked(space, holder)
+        if is_checked:
+
+            def changes(places: Array) -> Array:
+                changed: Array = np.zeros(len(places), dtype=bool)
+                own = _at(index, places)
+                for k, value in enumerate(values):
+                    changed |= stretch.load(own + k * size, size) != _at(value, places)
+                return changed
+
+            self.races.store(step, group, space, index, total, changes)
         for k, value in enumerate(values):
             place = index + k * size if k else index
-            stretch.store(place, size, value)
+            stretch.store(place, size, value if index.ndim or not value.ndim else value[-1])
+            if is_checked and (value.ndim or not index.ndim):
+                lost = np.broadcast_to(stretch.load(place, size) != value, group.size)
+                if lost.any():
+                    self.races.clash(step, group, space, place, lost)
             if space != "local" and not (holder is not None and holder.is_known):
                 stretch.mark(place, size, READY)
 
@@ -177,6 +198,10 @@ class Access:
         stretch, index, holder = self._locate(step, group, space, address, size)
         if not (holder is not None and holder.is_known):
             self._need_written(step, group, stretch, index, size, space)
+        if holder is not None:
+            holder.is_tracked = True
+        if _is_checked(space, holder):
+            self.races.atomic(step, group, space, index, size)
         self._count(step, group, space, address, index, size)
         if index.ndim == 0:
             index = np.full(group.size, index)
@@ -317,3 +342,8 @@ class Access:
 
 def _at(values: Array, places: Array) -> Array:
     return values if values.ndim == 0 else values.take(places)
+
+
+def _is_checked(space: str, holder: Allocation | None) -> bool:
+    """Whether races are looked for: not in what one thread sees alone, nor in an array that nothing has written."""
+    return space == "shared" or (space == "global" and (holder is None or holder.is_tracked))

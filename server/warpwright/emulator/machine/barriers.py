@@ -43,7 +43,7 @@ class Barriers:
         count = self._one(numbers[1], step, group) if len(numbers) > 1 else None
         plain = group.at is None and count is None and vote is None and not self.waiting.get(barrier)
         if plain and int(self.alive.min()) == self.batch.layout.threads:
-            self._pass(np.ones(self.batch.layout.blocks, dtype=bool))
+            self.batch.races.order.meet([group], True)
             self.batch.send(then, group)
             return
         self._come(barrier, group, count)
@@ -96,7 +96,6 @@ class Barriers:
         self._judge(barrier, done & (needed == 0))
         arrived[done] = 0
         needed[done] = 0
-        self._pass(done)
         remaining: list[Waiting] = []
         released: list[Waiting] = []
         for entry in self.waiting.get(barrier, []):
@@ -112,6 +111,8 @@ class Barriers:
             else:
                 remaining.append(entry)
         self.waiting[barrier] = remaining
+        groups = [entry.group for entry in released]
+        self.batch.races.order.meet(groups, sum(g.size for g in groups) == int(self.alive.sum()))
         self._vote(released)
         for entry in released:
             self.batch.send(entry.then, entry.group)
@@ -154,9 +155,6 @@ class Barriers:
             result = {"popc": yes.astype(np.uint32), "and": yes == came, "or": yes > 0}[kind][entry.group.block]
             registers = self.batch.registers
             registers[number] = result if entry.group.at is None else entry.group.put(registers[number], result)
-
-    def _pass(self, done: Array) -> None:
-        """The threads of these blocks are past a barrier: what came before it happened before what comes now."""
 
 
 def _at(values: Array | None, places: Array) -> Array | None:

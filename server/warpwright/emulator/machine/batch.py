@@ -175,7 +175,16 @@ class Batch(Access):
         return np.frombuffer(self.prepared.parameters, dtype=dtype, count=1, offset=start)[0]
 
     def sync_warp(self, step: int, group: Group, members: Array, mask: Array | None) -> None:
-        """`bar.warp.sync`: what came before it in a warp happened before what comes after."""
+        """What came before it in a warp happened before what comes after."""
+        here, _ = self._split(group, mask)
+        if here.size:
+            self.races.order.meet_in_warps(here)
+
+    def fence(self, group: Group, mask: Array | None) -> None:
+        """What these lanes did before is known to other blocks before what they do next."""
+        here, _ = self._split(group, mask)
+        if here.size:
+            self.races.order.fence(here)
 
     def arrive(self, step: int, group: Group, numbers: tuple[Array, ...], mask: Array | None) -> None:
         """`bar.arrive`: count these lanes as come, without letting them wait."""

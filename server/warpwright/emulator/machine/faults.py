@@ -48,12 +48,23 @@ class Thread:
         return f"thread {self.thread} of block {self.block}"
 
 
+def thread_of(number: int, grid: Dim3, block: Dim3) -> Thread:
+    """The thread with a number in the grid, counted block by block.
+
+    >>> str(thread_of(5, (2, 1, 1), (4, 1, 1)))
+    'thread (1, 0, 0) of block (1, 0, 0)'
+    """
+    block_number, thread = divmod(number, block[0] * block[1] * block[2])
+    return Thread(unfold(block_number, grid), unfold(thread, block))
+
+
 @dataclass(frozen=True, slots=True)
 class FoundFault:
     """One fault: the instruction (its number in the kernel) that met it, and the threads; `count` lanes met it.
 
-    `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it; `text` says
-    what lies there: `4 bytes past the end of y (4,000 bytes)`.
+    `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it, `array` what it
+    belongs to and `offset` its bytes from the start of that. `text` says what is wrong where the kind does not:
+    `4 bytes past the end of y (4,000 bytes)`.
     """
 
     kind: FaultKind
@@ -64,6 +75,9 @@ class FoundFault:
     count: int = 1
     other_step: int | None = None
     other_thread: Thread | None = None
+    space: str = ""
+    array: str | None = None
+    offset: int | None = None
 
 
 class KernelFaultError(Exception):

@@ -112,3 +112,10 @@ class GlobalMemory(Stretch):
         """The array at or before a place."""
         found = bisect_right(self._starts, place) - 1
         return self.allocations[found] if found >= 0 else None
+
+    def place(self, place: int) -> tuple[str | None, int | None]:
+        """The array that a place belongs to and the bytes from its start; None for none."""
+        holder = self.holder(place)
+        if holder is None or place >= holder.end:
+            return None, None
+        return holder.name, place - holder.start

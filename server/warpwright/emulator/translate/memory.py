@@ -97,6 +97,13 @@ def atomic(w: Writer, i: Instruction) -> None:
         w.result(i.operands[0], kind, found)
 
 
-@translates("membar", "fence", "prefetch", "prefetchu", "discard", "applypriority")
-def order(w: Writer, i: Instruction) -> None:
-    """Memory is one and in order here."""
+@translates("membar", "fence")
+def fence(w: Writer, i: Instruction) -> None:
+    """Memory is one and in order here; a fence counts for what blocks may know of each other."""
+    if not {"cta", "proxy"} & set(i.modifiers):
+        w.emit(f"m.fence(g, {w.mask})")
+
+
+@translates("prefetch", "prefetchu", "discard", "applypriority")
+def hint(w: Writer, i: Instruction) -> None:
+    """There is no cache."""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from warpwright.emulator.machine import warp
-from warpwright.emulator.ptx.model import Instruction, Pair
+from warpwright.emulator.ptx.model import Instruction, Operand, Pair
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer, kind_of
+
+
+def _meet(w: Writer, members: Operand) -> None:
+    """The lanes of the member mask meet, as at `bar.warp.sync`."""
+    w.emit(f"m.sync_warp({w.step}, g, {w.value(members, 'u4')}, {w.mask})")
 
 
 @translates("shfl")
 def shuffle(w: Writer, i: Instruction) -> None:
     """`shfl.sync.mode.b32 d|p, a, b, c, membermask`."""
-    target, value, distance, clamp, *_ = i.operands
+    target, value, distance, clamp, *members = i.operands
+    if members:
+        _meet(w, members[0])
     mode = next(m for m in i.modifiers if m in {"up", "down", "bfly", "idx"})
     numbers = ", ".join(w.value(operand, "u4") for operand in (value, distance, clamp))
     found = w.local(f"{w.names.object('shuffle', warp.shuffle)}(g, {mode!r}, {numbers})")
@@ -27,6 +34,8 @@ def vote(w: Writer, i: Instruction) -> None:
     target, predicate, *members = i.operands
     mode = next(m for m in i.modifiers if m in {"all", "any", "uni", "ballot"})
     mask = w.value(members[0], "u4") if members else w.constant("u4", 0xFFFFFFFF)
+    if members:
+        _meet(w, members[0])
     kind = "u4" if mode == "ballot" else "b1"
     w.result(target, kind, f"{w.names.object('vote', warp.vote)}(g, {mode!r}, {w.value(predicate, 'b1')}, {mask})")
 
@@ -35,6 +44,7 @@ def vote(w: Writer, i: Instruction) -> None:
 def match(w: Writer, i: Instruction) -> None:
     target, value, members = i.operands
     kind = kind_of(i.modifiers[-1])
+    _meet(w, members)
     arguments = f"g, {w.value(value, kind)}, {w.value(members, 'u4')}"
     if "any" in i.modifiers:
         w.result(target, "u4", f"{w.names.object('match_any', warp.match_any)}({arguments})")
@@ -54,6 +64,7 @@ def reduce(w: Writer, i: Instruction) -> None:
     kind = kind_of(i.modifiers[-1])
     if kind[0] == "f":
         raise UnsupportedError(f"{i.name} is not emulated")
+    _meet(w, members)
     arguments = f"g, {operation!r}, {w.value(value, kind)}, {w.value(members, 'u4')}"
     w.result(target, kind, f"{w.names.object('reduce', warp.reduce)}({arguments})")
 

@@ -1,0 +1,325 @@
+"""Races: two accesses of one place by two threads, of which one writes, with nothing that orders them (see `order`).
+
+A space is cut into cells, as wide as the narrowest access that the kernel makes to it. Each cell has the stamps of its
+last write and of its last two reads by different threads. A write of the value that is there already is not reported,
+as many threads may set one flag; nor are two strong accesses. Of a race that is one only because nothing orders the
+lanes of one warp, the kind is `missing-syncwarp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpwright.emulator.machine.faults import FaultKind, FoundFault, thread_of
+from warpwright.emulator.machine.group import Array, Group, Layout
+from warpwright.emulator.machine.memory import GLOBAL_WINDOW
+from warpwright.emulator.machine.order import (
+    ACCESS_AT,
+    MOST_ACCESSES,
+    MOST_THREADS,
+    STRONG,
+    THREAD,
+    Clock,
+    Fences,
+    Order,
+    access_number,
+    thread_number,
+)
+from warpwright.emulator.ptx.model import Instruction
+
+if TYPE_CHECKING:
+    from warpwright.emulator.launch import Prepared
+
+MOST_SHADOW_BYTES = 6 << 30
+"""Of stamps for global memory; where a launch's arrays would need more, its global memory is not checked."""
+
+ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma"}
+_ORDERED = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
+
+
+def is_strong(instruction: Instruction) -> bool:
+    """Whether two such accesses of one place are no race (PTX ISA, "Memory Consistency Model", strong operations).
+
+    A volatile access of shared memory counts as plain: that is how code of one warp without `__syncwarp` is written.
+    """
+    kinds = set(instruction.modifiers)
+    if instruction.opcode in {"atom", "red"} or kinds & _ORDERED:
+        return True
+    return "volatile" in kinds and "shared" not in kinds
+
+
+def is_acquiring(instruction: Instruction) -> bool:
+    """Whether it may tell its thread that another block has come so far."""
+    return instruction.opcode in {"atom", "ld"} and is_strong(instruction)
+
+
+def is_fence(instruction: Instruction) -> bool:
+    """Whether it makes what came before known to other blocks."""
+    kinds = set(instruction.modifiers)
+    if instruction.opcode in {"fence", "membar"}:
+        return not kinds & {"cta", "proxy"}
+    return instruction.opcode in {"atom", "red", "st"} and bool(kinds & {"release", "acq_rel"})
+
+
+class Shadow:
+    """The stamps of a stretch's cells of `1 << shift` bytes."""
+
+    def __init__(self, size: int, shift: int) -> None:
+        cells = (size >> shift) + 1
+        self.shift = shift
+        self.write: Array = np.zeros(cells, dtype=np.uint64)
+        self.read: Array = np.zeros(cells, dtype=np.uint64)
+        self.other: Array = np.zeros(cells, dtype=np.uint64)
+        self.has_other = False
+
+    def cells(self, index: Array, size: int) -> Iterator[Array]:
+        """The cells of accesses of `size` bytes, one of each access at a time."""
+        first = index >> self.shift if self.shift else index
+        for k in range(max(1, size >> self.shift)):
+            yield first + k if k else first
+
+
+class Watch:
+    """What the checks of a launch share between its batches."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+        program = prepared.program
+        self.clock = Clock()
+        steps = [step for step, i in enumerate(program.steps) if i.opcode in ACCESSES]
+        self.steps = (*steps[:MOST_ACCESSES], steps[-1] if steps else 0)
+        self.stamps = {step: np.uint64(min(n, MOST_ACCESSES) << ACCESS_AT) for n, step in enumerate(steps)}
+        for step in steps:
+            if is_strong(program.steps[step]):
+                self.stamps[step] |= STRONG
+        self.acquiring = frozenset(step for step in steps if is_acquiring(program.steps[step]))
+        self.fencing = frozenset(step for step in steps if is_fence(program.steps[step]))
+        self.can_check = prepared.threads * prepared.blocks <= MOST_THREADS
+        has_fences = any(is_fence(i) for i in program.steps)
+        self.fences = Fences(prepared.threads, prepared.blocks) if has_fences and self.can_check else None
+        self.stores = _stores(program.steps, "shared")
+        self.was_stored: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
+        self.was_read: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
+        self.global_shadow: Shadow | None = None
+        shift = _cell_shift(program.steps, "global")
+        wanted = 24 * (prepared.memory.size >> shift)
+        if _stores(program.steps, "global") and wanted <= MOST_SHADOW_BYTES and self.can_check:
+            self.global_shadow = Shadow(prepared.memory.size, shift)
+        self.shared_shift = _cell_shift(program.steps, "shared")
+        self.has_shared = bool(prepared.shared_bytes) and self.can_check
+
+
+def _spaces(instruction: Instruction) -> set[str]:
+    named = {m.split("::")[0] for m in instruction.modifiers} & {"global", "shared", "local", "const", "param"}
+    return named or {"global", "shared"}
+
+
+def _stores(steps: tuple[Instruction, ...], space: str) -> bool:
+    return any(i.opcode in ACCESSES - {"ld", "ldu", "ldmatrix"} and space in _spaces(i) for i in steps)
+
+
+def _cell_shift(steps: tuple[Instruction, ...], space: str) -> int:
+    """The power of two of the narrowest access to a space."""
+    widths = [_bytes_of(i) for i in steps if i.opcode in ACCESSES and space in _spaces(i)]
+    return min(widths, default=4).bit_length() - 1
+
+
+def _bytes_of(instruction: Instruction) -> int:
+    """What a lane moves at once: 16 for `ld.v4.f32`. Of what is not a plain load or store the least, 4 bytes."""
+    if instruction.opcode not in {"ld", "ldu", "st", "atom", "red"}:
+        return 4
+    digits = "".join(c for c in instruction.modifiers[-1] if c.isdigit())
+    element = int(digits) // 8 if digits and "x" not in instruction.modifiers[-1] else 4
+    count = next((int(m[1:]) for m in instruction.modifiers if m in {"v2", "v4", "v8"}), 1)
+    return min(16, max(1, element) * count)
+
+
+class Races:
+    """The checks of one batch. `index` are byte places in the batch's shared or the launch's global memory."""
+
+    def __init__(self, watch: Watch, layout: Layout, first_block: int, shared_bytes: int) -> None:
+        self.watch = watch
+        self.layout = layout
+        self.first_block = first_block
+        self.order = Order(watch.clock, watch.fences, layout, first_block)
+        self.shared = Shadow(shared_bytes, watch.shared_shift) if watch.has_shared else None
+
+    def shadow(self, space: str) -> Shadow | None:
+        """The stamps of a space; None where it is not checked."""
+        if self.watch.clock.has_ended:
+            return None
+        if space == "shared":
+            return self.shared
+        return self.watch.global_shadow if space == "global" else None
+
+    def load(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
+        """Lanes read `size` bytes each."""
+        if step in self.watch.acquiring:
+            self.order.acquire(group)
+        shadow = self.shadow(space)
+        if shadow is None:
+            return
+        stamp = group.pick(self.order.stamps) | self.watch.stamps[step]
+        for cell in shadow.cells(_spread(index, group), size):
+            last = shadow.write.take(cell)
+            suspects = self._suspects(shadow, group, last, stamp)
+            if suspects is not None:
+                self._judge(step, group, shadow, cell, suspects, last)
+            if shadow is self.shared:
+                self._note_read(last)
+            before = shadow.read.take(cell)
+            suspects = self._suspects(shadow, group, before, stamp)
+            if suspects is not None:
+                shadow.other[cell[suspects]] = before[suspects]
+                shadow.has_other = True
+            shadow.read[cell] = stamp
+            lost = (shadow.read.take(cell) != stamp).nonzero()[0][::-1]
+            if len(lost):  # the first of them is kept, the last is in `read`: likely of two warps
+                shadow.other[cell[lost]] = stamp[lost]
+                shadow.has_other = True
+
+    def store(
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        index: Array,
+        size: int,
+        changes: Callable[[Array], Array] | None = None,
+    ) -> None:
+        """Lanes are about to write; `changes` says which of some places in the group change what is there."""
+        if step in self.watch.fencing:
+            self.order.fence(group)
+        shadow = self.shadow(space)
+        if shadow is None:
+            return
+        stamp = group.pick(self.order.stamps) | self.watch.stamps[step]
+        for cell in shadow.cells(_spread(index, group), size):
+            last = shadow.write.take(cell)
+            suspects = self._suspects(shadow, group, last, stamp)
+            if suspects is not None:
+                self._judge(step, group, shadow, cell, suspects, last, changes)
+            if shadow is self.shared and changes is None:
+                self._note_read(last)
+            before = shadow.read.take(cell)
+            suspects = self._suspects(shadow, group, before, stamp)
+            if suspects is not None:
+                self._judge(step, group, shadow, cell, suspects, before)
+            if shadow.has_other:
+                before = shadow.other.take(cell)
+                suspects = self._suspects(shadow, group, before, stamp)
+                if suspects is not None:
+                    self._judge(step, group, shadow, cell, suspects, before)
+            shadow.write[cell] = stamp
+        if shadow is self.shared and changes is not None:
+            self.watch.was_stored[int(self.watch.stamps[step]) >> ACCESS_AT] = True
+
+    def atomic(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
+        """Lanes are about to change elements atomically."""
+        if step in self.watch.acquiring:
+            self.order.acquire(group)
+        self.store(step, group, space, index, size)
+
+    def clash(self, step: int, group: Group, space: str, index: Array, lost: Array) -> None:
+        """The lanes at these places in the group wrote what another lane of the same instruction wrote over."""
+        shadow = self.shadow(space)
+        if shadow is None or self.watch.stamps[step] & STRONG:
+            return
+        cell = _spread(index, group) >> shadow.shift
+        places = lost.nonzero()[0]
+        winners = shadow.write.take(cell[places])
+        losers = thread_number(group.pick(self.order.stamps)[places])
+        places = places[thread_number(winners) != losers]
+        if len(places):
+            first = places[0]
+            self._note(FaultKind.RACE, step, step, group, shadow, cell, first, shadow.write[cell[first]], len(places))
+
+    def _suspects(self, shadow: Shadow, group: Group, stamps: Array, own: Array) -> Array | None:
+        """The places in the group where an earlier access of another thread may be unordered with this one."""
+        if shadow is self.shared:
+            late = stamps >= group.pick(self.order.floor)
+            if not late.any():
+                return None
+        else:
+            late = stamps != 0
+            if not late.any():
+                return None
+        late &= (stamps ^ own) & THREAD != 0
+        places = late.nonzero()[0]
+        return places if len(places) else None
+
+    def _judge(
+        self,
+        step: int,
+        group: Group,
+        shadow: Shadow,
+        cell: Array,
+        suspects: Array,
+        stamps: Array,
+        changes: Callable[[Array], Array] | None = None,
+    ) -> None:
+        old = stamps[suspects]
+        places = suspects
+        if self.watch.stamps[step] & STRONG:
+            weak = old & STRONG == 0
+            old, places = old[weak], places[weak]
+        bad, is_warp = self.order.unordered(group.lanes[places], old)
+        if changes is not None and bad.any():
+            bad &= changes(places)
+        if not bad.any():
+            return
+        numbers = np.where(bad, access_number(old), -1)
+        for number in np.unique(numbers[bad]):
+            here = numbers == number
+            across = here & ~is_warp
+            kind = FaultKind.RACE if across.any() else FaultKind.SYNCWARP
+            at = int(np.argmax(across if kind is FaultKind.RACE else here))
+            other = self.watch.steps[int(number)]
+            self._note(kind, step, other, group, shadow, cell, places[at], old[at], int(np.count_nonzero(here)))
+
+    def _note(
+        self,
+        kind: FaultKind,
+        step: int,
+        other_step: int,
+        group: Group,
+        shadow: Shadow,
+        cell: Array,
+        place: int,
+        old: Array,
+        count: int,
+    ) -> None:
+        prepared = self.watch.prepared
+        lane = int(group.lanes[place])
+        byte = int(cell[place]) << shadow.shift
+        if shadow is self.shared:
+            byte -= lane // self.layout.threads * prepared.shared_stride
+            space, address, holder = "shared", byte, prepared.shared_place(byte)
+        else:
+            space, address, holder = "global", GLOBAL_WINDOW + byte, prepared.memory.place(byte)
+        fault = FoundFault(
+            kind,
+            step,
+            "",
+            thread_of(self.first_block * self.layout.threads + lane, prepared.grid, prepared.block),
+            address,
+            count,
+            other_step,
+            thread_of(int(thread_number(old)), prepared.grid, prepared.block),
+            space,
+            *holder,
+        )
+        prepared.note(fault)
+
+    def _note_read(self, stamps: Array) -> None:
+        """Remember whose stores were read, until all were."""
+        watch = self.watch
+        if (watch.was_stored > watch.was_read).any():
+            watch.was_read[access_number(stamps[stamps != 0])] = True
+
+
+def _spread(index: Array, group: Group) -> Array:
+    return index if index.ndim else np.full(group.size, index)
