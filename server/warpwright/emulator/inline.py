@@ -36,8 +36,9 @@ class RecursionFoundError(Exception):
 
 @dataclass(slots=True)
 class Flat:
-    """One kernel without calls to functions of the module. Names of inlined registers and labels end in `@` and a
-    number; `variables` are the shared, local and param variables of the kernel and of all that it calls."""
+    """One kernel without calls to functions of the module. `variables` are the shared, local and param variables of the
+    kernel and of all that it calls. Names of inlined registers, labels, local and param variables end in `@` and a
+    number; a shared variable of a function is one, wherever it is inlined."""
 
     body: list[Instruction | Label] = field(default_factory=lambda: [])
     registers: dict[str, str] = field(default_factory=lambda: {})
@@ -86,11 +87,13 @@ class _Inliner:
         labels = {item.name for item in function.body or () if isinstance(item, Label)}
         for name, kind in function.registers.items():
             flat.registers[names.own(name)] = kind
+        private = {v.name for v in function.variables if v.space in {"local", "param"}}
         for variable in function.variables:
-            flat.variables[variable.name] = variable
+            name = names.own(variable.name) if variable.name in private else variable.name
+            flat.variables[name] = replace(variable, name=name)
         for name, targets in (function.branch_targets or {}).items():
             flat.branch_targets[names.own(name)] = tuple(names.own(t) for t in targets)
-        own = set(function.registers) | labels | set(function.branch_targets or {})
+        own = set(function.registers) | labels | set(function.branch_targets or {}) | private
         for item in function.body or ():
             if isinstance(item, Label):
                 flat.body.append(Label(names.own(item.name)))

@@ -66,7 +66,7 @@ class Stretch:
 
     def store(self, index: Array, size: int, values: Array) -> None:
         """Of lanes that name one place the last wins."""
-        self._data_views[size][index >> _SHIFT[size]] = values
+        self._data_views[size][index >> _SHIFT[size]] = values[-1] if values.ndim > index.ndim else values
 
     def lacks(self, index: Array, size: int, bits: int) -> Array:
         """For each place, whether a byte of the word there lacks a state."""
