@@ -1,4 +1,5 @@
-"""Where host code launches kernels: `kernel<<<...>>>(...)` in the text, and uses of macros whose replacement launches.
+"""Where host code launches kernels: `kernel<<<...>>>(...)` in the text, calls of cudaLaunchKernel and its kin, and uses
+of macros whose replacement launches.
 
 A use is expanded as the preprocessor does it (C++ standard, [cpp.replace]) into a little file of its own, in which the
 macros that it uses in turn are uses again.
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.constants import substitute
+from warpwright.facts.launch_api import API_NAMES, ApiLaunch, api_launch
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.unit import Unit, read_macro
 from warpwright.syntax.nodes import enclosing
@@ -21,7 +23,7 @@ from warpwright.syntax.source import Source, Span
 MAX_ARGUMENT_BYTES = 10_000
 """Of the arguments of one use of a macro."""
 
-_LAUNCH = b"<<<"
+_LAUNCH = re.compile(b"<<<|" + API_NAMES)
 _PIECES = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\],]""", re.DOTALL)
 _STRINGIZED = re.compile(r"(?<!#)#(?!#)\s*\w+")
 _REST = re.compile(r",\s*##\s*__VA_ARGS__")
@@ -29,11 +31,13 @@ _REST = re.compile(r",\s*##\s*__VA_ARGS__")
 
 @dataclass(frozen=True, slots=True)
 class LaunchUse:
-    """A place in the text that launches: a call with `<<<...>>>`, its `syntax`; or the use of a macro."""
+    """A place in the text that launches: a call with `<<<...>>>`, its `syntax`; a call of the library, `api`; or a
+    use of a macro."""
 
     node: Node
     span: Span
     syntax: Node | None = None
+    api: ApiLaunch | None = None
     macro: Macro | None = None
     arguments: tuple[str, ...] = ()
 
@@ -69,6 +73,13 @@ def uses_in(source: Source, macros: Mapping[str, Macro]) -> list[LaunchUse]:
         call = node.parent.parent if node.parent is not None and node.parent.type == "kernel_call_syntax" else None
         if call is not None and call.type == "call_expression" and call.child_by_field_name("function") is not None:
             found.append(LaunchUse(call, source.span(call), node.parent))
+            continue
+        call = node.parent if node.type == "identifier" else None
+        while call is not None and call.type == "qualified_identifier":
+            call = call.parent
+        api = api_launch(source, call) if call is not None and call.type == "call_expression" else None
+        if api is not None and call is not None:
+            found.append(LaunchUse(call, source.span(call), api=api))
     if macros:
         found += _macro_uses(source, macros)
     found.sort(key=lambda use: (use.span.start, -use.span.end))
@@ -96,14 +107,12 @@ def expanded(use: LaunchUse) -> Source | None:
 
 
 def _launch_nodes(source: Source) -> Iterator[Node]:
-    """The smallest node at each `<<<`, in text order. (Compiling a tree-sitter query for them would take longer than
-    analysing a small file.)"""
-    at = source.data.find(_LAUNCH)
-    while at >= 0:
-        node = source.closed_root.descendant_for_byte_range(at, at + len(_LAUNCH))
+    """The smallest node at each `<<<` and each name of the library's launches, in text order. (Compiling a tree-sitter
+    query for them would take longer than analysing a small file.)"""
+    for match in _LAUNCH.finditer(source.data):
+        node = source.closed_root.descendant_for_byte_range(match.start(), match.end())
         if node is not None:
             yield node
-        at = source.data.find(_LAUNCH, at + len(_LAUNCH))
 
 
 def _macro_uses(source: Source, macros: Mapping[str, Macro]) -> Iterator[LaunchUse]:
@@ -115,12 +124,12 @@ def _macro_uses(source: Source, macros: Mapping[str, Macro]) -> Iterator[LaunchU
             continue
         macro = macros[source.text(match.start(), name_end)]
         if macro.parameters is None:
-            yield LaunchUse(node, Span(source, match.start(), name_end), None, macro)
+            yield LaunchUse(node, Span(source, match.start(), name_end), macro=macro)
         elif match[1]:
             given = arguments_behind(source.data, match.end())
             if given is not None:
                 arguments, end = given
-                yield LaunchUse(node, Span(source, match.start(), end), None, macro, arguments)
+                yield LaunchUse(node, Span(source, match.start(), end), macro=macro, arguments=arguments)
 
 
 def _is_directive(node: Node | None) -> bool:

@@ -27,6 +27,7 @@ from warpwright.facts.host_scopes import (
     read_definitions,
     written_names,
 )
+from warpwright.facts.launch_api import addressed, configured
 from warpwright.facts.launch_calls import LaunchUse, expanded, launch_uses, launching_macros, uses_in
 from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.lower import Lowerer
@@ -82,6 +83,8 @@ MAX_BINDINGS = 1
 """Different template arguments of a host function for which its launches are read."""
 MAX_KERNELS = 4
 """That one launch names, by a variable that may be any of them."""
+MAX_CALLERS = 4
+"""Calls of a host function that pass different numbers for which its launches are read."""
 MAX_FRAGMENTS = 200
 """Expansions of macros that launch in one unit: macros that use one another may double each time."""
 MANY = 64
@@ -106,6 +109,8 @@ class HostReader:
         self.fragments = 0
         self.written: frozenset[str] | None = None
         self.members: dict[str, list[tuple[Source, Node]]] | None = None  # the values of structs' members, by name
+        self.disagreed: set[int] = set()  # functions whose callers pass different numbers
+        self.caller: dict[int, tuple[Source, Node]] = {}  # of a function, the one that is looked at
         self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
 
     def _outside(self) -> Known:
@@ -135,8 +140,28 @@ class HostReader:
             scope = self.scope(use.span.source, use.node)
             for bindings in self._host_bindings(scope):
                 self.bindings = bindings
-                yield from self._over_iterations(use, scope)
+                yield from self._over_callers(use, scope)
             self.bindings = {}
+
+    def _over_callers(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
+        """The launches of a use, one by one for the calls of its host function where these pass different numbers.
+
+        Example: `run(a, 64); run(a, 128);` makes two launches of `k<<<1, threads>>>(a)`.
+        """
+        together = self._over_iterations(use, scope)
+        function = scope.function
+        if function is None or function.id not in self.disagreed:
+            return together
+        out: list[LaunchSite] = []
+        known = self.found
+        for source, call in self._calls_of(function_name(scope.source, function) or "")[:MAX_CALLERS]:
+            self.caller[function.id], self.found = (source, call), {}
+            reached = self._is_reached(call, self.scope(source, call))
+            sites = (replace(s, is_reached=s.is_reached and reached) for s in self._over_iterations(use, scope))
+            out += (site for site in sites if site not in out)
+        del self.caller[function.id]
+        self.found = known
+        return out
 
     def _over_iterations(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
         """The launches of a use in the first iteration of the loop that it depends on, and those that are different in
@@ -179,10 +204,12 @@ class HostReader:
     def _sites_of(self, use: LaunchUse, scope: HostScope, place: LaunchUse, reached: bool) -> Iterator[LaunchSite]:
         """The launches of a use, which stands in `scope`; `place` is what a reader sees of it."""
         reached = reached and self._is_reached(use.node, scope)
-        if use.syntax is not None:
-            function = use.node.child_by_field_name("function") or use.node
+        if use.syntax is not None or use.api is not None:
+            function = use.api.kernel if use.api is not None else use.node.child_by_field_name("function") or use.node
             for named, where in self._kernels_named(function, scope, use.node.start_byte):
-                yield self._site(use, scope, place, reached, named, where)
+                name = self._through_macro(unqualified(where.source.node_text(named)))
+                if use.syntax is not None or name in self.unit.functions:
+                    yield self._site(use, scope, place, reached, named, where)
             return
         name = use.macro.name if use.macro is not None else ""
         text = expanded(use) if name not in self.expanding and self.fragments < MAX_FRAGMENTS else None
@@ -265,10 +292,7 @@ class HostReader:
         spelled = named.source.node_text(function)
         name = self._through_macro(unqualified(spelled))
         lowerer = Lowerer(self.unit, source, self.bindings)
-        config = uncommented(use.syntax)
-        grid = self._dims(lowerer, config[0], scope) if config else None
-        block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
-        shared = self.value(lowerer.expression(config[2]), scope, call.start_byte) if len(config) > 2 else Known(0)
+        grid, block, shared = self._configuration(use, scope, lowerer)
         block_dims, basis = _block_shape(block)
         grid_dims: tuple[int | None, int | None, int | None] = (None, None, None)
         if grid is not None:
@@ -279,19 +303,47 @@ class HostReader:
             )
         dynamic = shared.value if isinstance(shared, Known) and not shared.assumed else None
         checked = self.checks.launch_is_checked(source, call)
+        if use.api is not None:  # it returns the error
+            checked = checked or (call.parent is not None and call.parent.type != "expression_statement")
         if place is not use:
             checked = checked or self.checks.launch_is_checked(place.span.source, place.node)
         where = f"{place.span.path}:{place.span.line}"
         launch = Launch(grid_dims, block_dims, dynamic, basis, where, place.span, checked)
-        arguments = call.child_by_field_name("arguments")
+        given = uncommented(call.child_by_field_name("arguments"))
+        if use.api is not None:
+            packed = use.api.packed
+            given = list(use.api.arguments) if packed is None else addressed(source, call, packed)
         values: list[Known | None] = []
-        for argument in uncommented(arguments):
+        for argument in given:
             value = self.value(lowerer.expression(argument), scope, call.start_byte)
             values.append(value if isinstance(value, Known) else None)
         qualifier = tuple(part.strip() for part in spelled.partition("<")[0].split("::")[:-1] if part.strip())
         reader = Lowerer(self.unit, named.source, self.bindings)
         templates = tuple(self._templates(reader, function, named))
         return LaunchSite(name, launch, templates, tuple(values), qualifier, reached)
+
+    def _configuration(
+        self, use: LaunchUse, scope: HostScope, lowerer: Lowerer
+    ) -> tuple[Triple | None, Triple | None, HostValue]:
+        """Grid, block and bytes of dynamic shared memory of a launch."""
+        call, api = use.node, use.api
+        if api is None or api.config is None:
+            config = list(api.shape) if api is not None else uncommented(use.syntax)
+            grid = self._dims(lowerer, config[0], scope) if config else None
+            block = self._dims(lowerer, config[1], scope) if len(config) > 1 else None
+            shared = self.value(lowerer.expression(config[2]), scope, call.start_byte) if len(config) > 2 else Known(0)
+            return grid, block, shared
+        listed = configured(use.span.source, call, api.config)
+        parts: list[HostValue] = []
+        for part in ("gridDim", "blockDim", "dynamicSmemBytes"):
+            name = f"{api.config}.{part}"
+            if any(label == name or label.startswith(f"{name}.") for label in scope.definitions):
+                parts.append(self.lookup(name, scope, call.start_byte))
+            elif part in listed:
+                parts.append(self.value(lowerer.expression(listed[part]), scope, call.start_byte))
+            else:
+                parts.append(Known(0) if part == "dynamicSmemBytes" else None)
+        return _as_triple(parts[0]), _as_triple(parts[1]), parts[2]
 
     def _is_reached(self, node: Node, scope: HostScope) -> bool:
         """Whether the conditions around a place hold: those that the text decides, and comparisons of sizes, which are
@@ -378,10 +430,7 @@ class HostReader:
                 lowerer.statement(alias)
 
     def _dims(self, lowerer: Lowerer, node: Node, scope: HostScope) -> Triple | None:
-        value = self.value(lowerer.expression(node), scope, node.start_byte)
-        if isinstance(value, Known):
-            return Triple(value, Known(1), Known(1), 1)
-        return value
+        return _as_triple(self.value(lowerer.expression(node), scope, node.start_byte))
 
     # -- names --------------------------------------------------------------------------------------------------
 
@@ -432,6 +481,8 @@ class HostReader:
             if any(t is None or t.assumed for t in taken) and isinstance(value, Known):
                 value = Known(value.value, assumed=True)
             return self._with_members(name, value, scope, before)
+        if "." in name and any(f"{name}.{axis}" in scope.definitions for axis in "xyz"):
+            return self._with_members(name, None, scope, before)
         parameter = self._parameter_index(name, scope)
         if parameter is not None:
             return self._from_callers(scope, parameter)
@@ -537,10 +588,12 @@ class HostReader:
         return names.index(name) if name in names else None
 
     def _from_callers(self, scope: HostScope, parameter: int) -> HostValue:
-        """What the callers in this unit pass; where they disagree, the last, marked as assumed."""
+        """What the callers in this unit pass, or the one that is looked at; where they disagree, the last, marked as
+        assumed."""
         name = function_name(scope.source, scope.function) if scope.function is not None else None
+        function = scope.function.id if scope.function is not None else 0
         values: list[HostValue] = []
-        for source, call in self._calls_of(name or "")[:6]:
+        for source, call in [self.caller[function]] if function in self.caller else self._calls_of(name or "")[:6]:
             items = uncommented(call.child_by_field_name("arguments"))
             if parameter < len(items):
                 lowerer = Lowerer(self.unit, source)
@@ -552,6 +605,7 @@ class HostReader:
         first = values[0]
         if all(v == first for v in values):
             return first
+        self.disagreed.add(function)
         last = values[-1]
         return Known(last.value, assumed=True) if isinstance(last, Known) else last
 
@@ -690,6 +744,10 @@ class HostReader:
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
         return Known(number) if number is not None else self._outside()
+
+
+def _as_triple(value: HostValue) -> Triple | None:
+    return Triple(value, Known(1), Known(1), 1) if isinstance(value, Known) else value
 
 
 def _parameter_names(source: Source, function: Node) -> list[str]:
