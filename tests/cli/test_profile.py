@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from cli.kernels import CLEAN, CONFLICT
+from cli.kernels import CLEAN, CONFLICT, UNCHECKED
 from support.command import Ran, run_command
 from support.ncu import line_of, source_page
 
@@ -198,4 +198,44 @@ def test_check_judges_by_the_profile_until_the_text_changes(tmp_path: Path) -> N
     assert findings() == before
     assert ("uncoalesced-access", "measured") in findings("--profile")
     (tmp_path / "a.cu").write_text(GATHER + "\n", encoding="utf-8")
-    assert findings("--profile") == before
+    assert ("uncoalesced-access", "measured") not in findings("--profile")
+
+
+@pytest.mark.nvcc
+def test_the_emulator_runs_a_kernel(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(UNCHECKED, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_command("profile", "a.cu", "--shape", "n=1000", "--format", "json", cwd=tmp_path, env=env)
+    assert ran.status == 0, ran.stderr
+    assert (ran.json["backend"], ran.json["basis"], ran.json["launch"]["grid"]) == ("emulator", "emulated", [4, 1, 1])
+    line = next(each for each in ran.json["lines"] if each["line"] == line_of(UNCHECKED, "data[i] ="))
+    assert (line["file"], line["instruction_set"]) == ("a.cu", "ptx")
+    assert (line["requests"], line["sectors"], line["ideal_sectors"]) == (64, 250, 250)
+
+
+@pytest.mark.nvcc
+def test_check_makes_what_is_not_there(tmp_path: Path) -> None:
+    directives = "// warpwright: array in[65536] in\n// warpwright: array out[65536] out\n"
+    (tmp_path / "a.cu").write_text(directives + CONFLICT, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_command("check", "a.cu", "--profile", "--format", "json", cwd=tmp_path, env=env)
+    conflict = next(row for row in ran.json if row["rule"] == "bank-conflict")
+    assert (conflict["evidence"]["basis"], conflict["evidence"]["wavefronts_per_request"]) == ("emulated", 32.0)
+    assert ", emulated." in conflict["message"]
+    assert ran.status == 1
+    assert "note:" not in ran.stderr and "warning:" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ("n", "Invalid value for '--shape': 'n' is not a size; write it as n=1000"),
+        ("n=0", "'n=0' is not a size"),
+        ("m=4", "error: scale has no size `m`: its symbols are n. `warpwright problem` lists them."),
+    ],
+)
+def test_a_size_that_is_none(tmp_path: Path, sizes: str, said: str) -> None:
+    (tmp_path / "a.cu").write_text(UNCHECKED, encoding="utf-8")
+    ran = run_command("profile", "a.cu", "--shape", sizes, cwd=tmp_path)
+    assert ran.status == 2
+    assert said in ran.stderr

@@ -27,7 +27,7 @@ from warpwright.cli.github import github_lines
 from warpwright.cli.inputs import FAILING, Compiled, Inputs, compile_options, find_inputs
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
-from warpwright.cli.terminal import CannotRun, say_error, say_note, say_warning
+from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
 from warpwright.rules.registry import all_rules
 
 PARALLEL_FROM = 24  # files; below, starting processes costs more than it saves
@@ -62,7 +62,7 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
     "--profile",
     "profiled",
     is_flag=True,
-    help="Judge by the counts of kept profiles (`warpwright profile`) where they are of the present text.",
+    help="Judge by the counts of a run: kept profiles of the present text, and where there is none the emulator's.",
 )
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
 @click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
@@ -83,6 +83,11 @@ def command(
     """
     known = baselines.read(Path(baseline)) if baseline else None
     inputs = find_inputs(paths)
+    if profiled:
+        from warpwright.cli.profile_making import make_profiles
+
+        with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+            make_profiles((*inputs.named, *inputs.walked), compiled, progress, is_cancelled)
     check = partial(check_file, select=select, ignore=ignore, compiled=compiled, profiled=profiled)
     checked = _check_all(inputs, check)
     failures = [*inputs.failures, *(one.failure for one in checked if one.failure)]

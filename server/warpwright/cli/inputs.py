@@ -75,8 +75,11 @@ class Compiled:
     folders: tuple[str, ...] = ()
 
     def program(self, source: Source) -> Program:
-        reader = partial(read_include, folders=(*self.folders, *flags_of(source.path).folders))
+        reader = partial(read_include, folders=self.include_folders(source))
         return analyze(source, reader, self.assumptions(source))
+
+    def include_folders(self, source: Source) -> tuple[str, ...]:
+        return (*self.folders, *flags_of(source.path).folders)
 
     def assumptions(self, source: Source) -> Assumptions:
         flags = flags_of(source.path)

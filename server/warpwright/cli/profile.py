@@ -10,10 +10,11 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.inputs import Compiled, compile_options, encoding_warning
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, encoding_warning
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
-from warpwright.editor.profile_store import store_profile
+from warpwright.editor.profile_store import placed, store_profile
 from warpwright.editor.profile_view import View, view_of
+from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.model import Program
 from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
@@ -27,14 +28,33 @@ from warpwright.toolchain.ncu_tables import NcuError
 ORDERS = ("line", "instructions", "sectors", "wavefronts", "divergence")
 
 
+def parse_sizes(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """Sizes from `n=1000`, given one by one or with commas."""
+    sizes: dict[str, int] = {}
+    for part in (part.strip() for value in values for part in value.split(",")):
+        name, _, size = part.partition("=")
+        if not name.strip() or not size.strip().isdecimal() or int(size) < 1:
+            raise click.BadParameter(f"'{part}' is not a size; write it as n=1000")
+        sizes[name.strip()] = int(size)
+    return sizes
+
+
 @click.command("profile")
 @click.argument("file", metavar="FILE")
-@click.option("--kernel", metavar="NAME", help="The kernel; without it, the one with the most instructions.")
+@click.option("--kernel", metavar="NAME", help="The kernel; needed where the file has several.")
+@click.option(
+    "--shape",
+    "sizes",
+    multiple=True,
+    metavar="NAME=SIZE",
+    callback=parse_sizes,
+    help="A size of the problem, such as n=1000 (repeatable); `warpwright problem` lists them. [default: the launch's "
+    "own, where it is small]",
+)
 @click.option(
     "--from",
     "report",
     metavar="REPORT",
-    required=True,
     help="Take the counts from a report of Nsight Compute's (.ncu-rep), or from its source page as CSV.",
 )
 @click.option(
@@ -52,7 +72,8 @@ def command(
     *,
     file: str,
     kernel: str | None,
-    report: str,
+    sizes: dict[str, int],
+    report: str | None,
     output: str,
     order: str,
     target: str | None,
@@ -60,13 +81,22 @@ def command(
 ) -> int:
     """Show what each line of a kernel executed: instructions, threads, sectors, wavefronts, divergent branches.
 
-    The profile is kept: while the text stays as it is, hovers and `check --profile` carry its numbers. Exit status: 0
-    done, 1 the run found faults, 2 it could not be run.
+    The kernel is run by the emulator: the compiler's PTX on the CPU, checked as it runs. The profile is kept: while the
+    text stays as it is, hovers and `check --profile` carry its numbers. Exit status: 0 done, 1 the run found faults,
+    2 it could not be run.
     """
     program = _program(file, compiled)
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
-        progress("Reading the report", None)
-        profiles = from_report(Path(report), program, kernel, is_cancelled)
+        if report is not None:
+            progress("Reading the report", None)
+            profiles = from_report(Path(report), program, kernel, is_cancelled)
+        else:
+            name = choose_kernel(program, kernel).name
+            assume, folders = compiled.assumptions(program.source), compiled.include_folders(program.source)
+            made = emulated_profile(program, Wanted(name, sizes, assume, folders), progress, is_cancelled)
+            if isinstance(made, Missing):
+                raise CannotRun(str(made).strip())
+            profiles = [placed(made, program) or made]
     profile = profiles[0]
     if others := ", ".join(dict.fromkeys(p.function or p.kernel for p in profiles[1:])):
         say_note(f"{report} also has {others}; --kernel names one.")

@@ -13,6 +13,7 @@ from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Problem
 from warpwright.problems.shapes import Shape
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
+from warpwright.toolchain.names import demangle
 
 SEED = 20
 
@@ -59,6 +60,6 @@ def profile_kernel(
         {path: text_hash(source.data) for path, source in unit.sources.items()},
         lines_of(program, result, own),
         notes=problem.notes,
-        function=program.kernel,
+        function=demangle(program.kernel),
         flags=(f"-arch={arch}", *flags),
     )

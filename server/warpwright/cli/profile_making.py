@@ -1,0 +1,46 @@
+"""Profiles for `warpwright check --profile`: what is kept already is taken, the rest is made by the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from warpwright.cli.inputs import Compiled
+from warpwright.cli.terminal import say_note, say_warning
+from warpwright.editor.profile_store import load_profiles, placed, store_profile
+from warpwright.editor.profile_view import fault_words
+from warpwright.emulator.profiling import Wanted, emulated_profile
+from warpwright.missing import Missing
+from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.source import SourceError, read_source
+
+
+def make_profiles(paths: Iterable[Path], compiled: Compiled, progress: Progress, is_cancelled: IsCancelled) -> None:
+    """Keep a profile of each kernel of some files that has none of its present text; say of which there is none, and
+    what the runs found wrong. A file that cannot be read is left to whoever checks it. Raises CancelledError."""
+    paths = list(paths)
+    for done, path in enumerate(paths):
+        try:
+            source = read_source(path)
+        except SourceError:
+            continue
+        program = compiled.program(source)
+        assume = compiled.assumptions(source)
+        kept = {profile.kernel for profile in load_profiles(program, assume.defines, assume.arch)}
+        for kernel in program.defined_kernels:
+            if kernel.name in kept:
+                continue
+            progress(f"Profiling {kernel.name}", done / len(paths))
+            wanted = Wanted(kernel.name, {}, assume, compiled.include_folders(source))
+            made = emulated_profile(program, wanted, lambda *_: None, is_cancelled)
+            if isinstance(made, Missing):
+                say_note(f"{path}: {kernel.name} is judged by its text: {made.reason}")
+                continue
+            made = placed(made, program) or made
+            for fault in made.faults:
+                say_warning(f"{fault.file}:{fault.line}: {kernel.name}: {fault_words(fault)}")
+            try:
+                store_profile(made)
+            except OSError as error:
+                say_warning(f"profiles cannot be kept ({error.strerror}); set WARPWRIGHT_CACHE_DIR")
+                return

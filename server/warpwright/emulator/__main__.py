@@ -1,0 +1,118 @@
+"""`python -m warpwright.emulator`: profile one kernel, asked for by one JSON object on stdin; see `profiling`.
+
+It writes one JSON object a line: {"progress": "a sentence", "share": 0.5 or null}, and at last {"profile": {...}} or
+{"missing": {"what", "reason", "advice"}}. The end of stdin means that nobody waits any more: the process ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from warpwright.emulator.profile import profile_kernel
+from warpwright.emulator.profiling import compiler_flags
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions
+from warpwright.facts.profile import Profile
+from warpwright.facts.profile_document import profile_json
+from warpwright.missing import Missing
+from warpwright.problems.expressions import ExpressionError
+from warpwright.problems.infer import find_problem
+from warpwright.problems.model import Problem
+from warpwright.problems.shapes import Shape
+from warpwright.syntax.source import Source, read_include
+
+MOST_MEMORY_BYTES = 12 << 30
+MOST_THREADS = 1 << 20
+"""Threads of the largest launch that is run unless a shape is asked for: seconds, and every kind of block is in it."""
+
+
+def main() -> int:
+    _limit_memory()
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    def progress(text: str, share: float | None) -> None:
+        say({"progress": text, "share": share})
+
+    try:
+        answer = _profile(request, progress)
+    except MemoryError:
+        answer = Missing("memory", "The run needs more memory than it may use.", "Try a smaller shape.")
+    say({"missing": asdict(answer)} if isinstance(answer, Missing) else {"profile": profile_json(answer)})
+    return 0
+
+
+def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
+    source = Source(request["path"], request["text"].encode("utf-8", errors="surrogateescape"))
+    folders = tuple(request["folders"])
+    assume = Assumptions(request["arch"], defines=request["defines"])
+    unit = analyze(source, partial(read_include, folders=folders), assume)
+    kernel = unit.kernel(request["kernel"])
+    if kernel is None or kernel.node is None:
+        return Missing("kernel", f"The kernel {request['kernel']} is not defined here.", "Name one that is.")
+    problem = find_problem(unit, kernel)
+    if isinstance(problem, Missing):
+        return problem
+    shape = chosen_shape(problem, request["shape"])
+    if isinstance(shape, Missing):
+        return shape
+    flags = compiler_flags(assume, folders)
+    return profile_kernel(unit, kernel, problem, shape, arch=assume.arch, flags=flags, progress=progress)
+
+
+def chosen_shape(problem: Problem, asked: Shape) -> Shape | Missing:
+    """The user's own sizes where they are small enough, else the largest of those to check at that is; with `asked`."""
+    if unknown := sorted(set(asked) - set(problem.symbols)):
+        known = f"its symbols are {', '.join(problem.symbols)}" if problem.symbols else "its problem has no symbols"
+        reason = f"{problem.kernel} has no size `{unknown[0]}`: {known}."
+        return Missing("shape", reason, "`warpwright problem` lists them.")
+    sizes = {id(shape): _threads(problem, shape) for shape in problem.check}
+    fitting = [shape for shape in problem.check if 0 < sizes[id(shape)] <= MOST_THREADS]
+    own = problem.own_shape
+    if own is not None and 0 < _threads(problem, own) <= MOST_THREADS:
+        return {**own, **asked}
+    if fitting:
+        return {**max(fitting, key=lambda shape: sizes[id(shape)]), **asked}
+    if set(asked) >= set(problem.symbols):
+        return dict(asked)
+    reason = f"{problem.kernel} can be launched at no small size that is known."
+    return Missing("shape", reason, "Give one, as in --shape n=1000.")
+
+
+def _threads(problem: Problem, shape: Shape) -> int:
+    """Of the whole launch; 0 where there is none at that shape."""
+    try:
+        case = problem.case(shape)
+    except ExpressionError:
+        return 0
+    x, y, z = case.grid
+    a, b, c = case.block
+    return x * y * z * a * b * c
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def _limit_memory() -> None:
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
