@@ -169,5 +169,13 @@ def scalar_argument(kind: str, value: float) -> Any:
     return wanted(float(value) if kind.startswith("float") else int(value))
 
 
+def struct_argument(size: int, members: Sequence[tuple[int, Any]]) -> Any:
+    """A struct passed by value: ctypes values at byte offsets, zeros between them."""
+    packed = (ctypes.c_char * size)()
+    for offset, value in members:
+        ctypes.memmove(ctypes.addressof(packed) + offset, ctypes.addressof(value), ctypes.sizeof(value))
+    return packed
+
+
 def pointer_argument(address: int) -> Any:
     return ctypes.c_void_p(address)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from warpwright_harness.buffers import POISONS, ArraySpec, Buffer, bits
-from warpwright_harness.device import Function, Module, pointer_argument, scalar_argument, synchronize
+from warpwright_harness.device import Function, Module, pointer_argument, scalar_argument, struct_argument, synchronize
 from warpwright_harness.events import Emit
 
 DEVICE = "cuda"
@@ -94,7 +94,8 @@ class Session:
                 int(described["counts"][a["name"]]),
                 described["limits"].get(a["name"]),
             )
-            for a in self.request["arguments"]
+            for argument in self.request["arguments"]
+            for a in (argument["members"] if argument["kind"] == "struct" else [argument])
             if a["kind"] == "array"
         )
         launches = {
@@ -121,12 +122,15 @@ class Session:
 
     def launch(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> None:
         """Start one side on the current stream. Raises LaunchRefusedError or CudaFaultError."""
-        arguments = [
-            pointer_argument(buffers[a["name"]].address)
-            if a["kind"] == "array"
-            else scalar_argument(a["scalar"], case.scalars[a["name"]])
-            for a in self.request["arguments"]
-        ]
+
+        def value(argument: Mapping[str, Any]) -> Any:
+            if argument["kind"] == "struct":
+                return struct_argument(argument["bytes"], [(m["offset"], value(m)) for m in argument["members"]])
+            if argument["kind"] == "array":
+                return pointer_argument(buffers[argument["name"]].address)
+            return scalar_argument(argument["scalar"], case.scalars[argument["name"]])
+
+        arguments = [value(argument) for argument in self.request["arguments"]]
         grid, block, shared = case.launches[side]
         function = self._functions[side]
         stream = torch.cuda.current_stream().cuda_stream

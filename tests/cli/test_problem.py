@@ -19,8 +19,23 @@ def test_what_is_printed_can_be_put_beside_the_file(tmp_path: Path) -> None:
     assert "# sample.toml" in again.stdout
 
 
+def test_what_is_assumed_is_shown(tmp_path: Path) -> None:
+    text = (
+        "__global__ void k(float* a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] = 0; }\n"
+    )
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    ran = run_command("problem", "a.cu", cwd=tmp_path)
+    assert ran.status == 0
+    assert ran.stdout.splitlines()[:2] == [
+        "# assumed: no launch of it is in sight; blocks of 256 threads were taken",
+        "# assumed: no launch of it is in sight; as many blocks as its guards ask for were taken",
+    ]
+    assert 'a = { type = "float", extent = "n", role = "out", values = "any" }  # inferred' in ran.stdout
+    assert "profile = { n = 50021 }" in ran.stdout
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.cu").write_text("__global__ void k(float* a) { a[threadIdx.x] = 0; }\n", encoding="utf-8")
+    (tmp_path / "a.cu").write_text("__global__ void k(float** a) { a[threadIdx.x][0] = 0; }\n", encoding="utf-8")
     ran = run_command("problem", "a.cu", cwd=tmp_path)
     assert (ran.status, ran.stdout) == (2, "")
-    assert "no launch of it is in sight" in ran.stderr
+    assert "`a` holds addresses" in ran.stderr

@@ -106,7 +106,10 @@ def test_extents_are_bounded_by_what_the_text_shows(body: str, expected: str) ->
         ("float x = a[0]; if (x > 0) b[0] = x;", "in"),
         ("atomicAdd(&a[0], 1);", "in-out"),
         ("a[0]++;", "in-out"),
-        ("float* p = a; p[0] = 1;", "in-out"),
+        ("float* p = a; p[0] = 1;", "out"),
+        ("float* p = a + 1; *p += 1;", "in-out"),
+        ("float4* p = reinterpret_cast<float4*>(a); b[1] = p[0].x;", "in"),
+        ("elsewhere(a);", "in-out"),
     ],
 )
 def test_roles_follow_from_the_text(body: str, role: str) -> None:
@@ -223,21 +226,22 @@ def test_directives_say_how_to_run_a_kernel_that_nothing_launches() -> None:
 
 
 def test_a_suppression_is_no_directive() -> None:
-    assert isinstance(find("// warpwright: ignore[bank-conflict]\n" + COPY), Missing)
+    assert found("// warpwright: ignore[bank-conflict]\n" + COPY) == found(COPY)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (COPY, "no launch of it is in sight"),
-        ("struct P { int a; };\n__global__ void k(P p) {}\nint main() { k<<<1, 1>>>(P{1}); }", "`p` is declared as"),
-        ("__global__ void k(float* a, int* b) { a[b[0]] = 1; }\nvoid f(float* a) { k<<<1, 1>>>(a, 0); }", "`a` has"),
-        ("__global__ void k(float* a) { a[0] = 1; }\nvoid f(float* a) { k<<<pick(3), 1>>>(a); }", "cannot be followed"),
+        ("__global__ void k(float** a) { a[0][0] = 1; }\nvoid f(float** a) { k<<<1, 1>>>(a); }", "`a` holds addresses"),
+        ("__global__ void k(cudaTextureObject_t t, float* a) { a[0] = 1; }", "`t` is a texture or surface"),
+        ("template <class T> __global__ void k(T* a) { a[0] = 1; }", "`a` is of the type `T`, which no launch"),
+        ("__global__ void k(float* a, float x) { a[(int)x] = 1; }\nvoid f(float* a) { k<<<1, 1>>>(a, 0); }", "`a` has"),
+        ("__global__ void k(float* a) { extern __shared__ int s[]; a[0] = s[(int)a[0]]; }", "dynamic shared memory"),
         ("// warpwright: array a in\n" + COPY, "a.cu:1: the directive `array a in` cannot be read"),
         ("void f() { gone<<<1, 1>>>(3); }", "its definition is not in this file"),
         ("__global__ void k(float* a, int n", "How to run k is not known"),
     ],
-    ids=["no launch", "struct", "no bound", "opaque grid", "bad directive", "elsewhere", "half written"],
+    ids=["addresses", "texture", "template", "no bound", "shared", "bad directive", "elsewhere", "half written"],
 )  # fmt: skip
 def test_what_is_not_known_is_one_sentence_with_a_way_out(text: str, words: str) -> None:
     program = analyze(Source("a.cu", text.encode()))

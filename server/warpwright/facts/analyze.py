@@ -79,7 +79,7 @@ def analyze(
         if first is not None and name not in defined:
             kernels.append(Kernel(name, first.source, first, first, None, launches=tuple(s.launch for s in launched)))
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
-    return Program(source, unit.sources, tuple(kernels))
+    return Program(source, unit.sources, tuple(kernels), unit.assume)
 
 
 def _cached_kernel(

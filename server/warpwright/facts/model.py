@@ -321,22 +321,6 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A translation unit: the file asked for and the quoted includes that were found."""
-
-    source: Source
-    sources: Mapping[str, Source]
-    kernels: tuple[Kernel, ...]
-
-    @property
-    def defined_kernels(self) -> tuple[Kernel, ...]:
-        return tuple(k for k in self.kernels if k.node is not None)
-
-    def kernel(self, name: str) -> Kernel | None:
-        return next((k for k in self.kernels if k.name == name), None)
-
-
-@dataclass(frozen=True, slots=True)
 class Assumptions:
     """What analysis takes for granted where the text is silent. `block` comes from the user's settings. `defines` are
     macros by name; None for one that is taken away."""
@@ -348,3 +332,20 @@ class Assumptions:
     def compiled_with(self, flags: Flags) -> Assumptions:
         """These and what the compiler's command line says; where both say something, these hold."""
         return replace(self, defines={**flags.defines, **self.defines})
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A translation unit: the file asked for and the quoted includes that were found, read with `assume`."""
+
+    source: Source
+    sources: Mapping[str, Source]
+    kernels: tuple[Kernel, ...]
+    assume: Assumptions = field(default_factory=Assumptions)
+
+    @property
+    def defined_kernels(self) -> tuple[Kernel, ...]:
+        return tuple(k for k in self.kernels if k.node is not None)
+
+    def kernel(self, name: str) -> Kernel | None:
+        return next((k for k in self.kernels if k.name == name), None)

@@ -8,6 +8,7 @@
     shape = { width = 4096, height = 4096 }
     check = [{ width = 1, height = 33 }]
     time = [{ width = 4096, height = 4096 }]
+    profile = { width = 131, height = 67 }
 
     [kernels.transpose.arguments]
     in = { type = "float", extent = "width * height", role = "in", values = "any" }
@@ -21,6 +22,7 @@ rewrite that changes the launch is then run with its own.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -58,7 +60,7 @@ def read_document(path: Path, kernel: str) -> Overrides:
 
 
 def _read(overrides: Overrides, table: dict[str, Any]) -> None:
-    known = {"reference", "grid", "block", "dynamic_shared_bytes", "shape", "check", "time", "arguments"}
+    known = {"reference", "grid", "block", "dynamic_shared_bytes", "shape", "check", "time", "profile", "arguments"}
     if unknown := sorted(table.keys() - known):
         raise ExpressionError(f"has the unknown key `{unknown[0]}`; known are {', '.join(sorted(known))}")
     overrides.reference = _text(table, "reference")
@@ -74,6 +76,7 @@ def _read(overrides: Overrides, table: dict[str, Any]) -> None:
             setattr(overrides, key, three(parts))
     overrides.shape = _shape(table["shape"], "shape") if "shape" in table else None
     overrides.check = [_shape(s, "check") for s in table.get("check", [])]
+    overrides.profile = _shape(table["profile"], "profile") if "profile" in table else None
     overrides.time = [_shape(s, "time") for s in table.get("time", [])]
     arguments = table.get("arguments", {})
     if not isinstance(arguments, dict):
@@ -118,7 +121,8 @@ def write_problem(problem: Problem) -> str:
     What the launch gives is written as a comment, so that a rewrite of the launch stays free to change it.
     """
     hint = "" if problem.launch_origin in (FILE_NAME, "directive") else "# "
-    lines = [f"[kernels.{problem.kernel}]"]
+    lines = [f"# assumed: {note}" for note in problem.notes]
+    lines.append(f"[kernels.{problem.kernel}]")
     if problem.reference is not None:
         lines.append(f"reference = {json.dumps(problem.reference.name)}")
     lines += [
@@ -131,15 +135,18 @@ def write_problem(problem: Problem) -> str:
     if problem.symbols:
         lines += ["check = [", *(f"    {_inline(s)}," for s in problem.check), "]"]
         lines += ["time = [", *(f"    {_inline(s)}," for s in problem.time), "]"]
+    if problem.profile:
+        lines.append(f"profile = {_inline(problem.profile)}")
     lines += ["", f"[kernels.{problem.kernel}.arguments]"]
-    for argument in problem.arguments:
+    for argument in (*problem.parts, *problem.globals):
         match argument:
             case Array(name, kind, extent, role, origin, values):
                 parts = {"type": kind, "extent": extent, "role": role, "values": values}
                 value = "{ " + ", ".join(f"{key} = {json.dumps(text)}" for key, text in parts.items()) + " }"
             case Scalar(name, _, text, origin):
                 value = json.dumps(text)
-        lines.append(f"{name} = {value}  # {origin}")
+        key = name if re.fullmatch(r"\w+", name) else json.dumps(name)
+        lines.append(f"{key} = {value}  # {origin}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Small integer and floating-point expressions over shape symbols: extents, grids and scalar values.
 
-The language is C's: numbers, names (`n`, `gridDim.x`), `+ - * / %`, shifts, comparisons, `&& || !`, `?:`, and the
-functions min, max, ceil and floor. Integers divide as in C, towards zero. Nothing else can be said in it, so
+The language is C's: numbers, names (`n`, `gridDim.x`, `sizes[0]`), `+ - * / %`, shifts, comparisons, `&& || !`, `?:`,
+and the functions min, max, ceil and floor. Integers divide as in C, towards zero. Nothing else can be said in it, so
 evaluating a text that a stranger wrote is safe.
 """
 
@@ -70,7 +70,7 @@ _ROUNDINGS = {"ceil": math.ceil, "floor": math.floor}
 FUNCTIONS = frozenset({*_FUNCTIONS, *_ROUNDINGS})
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFuUlL]*)"
-    r"|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)|(?P<operator>\|\||&&|[=!<>]=|<<|>>|[-+*/%()<>?:,!]))"
+    r"|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])*)|(?P<operator>\|\||&&|[=!<>]=|<<|>>|[-+*/%()<>?:,!]))"
 )
 
 

@@ -33,12 +33,15 @@ from warpwright.problems.expressions import (
     substitute,
 )
 from warpwright.problems.types import element_type
+from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of
 from warpwright.syntax.source import Source
 
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "int", "unsigned", "size_t", "float", "double", "long"}
 _COUNTS = {"size", "numel"}
+_DEVICE = {"multiProcessorCount": 132, "maxThreadsPerBlock": 1024, "warpSize": 32, "maxThreadsPerMultiProcessor": 2048}
+"""What cudaDeviceProp says of an H100 or H200."""
 MOST_CALLS = 8
 _ONE = Number(1)
 Dims = tuple[Expression, Expression, Expression]
@@ -55,6 +58,8 @@ class HostExpressions:
         self.function = function
         self.symbolic = symbolic
         self.defaults: dict[str, Value] = {}
+        self.assumed: list[str] = []
+        self.called_with: dict[str, str] = {}  # a caller's variable -> the parameter that it is passed as
         self._active: list[str] = []
 
     def text(self, node: Node) -> str:
@@ -69,8 +74,8 @@ class HostExpressions:
                 return Number(int(node.type == "true"))
             case "identifier":
                 return self.resolve_name(self.text(node))
-            case "field_expression":
-                return self.resolve_name(re.sub(r"\s", "", self.text(node)))
+            case "field_expression" | "subscript_expression":
+                return self.resolve_name(re.sub(r"\s", "", self.text(node)).replace("->", "."))
             case "parenthesized_expression":
                 return self.resolve(node.named_children[0])
             case "cast_expression":
@@ -86,6 +91,8 @@ class HostExpressions:
                     raise ExpressionError(f"`{self.text(node)}` uses `{operator}`")
                 left, right = self.resolve(_field(node, "left")), self.resolve(_field(node, "right"))
                 return substitute(Binary(operator, left, right), {})
+            case "conditional_expression" if (default := self._without_arguments(node)) is not None:
+                return self.resolve(default)
             case "conditional_expression":
                 condition, then, otherwise = (
                     self.resolve(_field(node, f)) for f in ("condition", "consequence", "alternative")
@@ -103,11 +110,14 @@ class HostExpressions:
             raise ExpressionError(f"`{name}` is defined by itself")
         self._active.append(name)
         try:
-            variable, _, component = name.partition(".")
-            if component:
-                if component not in ("x", "y", "z"):
-                    raise ExpressionError(f"`{name}` cannot be followed")
+            variable, _, component = name.rpartition(".")
+            if variable and (known := _DEVICE.get(component)) is not None:
+                self.assumed.append(f"{component} of the device is taken to be {known}")
+                return Number(known)
+            if variable and component in ("x", "y", "z") and self._dims_declared(variable):
                 return self.resolve_dims_of(variable)["xyz".index(component)]
+            if variable or "[" in name:
+                return self._part(name)
             if (local := self._local(name)) is not None:
                 return local
             constant = self.constant(name)
@@ -125,6 +135,52 @@ class HostExpressions:
 
     # Values ---------------------------------------------------------------------------------------------------------
 
+    def _without_arguments(self, node: Node) -> Node | None:
+        """In `argc > 1 ? atoi(argv[1]) : 1024`, what holds without arguments."""
+        if "argc" not in self.text(_field(node, "condition")):
+            return None
+        sides = [_field(node, "consequence"), _field(node, "alternative")]
+        return next((side for side in sides if "argv" not in self.text(side)), None)
+
+    def _part(self, name: str) -> Expression:
+        """`p.n` or `sizes[0]`: what is assigned to it first, else what stands at its place between the braces of the
+        declaration; a symbol of that name where neither can be followed, and it is one of the host code's variables."""
+        variable = re.split(r"[.\[]", name)[0]
+        scopes = [s for s in (self.function, self.source.root) if s is not None]
+        for scope in scopes:
+            for assignment in nodes_below(self.source, scope, "assignment_expression"):
+                left = re.sub(r"\s", "", self.text(_field(assignment, "left"))).replace("->", ".")
+                if left == name and self.text(_field(assignment, "operator")) == "=":
+                    return self._symbol(name, _field(assignment, "right"))
+        place = re.fullmatch(r"\w+\[(\d+)\]", name)
+        for scope in scopes:
+            for declarator, value in self.declarations(scope):
+                if self.text(declarator) != variable:
+                    continue
+                if place and value is not None and value.type == "initializer_list":
+                    listed = value.named_children
+                    if int(place[1]) < len(listed):
+                        return self._symbol(name, listed[int(place[1])])
+                return Name(symbol_name(name))
+        if self.function is not None and any(
+            self.text(d) == variable
+            for parameter in parameters_of(self.function)
+            for d in descendants(parameter, "identifier")
+        ):
+            return Name(symbol_name(name))
+        raise ExpressionError(f"`{name}` cannot be followed")
+
+    def _symbol(self, name: str, value: Node) -> Expression:
+        """A variable by its value: a symbol where that is a constant, which the user chose, or cannot be followed."""
+        try:
+            expression = self._initial(value)
+        except ExpressionError:
+            return Name(symbol_name(name))
+        if names(expression):
+            return expression
+        self.defaults.setdefault(symbol_name(name), evaluate(expression, {}))
+        return Name(symbol_name(name))
+
     def _local(self, name: str) -> Expression | None:
         """A local variable or parameter of the host function; None where it has none of that name."""
         if self.function is None:
@@ -135,14 +191,7 @@ class HostExpressions:
             first = value or self._first_assignment(name)
             if first is None:
                 return Name(name)
-            try:
-                expression = self._initial(first)
-            except ExpressionError:
-                return Name(name)
-            if names(expression):
-                return expression
-            self.defaults.setdefault(name, evaluate(expression, {}))
-            return Name(name)
+            return self._symbol(name, first)
         for place, parameter in enumerate(parameters_of(self.function)):
             if any(self.text(d) == name for d in descendants(parameter, "identifier")):
                 self._take_from_caller(name, place)
@@ -155,7 +204,7 @@ class HostExpressions:
         if not own or name in self.defaults or len(self._active) > MOST_CALLS:
             return
         for source in self.sources:
-            for call in descendants(source.root, "call_expression"):
+            for call in nodes_below(source, source.root, "call_expression"):
                 function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
                 if function is None or arguments is None or len(arguments.named_children) <= place:
                     continue
@@ -165,6 +214,8 @@ class HostExpressions:
                 caller._active = [*self._active, f"{own}()"]
                 try:
                     passed = caller.resolve(arguments.named_children[place])
+                    if isinstance(passed, Name):
+                        self.called_with.setdefault(passed.name, name)
                     self.defaults[name] = evaluate(passed, caller.defaults)
                     return
                 except ExpressionError:
@@ -178,7 +229,7 @@ class HostExpressions:
         if name == "warpSize":
             return Number(32)
         for source in self.sources:
-            for node in descendants(source.root, "preproc_def", "init_declarator", "enumerator"):
+            for node in nodes_below(source, source.root, "preproc_def", "init_declarator", "enumerator"):
                 named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
                 value = node.child_by_field_name("value")
                 if named is None or value is None or source.node_text(named) != name:
@@ -190,7 +241,19 @@ class HostExpressions:
                 if node.type == "preproc_def":
                     return whole.resolve_text(re.sub(r"//.*|/\*.*?\*/", "", source.node_text(value)))
                 return whole.resolve(value)
+        if self._is_global(name):
+            first = self._first_assignment(name)
+            return self._symbol(name, first) if first is not None else Name(name)
         raise ExpressionError(f"`{name}` has no value in sight")
+
+    def _is_global(self, name: str) -> bool:
+        """Whether it is a variable of the file that host code gives a value."""
+        return any(
+            self.text(declarator) == name
+            for child in self.source.root.named_children
+            if child.type == "declaration"
+            for declarator, _ in self.declarations(child)
+        )
 
     def _call(self, node: Node) -> Expression:
         function = _field(node, "function")
@@ -210,7 +273,7 @@ class HostExpressions:
         if called in self._active:
             raise ExpressionError(f"`{called}` calls itself")
         for source in self.sources:
-            for definition in descendants(source.root, "preproc_function_def", "function_definition"):
+            for definition in nodes_below(source, source.root, "preproc_function_def", "function_definition"):
                 body = _body(source, definition, called)
                 if body is None or len(body[0]) != len(arguments):
                     continue
@@ -262,7 +325,7 @@ class HostExpressions:
     def _first_assignment(self, name: str) -> Node | None:
         if self.function is None:
             return None
-        for assignment in descendants(self.function, "assignment_expression"):
+        for assignment in nodes_below(self.source, self.function, "assignment_expression"):
             if self.text(_field(assignment, "left")) == name and self.text(_field(assignment, "operator")) == "=":
                 return _field(assignment, "right")
         return None
@@ -284,7 +347,7 @@ class HostExpressions:
 
     def declarations(self, scope: Node) -> Iterator[tuple[Node, Node | None]]:
         """(name, initial value) of each variable below `scope`; the value of `T x(a, b)` is its list."""
-        for declaration in descendants(scope, "declaration"):
+        for declaration in nodes_below(self.source, scope, "declaration"):
             for outer in declaration.children_by_field_name("declarator"):
                 declarator, value = outer, None
                 if declarator.type == "init_declarator":
@@ -299,7 +362,7 @@ class HostExpressions:
         """The text of the type that a local variable or parameter was declared with."""
         if self.function is None:
             return None
-        for node in descendants(self.function, "declaration", "parameter_declaration"):
+        for node in nodes_below(self.source, self.function, "declaration", "parameter_declaration"):
             declared = node.child_by_field_name("type")
             if declared is not None and any(
                 self.text(i) == name
@@ -337,7 +400,7 @@ class HostExpressions:
                     dims = list(self._declared_dims(value))
         if dims is None:
             raise ExpressionError(f"`{name}` has no value in sight")
-        for assignment in descendants(self.function, "assignment_expression") if self.function else ():
+        for assignment in nodes_below(self.source, self.function, "assignment_expression") if self.function else ():
             left = re.sub(r"\s", "", self.text(_field(assignment, "left")))
             if left == name:
                 dims = list(self.resolve_dims(_field(assignment, "right")))
@@ -358,6 +421,15 @@ class HostExpressions:
     def _dims(parts: Iterable[Expression]) -> Dims:
         x, y, z = [*parts, _ONE, _ONE, _ONE][:3]
         return x, y, z
+
+
+def symbol_name(name: str) -> str:
+    """A variable's part as a symbol.
+
+    >>> symbol_name("p.sizes[0]")
+    'p_sizes_0'
+    """
+    return re.sub(r"\W+", "_", name).strip("_")
 
 
 def _field(node: Node, name: str) -> Node:

@@ -2,58 +2,38 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tree_sitter import Node
-
-from warpwright.facts.model import Kernel, Parameter, Program
+from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
-from warpwright.problems import bounds
+from warpwright.problems.arguments import ArgumentReader
+from warpwright.problems.arrays import ArrayReader
 from warpwright.problems.directives import read_directives
 from warpwright.problems.document import FILE_NAME, read_document
 from warpwright.problems.expressions import (
     Expression,
     ExpressionError,
-    Name,
     Number,
     names,
     parse,
     show,
     substitute,
 )
-from warpwright.problems.host import Dims, HostExpressions
-from warpwright.problems.model import Array, Problem, Scalar
-from warpwright.problems.overrides import ArrayOverride, Overrides, merged
-from warpwright.problems.shapes import Shape, check_shapes, timed_shapes
-from warpwright.problems.sites import (
-    alias_target,
-    base_variable,
-    device_identifiers,
-    elements,
-    host_template_value,
-    indexed_by,
-    launch_site,
-    template_parameters,
-)
-from warpwright.problems.types import ElementType, element_type
-from warpwright.syntax.nodes import descendants, enclosing
+from warpwright.problems.host import Dims
+from warpwright.problems.kernel_text import KernelText, kernel_text
+from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
+from warpwright.problems.launching import covering_grid, found_block, found_grid
+from warpwright.problems.model import Problem, Scalar, grid_symbols
+from warpwright.problems.overrides import Overrides
+from warpwright.problems.reach import KernelReach, kernel_reach
+from warpwright.problems.shapes import Shape, check_shapes, profile_shape, timed_shapes
+from warpwright.problems.sites import LaunchText, launch_site
 
 _ADVICE = "Say it in a directive above the kernel, such as `// warpwright: {}`, or in sample.toml beside the file."
-_ARRAY_EXAMPLE = "array a[n] in"
 _LAUNCH_EXAMPLE = "launch grid((n + 255) / 256) block(256)"
-_ALLOCATORS = {"cudaMalloc", "cudaMallocManaged", "cudaMallocAsync", "cudaMallocHost", "cudaHostAlloc", "hipMalloc"}
-_FILL = "1.5"
-
-
-class _LackingError(Exception):
-    """A part of the problem that nothing says; the message is one sentence, `example` a directive that would say it."""
-
-    def __init__(self, message: str, example: str = _ARRAY_EXAMPLE) -> None:
-        super().__init__(message)
-        self.example = example
+_AXES = frozenset(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")
 
 
 def find_problem(program: Program, kernel: Kernel) -> Problem | Missing:
@@ -66,8 +46,8 @@ def find_problem(program: Program, kernel: Kernel) -> Problem | Missing:
         said = read_document(folder / FILE_NAME, kernel.name)
         directives = read_directives(kernel)
         return _Finder(program, kernel, said, directives).problem()
-    except (ExpressionError, _LackingError) as error:
-        example = error.example if isinstance(error, _LackingError) else _ARRAY_EXAMPLE
+    except (ExpressionError, LackingError) as error:
+        example = error.example if isinstance(error, LackingError) else ARRAY_EXAMPLE
         reason = f"How to run {kernel.name} is not known: {str(error).rstrip('.')}."
         return Missing("problem", reason, _ADVICE.format(example))
 
@@ -79,28 +59,38 @@ class _Finder:
         self.said = said
         self.directives = directives
         if kernel.node is None:
-            raise _LackingError("its definition is not in this file or in what it includes")
-        body = kernel.node.child_by_field_name("body")
-        if body is None:
-            raise _LackingError("it has no body")
-        self.body = body
-        self.site = launch_site(program, kernel)
-        self.reader = self._reader()
-        self.renamed: dict[str, Expression] = {}
+            raise LackingError("its definition is not in this file or in what it includes")
+        if kernel.node.child_by_field_name("body") is None:
+            raise LackingError("it has no body")
         self.notes: list[str] = []
+        self.site: LaunchText | None = launch_site(program, kernel)
+        self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes)
+        self.reader = self.arguments.reader
+        self.text = self._text()
+        self.arguments.text = self.text
+
+    def _text(self) -> KernelText:
+        start = self.site.call.start_byte if self.site is not None else None
+        found = kernel_text(self.program, self.kernel, start, self.arguments.template_types())
+        if found is None:
+            raise LackingError("its text is in a part of the file that is not compiled")
+        return found
 
     def problem(self) -> Problem:
-        passed = self._passed()
-        scalars = {p.name: self._scalar(p, passed.get(p.name)) for p in self.kernel.parameters if not p.is_pointer}
-        symbols = self._symbols(scalars)
-        symbols += self._grid_symbols(symbols)
-        grid, block, shared, launch_origin = self._launch(symbols)
-        arrays = self._arrays(passed, scalars, symbols)
+        self.arguments.scalars()
+        symbols = self._symbols()
+        reach = kernel_reach(self.text.unit, self.text.function, self.arguments.whole_numbers())
+        grid, block, shared, launch_origin, more = self._launch(symbols, reach)
+        symbols += more
         own = self._own_shape(symbols)
-        arguments = tuple(arrays[p.name] if p.is_pointer else scalars[p.name] for p in self.kernel.parameters)
+        self._settle_floats(symbols)
+        reader = ArrayReader(self.arguments, reach, symbols, (grid, block), own)
+        arrays = reader.arrays()
+        if shared is None:
+            shared = reader.dynamic_shared_bytes()
         draft = Problem(
             kernel=self.kernel.name,
-            arguments=arguments,
+            arguments=self.arguments.filled(arrays),
             symbols=symbols,
             grid=grid,
             block=block,
@@ -109,126 +99,30 @@ class _Finder:
             check=(),
             time=(),
             launch_origin=launch_origin,
-            instance=tuple(self._aliased(self._host_template_value(a)) for a in self.site.instance)
-            if self.site
-            else (),
+            instance=self.arguments.instance(),
             reference=self._reference(),
-            notes=tuple(self.notes),
+            globals=reader.globals(),
         )
+        self.notes += dict.fromkeys(self.reader.assumed)
+        draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
         if unknown := sorted(draft.unknown_symbols()):
-            raise _LackingError(f"nothing gives `{unknown[0]}` a value")
+            raise LackingError(f"nothing gives `{unknown[0]}` a value")
         return _with_shapes(draft, self.said, self.directives)
 
-    # Host side ------------------------------------------------------------------------------------------------------
+    # Symbols --------------------------------------------------------------------------------------------------------
 
-    def _reader(self) -> HostExpressions:
-        sources = self.program.sources.values()
-        if self.site is None:
-            return HostExpressions(sources, self.kernel.source, None)
-        device = device_identifiers(self.program)
-        passed = {self.site.source.node_text(a) for a in self.site.arguments if a.type == "identifier"}
-        function = enclosing(self.site.call, "function_definition", "lambda_expression")
-        return HostExpressions(sources, self.site.source, function, frozenset(passed - device))
-
-    def _passed(self) -> dict[str, Node]:
-        if self.site is None:
-            return {}
-        if len(self.site.arguments) > len(self.kernel.parameters):
-            raise _LackingError(
-                f"its launch passes {len(self.site.arguments)} arguments and it takes {len(self.kernel.parameters)}"
-            )
-        return {p.name: a for p, a in zip(self.kernel.parameters, self.site.arguments, strict=False)}
-
-    def _launch(self, symbols: tuple[str, ...]) -> tuple[tuple[str, str, str], tuple[str, str, str], str, str]:
-        said = [o for o in (self.said, self.directives) if o.grid or o.block]
-        grid = self.said.grid or self.directives.grid
-        block = self.said.block or self.directives.block
-        shared = self.said.dynamic_shared_bytes or self.directives.dynamic_shared_bytes
-        origin = said[0].origin if said else "launch"
-        if grid is None or block is None:
-            found = self._launch_in_text(symbols)
-            if found is None:
-                raise _LackingError("no launch of it is in sight, so its grid and block are not known", _LAUNCH_EXAMPLE)
-            grid, block, shared = grid or found[0], block or found[1], shared or found[2]
-        return grid, block, shared or "0", origin
-
-    def _launch_in_text(
-        self, symbols: tuple[str, ...]
-    ) -> tuple[tuple[str, str, str], tuple[str, str, str], str] | None:
-        if self.site is None or len(self.site.configuration) < 2:
-            return None
-        try:
-            grid = self._dims(self.reader.resolve_dims(self.site.configuration[0]), symbols)
-            block = self._dims(self.reader.resolve_dims(self.site.configuration[1]), symbols)
-            more = self.site.configuration[2:3]
-            shared = self._settled(self.reader.resolve(more[0]), symbols) if more else Number(0)
-        except ExpressionError as error:
-            reason = f"the grid and block of its launch cannot be followed ({error})"
-            raise _LackingError(reason, _LAUNCH_EXAMPLE) from None
-        return grid, block, show(shared)
-
-    def _dims(self, dims: Dims, symbols: tuple[str, ...]) -> tuple[str, str, str]:
-        x, y, z = (show(self._settled(d, symbols)) for d in dims)
-        return x, y, z
-
-    def _settled(self, expression: Expression, symbols: tuple[str, ...]) -> Expression:
-        """In the problem's symbols: host variables by their parameter's name, all others by the value they have.
-
-        Raises ExpressionError for a host variable that has none.
-        """
-        renamed = substitute(expression, self.renamed)
-        others = {n: Number(v) for n, v in self.reader.defaults.items() if n not in symbols}
-        settled = substitute(renamed, others)
-        known = {*symbols, *(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")}
-        if unknown := sorted(names(settled) - known):
-            raise ExpressionError(f"`{unknown[0]}` has no value in sight")
-        return settled
-
-    # Arguments ------------------------------------------------------------------------------------------------------
-
-    def _scalar(self, parameter: Parameter, passed: Node | None) -> Scalar:
-        kind = self._type(parameter, passed)
-        if kind is None or kind.components > 1:
-            raise _LackingError(f"`{parameter.name}` is declared as `{parameter.type}`, which cannot be filled in")
-        for overrides in (self.said, self.directives):
-            if parameter.name in overrides.scalars:
-                return Scalar(parameter.name, kind.scalar, overrides.scalars[parameter.name], overrides.origin)
-        try:
-            expression = self.reader.resolve(passed) if passed is not None else None
-        except ExpressionError:
-            expression = None
-        if isinstance(expression, Name) and not kind.is_float and expression.name not in self.renamed:
-            self.renamed[expression.name] = Name(parameter.name)
-            if expression.name in self.reader.defaults:
-                self.reader.defaults.setdefault(parameter.name, self.reader.defaults[expression.name])
-        if expression is None:
-            value = Number(float(_FILL)) if kind.is_float else Name(parameter.name)
-            return Scalar(parameter.name, kind.scalar, show(value), "inferred")
-        return Scalar(parameter.name, kind.scalar, show(substitute(expression, self.renamed)), "launch")
-
-    def _symbols(self, scalars: dict[str, Scalar]) -> tuple[str, ...]:
-        """The names that whole-number arguments depend on, in the order of the parameters.
-
-        `scalars` is rewritten in them; a floating-point argument whose value nothing says gets 1.5.
-        """
+    def _symbols(self) -> tuple[str, ...]:
+        """The names that whole-number arguments depend on, in the order of the parameters."""
         found: dict[str, None] = {}
-        trees = {name: substitute(parse(scalar.value), self.renamed) for name, scalar in scalars.items()}
-        for name, scalar in scalars.items():
+        for scalar in self.arguments.scalar_values.values():
             if "float" not in scalar.type:
-                found.update(dict.fromkeys(sorted(names(trees[name]))))
+                found.update(dict.fromkeys(sorted(names(parse(scalar.value)))))
         for overrides in (self.said, self.directives):
             found.update(dict.fromkeys(overrides.shape or {}))
-        others = {n: Number(v) for n, v in self.reader.defaults.items() if n not in found}
-        for name, scalar in scalars.items():
-            tree, origin = trees[name], scalar.origin
-            if "float" in scalar.type and names(tree := substitute(tree, others)) - found.keys():
-                tree, origin = Number(float(_FILL)), "inferred"
-            if "float" in scalar.type and origin == "inferred":
-                self.notes.append(f"nothing says what {name} is; {show(tree)} was passed")
-            scalars[name] = Scalar(scalar.name, scalar.type, show(tree), origin)
+        found.update(dict.fromkeys(self._grid_symbols(found)))
         return tuple(found)
 
-    def _grid_symbols(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
+    def _grid_symbols(self, known: Mapping[str, None]) -> tuple[str, ...]:
         """Host variables that the grid depends on, that the kernel is not passed and that have no value in the text.
 
         They are sizes too, such as an `n = atoi(argv[1])` that only the grid and the allocations use.
@@ -239,147 +133,112 @@ class _Finder:
             dims = self.reader.resolve_dims(self.site.configuration[0])
         except ExpressionError:
             return ()
-        found = frozenset().union(*(names(substitute(d, self.renamed)) for d in dims))
-        return tuple(sorted(found - self.reader.defaults.keys() - set(symbols)))
+        found = frozenset().union(*(names(self.arguments.renamed_in(d)) for d in dims))
+        return tuple(sorted(found - self.reader.defaults.keys() - known.keys() - _AXES))
 
-    def _arrays(
-        self, passed: dict[str, Node], scalars: dict[str, Scalar], symbols: tuple[str, ...]
-    ) -> dict[str, Array]:
-        said = merged(self.said, self.directives)
-        arrays: dict[str, Array] = {}
-        for parameter in self.kernel.parameters:
-            if parameter.is_pointer:
-                override = said.get(parameter.name, ArrayOverride())
-                arrays[parameter.name] = self._array(parameter, passed.get(parameter.name), override, scalars, symbols)
-        for name, array in arrays.items():
-            override = said.get(name, ArrayOverride())
-            element = element_type(array.type)
-            if override.values is None and array.role != "out" and element is not None and not element.is_float:
-                indexed = indexed_by(self.body, self.kernel.source, name, arrays.keys())
-                if indexed:
-                    limit = min((arrays[other].extent for other in indexed), key=len)
-                    arrays[name] = Array(name, array.type, array.extent, array.role, array.origin, f"index({limit})")
-        return arrays
+    def _settle_floats(self, symbols: tuple[str, ...]) -> None:
+        """Floating-point arguments in the symbols and numbers; 1.5 where nothing says one."""
+        for name, scalar in self.arguments.scalar_values.items():
+            if "float" not in scalar.type:
+                continue
+            others = {n: Number(v) for n, v in self.reader.defaults.items() if n not in symbols}
+            tree, origin = substitute(parse(scalar.value), others), scalar.origin
+            if names(tree) - set(symbols):
+                tree, origin = Number(1.5), "inferred"
+            if origin == "inferred":
+                self.notes.append(f"nothing says what {name} is; {show(tree)} was passed")
+            self.arguments.scalar_values[name] = Scalar(name, scalar.type, show(tree), origin)
 
-    def _array(
-        self,
-        parameter: Parameter,
-        passed: Node | None,
-        override: ArrayOverride,
-        scalars: dict[str, Scalar],
-        symbols: tuple[str, ...],
-    ) -> Array:
-        name = parameter.name
-        kind = element_type(override.type) if override.type else self._type(parameter, passed)
-        if kind is None:
-            raise _LackingError(f"`{name}` is declared as `{parameter.type}`, which cannot be filled in")
-        type_name = override.type or self._type_name(parameter, passed)
-        role = override.role or bounds.role(self.body, self.kernel.source, name, parameter.is_const)
-        values = override.values or "any"
-        if override.extent is not None:
-            origin = self.said.origin if name in self.said.arrays else self.directives.origin
-            return Array(name, type_name, override.extent, role, origin, values)
+    # Launch ---------------------------------------------------------------------------------------------------------
+
+    def _launch(
+        self, symbols: tuple[str, ...], reach: KernelReach
+    ) -> tuple[tuple[str, str, str], tuple[str, str, str], str | None, str, tuple[str, ...]]:
+        """Grid, block, dynamic shared bytes (None: as much as is used), origin, and symbols that only the grid has."""
+        said = [o for o in (self.said, self.directives) if o.grid or o.block]
+        grid = self.said.grid or self.directives.grid
+        block = self.said.block or self.directives.block
+        shared = self.said.dynamic_shared_bytes or self.directives.dynamic_shared_bytes
+        origin = said[0].origin if said else "launch" if self.text.site is not None else "inferred"
+        more: tuple[str, ...] = ()
+        if block is None:
+            block = self._block(symbols)
+        if grid is None:
+            grid, more = self._grid(symbols, block, reach)
+        if shared is None:
+            shared = self._shared(symbols)
+        return grid, block, shared, origin, more
+
+    def _configuration(self, place: int, symbols: tuple[str, ...]) -> Dims | None:
+        if self.site is None or len(self.site.configuration) <= place:
+            return None
         try:
-            allocated = self._allocated(passed, kind, symbols) if passed is not None else None
+            x, y, z = (
+                self.arguments.settled(d, symbols) for d in self.reader.resolve_dims(self.site.configuration[place])
+            )
         except ExpressionError:
-            allocated = None
-        if allocated is not None:
-            return Array(name, type_name, show(allocated), role, "launch", values)
-        reach = bounds.extent(self.body, self.kernel.source, name, self._kernel_constant(scalars, symbols))
-        if reach is None:
-            raise _LackingError(f"nothing says how many elements `{name}` has")
-        return Array(name, type_name, show(substitute(reach, {})), role, "inferred", values)
-
-    def _kernel_constant(self, scalars: dict[str, Scalar], symbols: tuple[str, ...]) -> Callable[[str], Expression]:
-        instance = self._template_values()
-
-        def constant(name: str) -> Expression:
-            if name in scalars:
-                return parse(scalars[name].value)
-            if name in instance:
-                return self._settled(self.reader.resolve_text(self._host_template_value(instance[name])), symbols)
-            return self._settled(self.reader.constant(name), symbols)
-
-        return constant
-
-    def _type(self, parameter: Parameter, passed: Node | None) -> ElementType | None:
-        return element_type(self._type_name(parameter, passed))
-
-    def _type_name(self, parameter: Parameter, passed: Node | None) -> str:
-        """The parameter's type; a template's type parameter by the launch's argument, or by what is passed."""
-        declared_here = re.sub(rf"\b{re.escape(parameter.name)}\b[^*&]*$", "", parameter.type)  # `float x[]` is `float`
-        plain = re.sub(r"\b(const|volatile|__restrict__|__restrict)\b|[*&]", " ", declared_here)
-        plain = self._aliased(" ".join(plain.split()))
-        if element_type(plain) is not None:
-            return plain
-        instance = self._template_values()
-        if plain in instance:
-            return self._aliased(self._host_template_value(instance[plain]))
-        if self.site is not None and passed is not None:
-            declared = self.reader.declared_type(base_variable(self.site.source, passed))
-            if declared is not None:
-                inner = re.search(r"<\s*([\w: ]+?)\s*[,>]", declared)
-                return self._aliased(inner[1] if inner else declared)
-        return plain
-
-    def _aliased(self, name: str) -> str:
-        """The type behind a typedef, a `using` or a macro of that name; the name itself where there is none."""
-        for _ in range(4):
-            if element_type(name) is not None:
-                return name
-            target = alias_target(self.program, name)
-            if target is None:
-                return name
-            name = target
-        return name
-
-    def _host_template_value(self, argument: str) -> str:
-        """A launch's template argument; where it is the host function's own parameter, what that is called with."""
-        function = self.reader.function
-        if self.site is None or function is None:
-            return argument
-        return host_template_value(self.program, self.site.source, function, argument) or argument
-
-    def _template_values(self) -> dict[str, str]:
-        """The kernel's template parameters with the launch's explicit arguments."""
-        if self.kernel.node is None or self.site is None:
-            return {}
-        listed = template_parameters(self.kernel.source, self.kernel.node)
-        return dict(zip(listed, self.site.instance, strict=False))
-
-    def _allocated(self, passed: Node, kind: ElementType, symbols: tuple[str, ...]) -> Expression | None:
-        """Elements in the allocation behind a pointer argument: cudaMalloc's bytes, or a container's count."""
-        site = self.site
-        if site is None:
             return None
-        variable = base_variable(site.source, passed)
-        if not variable:
-            return None
-        for source in self.program.sources.values():
-            for call in descendants(source.root, "call_expression"):
-                function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-                if function is None or arguments is None or source.node_text(function) not in _ALLOCATORS:
-                    continue
-                if len(arguments.named_children) < 2 or base_variable(source, arguments.named_children[0]) != variable:
-                    continue
-                reader = HostExpressions(
-                    self.program.sources.values(), source, enclosing(call, "function_definition"), self.reader.symbolic
-                )
-                size = reader.resolve(arguments.named_children[1])
-                for name, value in reader.defaults.items():
-                    self.reader.defaults.setdefault(name, value)
-                return self._settled(elements(size, kind.bytes), symbols)
-        if self.reader.function is not None:
-            for declarator, made in self.reader.declarations(self.reader.function):
-                if site.source.node_text(declarator) == variable and made is not None:
-                    return self._settled(self.reader.container_count(made), symbols)
+        return x, y, z
+
+    def _block(self, symbols: tuple[str, ...]) -> tuple[str, str, str]:
+        dims = self._configuration(1, symbols)
+        if dims is not None:
+            return _shown(dims)
+        launch = self.text.site.launch if self.text.site is not None else None
+        found = found_block(launch) or found_block(self.kernel.launches[0] if self.kernel.launches else None)
+        if found is None:
+            raise LackingError("the block of its launch cannot be followed", _LAUNCH_EXAMPLE)
+        (x, y, z), exact = found
+        if not exact:
+            threads = " x ".join(str(part) for part in (x, y, z) if part > 1) or "1"
+            why = "no launch of it is in sight" if launch is None else "the text does not say the launch's block"
+            self.notes.append(f"{why}; blocks of {threads} threads were taken")
+        return str(x), str(y), str(z)
+
+    def _grid(
+        self, symbols: tuple[str, ...], block: tuple[str, str, str], reach: KernelReach
+    ) -> tuple[tuple[str, str, str], tuple[str, ...]]:
+        dims = self._configuration(0, symbols) or found_grid(self.text.site.launch if self.text.site else None)
+        if dims is not None:
+            return _shown(dims), ()
+        b = (parse(block[0]), parse(block[1]), parse(block[2]))
+        x, y, z = b
+        named: dict[str, Expression] = {f"blockDim.{axis}": size for axis, size in zip("xyz", b, strict=True)}
+        for ends in (reach.coverage.threads, reach.coverage.blocks):
+            for axis, end in list(ends.items()):
+                whole = substitute(end, named)
+                if names(whole) <= set(symbols):
+                    ends[axis] = whole
+                else:
+                    del ends[axis]
+        body = self.kernel.source.node_text(self.text.text.node)
+        grid, more = covering_grid(reach.coverage, (x, y, z), body)
+        why = "no launch of it is in sight" if self.site is None else "the grid of its launch cannot be followed"
+        how = "as many blocks as its guards ask for" if not more else "as many blocks as the symbol `blocks` says"
+        self.notes.append(f"{why}; {how} were taken")
+        return _shown(grid), more
+
+    def _shared(self, symbols: tuple[str, ...]) -> str | None:
+        """Bytes; None where the kernel uses dynamic shared memory and no launch says how much."""
+        if self.site is not None and len(self.site.configuration) > 2:
+            try:
+                return show(self.arguments.settled(self.reader.resolve(self.site.configuration[2]), symbols))
+            except ExpressionError:
+                pass
+        if not any(array.dynamic for array in self.kernel.shared_arrays):
+            return "0"
+        launch = self.text.site.launch if self.text.site is not None else None
+        if launch is not None and launch.basis.value == "exact" and launch.dynamic_shared_bytes is not None:
+            return str(launch.dynamic_shared_bytes)
         return None
+
+    # Shapes ---------------------------------------------------------------------------------------------------------
 
     def _own_shape(self, symbols: tuple[str, ...]) -> Shape | None:
         for overrides in (self.said, self.directives):
             if overrides.shape is not None:
                 if lacking := sorted(set(symbols) - overrides.shape.keys()):
-                    raise _LackingError(f"the shape in the {overrides.origin} gives `{lacking[0]}` no value")
+                    raise LackingError(f"the shape in the {overrides.origin} gives `{lacking[0]}` no value")
                 return overrides.shape
         values = {s: self.reader.defaults.get(s) for s in symbols}
         if any(not isinstance(v, int) or v < 1 for v in values.values()):
@@ -391,10 +250,14 @@ class _Finder:
         if self.said.reference is not None:
             path = folder / self.said.reference
             if not path.is_file():
-                raise _LackingError(f"{FILE_NAME} names the reference {self.said.reference}, which is not there")
+                raise LackingError(f"{FILE_NAME} names the reference {self.said.reference}, which is not there")
             return path
         beside = folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
+
+
+def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, str]:
+    return show(dims[0]), show(dims[1]), show(dims[2])
 
 
 def _with_shapes(draft: Problem, said: Overrides, directives: Overrides) -> Problem:
@@ -402,5 +265,10 @@ def _with_shapes(draft: Problem, said: Overrides, directives: Overrides) -> Prob
     time = tuple(said.time or directives.time) or timed_shapes(draft.symbols, draft.own_shape, draft.bytes)
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
-            raise _LackingError(f"a shape to try gives `{lacking[0]}` no value")
-    return replace(draft, check=check, time=time)
+            raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
+    return replace(draft, check=check, time=time, profile=_profile(draft, said, directives))
+
+
+def _profile(draft: Problem, said: Overrides, directives: Overrides) -> Shape | None:
+    own = said.profile or directives.profile
+    return own or profile_shape(draft.symbols, draft.own_shape, grid_symbols(draft), draft.size)

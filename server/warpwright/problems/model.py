@@ -23,7 +23,8 @@ class Array:
     """A pointer argument. `extent` is in elements of `type`; it may use gridDim and blockDim too.
 
     `values` says what an input may hold: "any", or "index(E)" for whole numbers from 0 to E - 1. `origin` is where it
-    was read: "sample.toml", "directive", "launch" or "inferred", most trusted first.
+    was read: "sample.toml", "directive", "launch" or "inferred", most trusted first. A member of a struct is named
+    with it, as `p.data`.
     """
 
     name: str
@@ -45,6 +46,17 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class Struct:
+    """A struct passed by value, `bytes` long. `members` are its numbers and pointers with their byte offsets, each
+    named as in `p.n`; what lies between them is zero."""
+
+    name: str
+    type: str
+    bytes: int
+    members: tuple[tuple[int, Array | Scalar], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A problem at one shape, all numbers: what the harness launches."""
 
@@ -63,10 +75,13 @@ class Problem:
 
     `grid`, `block` and `dynamic_shared_bytes` are expressions. `own_shape` holds the values that the user's own launch
     gives the symbols, None where they are not known. `instance` holds the launch's template arguments as written.
+    `globals` are `__constant__` and `__device__` variables that the kernel reads and the host code is to set before it
+    runs. `profile` is the shape for a profile: few threads, several full blocks and a partial one. `notes` are what was
+    assumed, one sentence each.
     """
 
     kernel: str
-    arguments: tuple[Array | Scalar, ...]
+    arguments: tuple[Array | Scalar | Struct, ...]
     symbols: tuple[str, ...]
     grid: tuple[str, str, str]
     block: tuple[str, str, str]
@@ -78,14 +93,26 @@ class Problem:
     instance: tuple[str, ...] = ()
     reference: Path | None = None
     notes: tuple[str, ...] = field(default=())
+    globals: tuple[Array, ...] = ()
+    profile: Shape | None = None
+
+    @property
+    def parts(self) -> tuple[Array | Scalar, ...]:
+        """The arguments, with the members of a struct in its place."""
+        return tuple(
+            part
+            for argument in self.arguments
+            for part in ([member for _, member in argument.members] if isinstance(argument, Struct) else [argument])
+        )
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        return tuple(a for a in self.arguments if isinstance(a, Array))
+        """Those behind pointers, and the variables of the file that are to be set."""
+        return (*(a for a in self.parts if isinstance(a, Array)), *self.globals)
 
     @property
     def scalars(self) -> tuple[Scalar, ...]:
-        return tuple(a for a in self.arguments if isinstance(a, Scalar))
+        return tuple(a for a in self.parts if isinstance(a, Scalar))
 
     def case(self, shape: Shape) -> Case:
         """Everything at one shape. Raises ExpressionError where it cannot be launched there."""
@@ -114,6 +141,16 @@ class Problem:
             return 0
         return sum(counts[a.name] * _element_bytes(a.type) for a in self.arrays)
 
+    def size(self, shape: Shape) -> tuple[int, int, int] | None:
+        """Threads of the grid, threads of a block, bytes of the arrays; None where it cannot be launched there."""
+        try:
+            case = self.case(shape)
+        except ExpressionError:
+            return None
+        x, y, z = case.block
+        blocks = case.grid[0] * case.grid[1] * case.grid[2]
+        return blocks * x * y * z, x * y * z, self.bytes(shape)
+
     def _dim3(self, texts: tuple[str, str, str], values: Mapping[str, Value], what: str) -> Dim3:
         x, y, z = (_whole(text, values, f"the {what}'s {axis}") for axis, text in zip("xyz", texts, strict=True))
         return x, y, z
@@ -124,6 +161,11 @@ class Problem:
         texts += [a.extent for a in self.arrays]
         known = {*self.symbols, *(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")}
         return frozenset().union(*(names(parse(text)) for text in texts)) - known
+
+
+def grid_symbols(problem: Problem) -> frozenset[str]:
+    """The symbols that the number of blocks depends on."""
+    return frozenset().union(*(names(parse(text)) for text in problem.grid)) & frozenset(problem.symbols)
 
 
 def _element_bytes(type_name: str) -> int:

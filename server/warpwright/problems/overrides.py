@@ -31,6 +31,7 @@ class Overrides:
     shape: Shape | None = None
     check: list[Shape] = field(default_factory=lambda: [])
     time: list[Shape] = field(default_factory=lambda: [])
+    profile: Shape | None = None
     reference: str | None = None
 
 

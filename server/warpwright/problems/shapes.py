@@ -9,6 +9,8 @@ Shape = Mapping[str, int]
 EDGES = (1, 31, 33, 127, 129, 1000, 1009)
 """One thread, around a warp, around a block, no power of two, a prime."""
 
+SMALL = (2, 3, 5, 8, 16)
+"""For kernels of so many sizes that their edges take too much memory together."""
 LARGEST_CHECK_BYTES = 256 << 20
 TIMING_BYTES = 256 << 20
 
@@ -36,7 +38,51 @@ def check_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shap
     for shape in tried:
         if shape not in kept and 0 < size(shape) <= LARGEST_CHECK_BYTES:
             kept.append(shape)
+    if len(kept) < 3:
+        kept += [s for n in SMALL if 0 < size(s := dict.fromkeys(symbols, n)) <= LARGEST_CHECK_BYTES and s not in kept]
     return tuple(kept)
+
+
+PROFILE_THREADS = 64 << 10
+PROFILE_BYTES = 64 << 20
+_PROFILE_SIZES = (50_021, 20_011, 10_007, 5003, 2503, 1237, 853, 509, 251, 131, 67, 37, 19, 7)
+"""Primes, so that no block divides them."""
+_INNER = 64
+"""What a size that the grid does not depend on is at most: it makes each thread's work longer, and shows no more."""
+
+
+def profile_shape(
+    symbols: Sequence[str],
+    own: Shape | None,
+    of_grid: frozenset[str],
+    size: Callable[[Shape], tuple[int, int, int] | None],
+) -> Shape | None:
+    """A shape that is run through quickly and shows all: several full blocks and a partial one, at most 64 K threads.
+
+    The sizes that the grid depends on are primes that differ; others are the user's own, up to 64. `size` gives
+    (threads of the grid, of a block, bytes of the arrays), None where it cannot be launched. None where no such shape
+    fits; the user's own where that is small enough and there is nothing to choose.
+
+    >>> blocks = lambda s: -(-s["n"] // 256)
+    >>> profile_shape(["n", "m"], {"n": 1 << 20, "m": 900}, frozenset({"n"}), lambda s: (blocks(s) * 256, 256, s["n"]))
+    {'n': 50021, 'm': 64}
+    """
+    inner = {s: min(own[s], _INNER) if own else _INNER - 27 for s in symbols if s not in of_grid}
+    tried: list[dict[str, int]] = []
+    if of_grid:
+        for place in range(len(_PROFILE_SIZES)):
+            sizes = iter(_PROFILE_SIZES[place:] + _PROFILE_SIZES[-1:] * len(symbols))
+            tried.append({s: next(sizes) if s in of_grid else inner[s] for s in symbols})
+    if own:
+        tried.append(dict(own))
+    tried.append(inner if not of_grid else dict.fromkeys(symbols, 1))
+    fitting: list[tuple[Shape, int, int]] = []
+    for shape in tried:
+        found = size(shape)
+        if found is not None and found[0] <= PROFILE_THREADS and found[2] <= PROFILE_BYTES:
+            fitting.append((shape, found[0], found[1]))
+    several = [shape for shape, threads, block in fitting if threads >= 4 * block]
+    return several[0] if several else fitting[0][0] if fitting else None
 
 
 def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shape], int]) -> tuple[Shape, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 
@@ -10,8 +9,8 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Program
 from warpwright.facts.unit import function_name
-from warpwright.problems import bounds
 from warpwright.problems.expressions import Binary, Expression, Number, substitute
+from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source
@@ -31,7 +30,7 @@ class LaunchText:
 def launch_site(program: Program, kernel: Kernel) -> LaunchText | None:
     """The first `kernel<<<...>>>(...)` in the program, from host code."""
     for source in program.sources.values():
-        for call in descendants(source.root, "call_expression"):
+        for call in nodes_below(source, source.root, "call_expression"):
             configuration = launch_configuration(call)
             function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
             if configuration is None or function is None or arguments is None:
@@ -48,7 +47,7 @@ def device_identifiers(program: Program) -> frozenset[str]:
     """Every identifier in device code: a macro among them cannot be changed for a launch alone."""
     found: set[str] = set()
     for source in program.sources.values():
-        for function in descendants(source.root, "function_definition"):
+        for function in nodes_below(source, source.root, "function_definition"):
             if any(c.type in ("__global__", "__device__") for c in function.children):
                 found.update(source.node_text(n) for n in descendants(function, "identifier"))
     return frozenset(found)
@@ -88,32 +87,10 @@ def elements(size: Expression, element_bytes: int) -> Expression:
     return substitute(Binary("/", size, Number(element_bytes)), {})
 
 
-def indexed_by(body: Node, source: Source, array: str, arrays: Collection[str]) -> list[str]:
-    """The arrays whose index uses an element of `array`, directly or through one variable."""
-    carriers = {array}
-    for node in descendants(body, "init_declarator", "assignment_expression"):
-        target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
-        value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        if target is None or value is None or target.type != "identifier":
-            continue
-        if any(True for _ in bounds.subscripts(value, source, array)):
-            carriers.add(source.node_text(target))
-    found: list[str] = []
-    for node in descendants(body, "subscript_expression"):
-        base, indices = node.child_by_field_name("argument"), node.child_by_field_name("indices")
-        if base is None or indices is None:
-            continue
-        name = source.node_text(base)
-        inside = {source.node_text(n) for n in descendants(indices, "identifier")}
-        if name != array and name in arrays and inside & carriers:
-            found.append(name)
-    return found
-
-
 def alias_target(program: Program, name: str) -> str | None:
     """What `typedef X name;`, `using name = X;` or `#define name X` in the program says the name is."""
     for source in program.sources.values():
-        for node in descendants(source.root, "type_definition", "alias_declaration", "preproc_def"):
+        for node in nodes_below(source, source.root, "type_definition", "alias_declaration", "preproc_def"):
             named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
             target = node.child_by_field_name("type") or node.child_by_field_name("value")
             if named is not None and target is not None and source.node_text(named) == name:
@@ -141,7 +118,7 @@ def host_template_value(program: Program, source: Source, function: Node, parame
         return None
     place = listed.index(parameter)
     for other in program.sources.values():
-        for call in descendants(other.root, "template_function"):
+        for call in nodes_below(other, other.root, "template_function"):
             called, arguments = call.child_by_field_name("name"), call.child_by_field_name("arguments")
             if called is None or arguments is None or other.node_text(called) != own:
                 continue

@@ -35,12 +35,12 @@ _SCALARS = {
     "int64_t": ("int64", 8), "ptrdiff_t": ("int64", 8), "ssize_t": ("int64", 8),
     "unsigned long": ("uint64", 8), "unsigned long long": ("uint64", 8), "uint64_t": ("uint64", 8),
     "size_t": ("uint64", 8), "ulong": ("uint64", 8), "unsigned long int": ("uint64", 8),
-    "unsigned long long int": ("uint64", 8),
+    "unsigned long long int": ("uint64", 8), "uintptr_t": ("uint64", 8), "intptr_t": ("int64", 8),
 }  # fmt: skip
 _VECTORS = {
     "char": "char", "uchar": "unsigned char", "short": "short", "ushort": "unsigned short", "int": "int",
-    "uint": "unsigned int", "longlong": "long long", "ulonglong": "unsigned long long", "float": "float",
-    "double": "double",
+    "uint": "unsigned int", "longlong": "long long", "ulonglong": "unsigned long long", "long": "long",
+    "ulong": "unsigned long", "float": "float", "double": "double",
 }  # fmt: skip
 _PAIRS = {"__half2": "__half", "half2": "__half", "__nv_bfloat162": "__nv_bfloat16", "nv_bfloat162": "__nv_bfloat16"}
 
@@ -52,7 +52,13 @@ def element_type(text: str) -> ElementType | None:
     ElementType(scalar='float32', scalar_bytes=4, components=1)
     >>> element_type("std::uint8_t"), element_type("float4").bytes, element_type("struct Params")
     (ElementType(scalar='uint8', scalar_bytes=1, components=1), 16, None)
+    >>> element_type("double[5]")
+    ElementType(scalar='float64', scalar_bytes=8, components=5)
     """
+    if match := re.fullmatch(r"(.+)\[(\d+)\]", text.strip()):
+        one = element_type(match[1])
+        count = int(match[2])
+        return ElementType(one.scalar, one.scalar_bytes, one.components * count) if one and count else None
     plain = re.sub(r"\b(const|volatile|__restrict__|__restrict|restrict|std|cuda)\b|[*&]|::", " ", text)
     name = " ".join(plain.split())
     if name in _SCALARS:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.problems.expressions import ExpressionError
-from warpwright.problems.model import Array, Case, Problem, Scalar
+from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
 from warpwright.problems.types import element_type
 from warpwright.toolchain.messages import KernelResources
 
@@ -66,7 +66,10 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "candidate": _side(candidate),
         "arguments": [_argument(a) for a in problem.arguments],
         "cases": cases,
-        "notes": list(problem.notes),
+        "notes": [
+            *problem.notes,
+            *(f"the variable {array.name} of the file was left zero" for array in problem.globals),
+        ],
         "seed": seed,
         "judge": judge,
         "reference": str(problem.reference) if problem.reference else None,
@@ -79,7 +82,10 @@ def _side(side: Side) -> dict[str, str]:
     return {"cubin": str(side.cubin), "function": side.resources.mangled_name}
 
 
-def _argument(argument: Array | Scalar) -> dict[str, Any]:
+def _argument(argument: Array | Scalar | Struct) -> dict[str, Any]:
+    if isinstance(argument, Struct):
+        members = [{"offset": offset, **_argument(member)} for offset, member in argument.members]
+        return {"kind": "struct", "name": argument.name, "bytes": argument.bytes, "members": members}
     if isinstance(argument, Array):
         element = element_type(argument.type)
         if element is None:

@@ -1,0 +1,220 @@
+"""The arrays of a problem: what is allocated and reached put together, and what was assumed of it said."""
+
+from __future__ import annotations
+
+from warpwright.facts.types import CType
+from warpwright.problems import ranges
+from warpwright.problems.allocations import Allocations
+from warpwright.problems.arguments import ArgumentReader, PointerArgument
+from warpwright.problems.expressions import (
+    Expression,
+    ExpressionError,
+    Name,
+    Number,
+    Value,
+    evaluate,
+    names,
+    parse,
+    show,
+    substitute,
+)
+from warpwright.problems.extents import Need, Settled, evaluator, settle
+from warpwright.problems.kernel_text import filled_type, is_mixed
+from warpwright.problems.lacking import LackingError
+from warpwright.problems.model import Array
+from warpwright.problems.overrides import ArrayOverride, merged
+from warpwright.problems.reach import ArrayReach, KernelReach
+from warpwright.problems.shapes import Shape, check_shapes
+from warpwright.problems.types import element_type
+
+_UNTOUCHED = ArrayReach(Number(1), "in", CType("?", None), False, True)
+_SHARED_EXAMPLE = "launch grid((n + 255) / 256) block(256) shared(4 * 256)"
+Dims = tuple[str, str, str]
+
+
+class ArrayReader:
+    def __init__(
+        self,
+        arguments: ArgumentReader,
+        reach: KernelReach,
+        symbols: tuple[str, ...],
+        launch: tuple[Dims, Dims],
+        own: Shape | None,
+    ) -> None:
+        self.arguments = arguments
+        self.reach = reach
+        self.symbols = symbols
+        self.own = own
+        self.grid, self.block = launch
+        self.allocations = Allocations(arguments.program, arguments.reader.symbolic)
+        self.notes = arguments.notes
+        self.said = merged(arguments.said, arguments.directives)
+        self._globals = self._global_arrays()
+        self._pointers = list(arguments.pointers())
+        self._types = {p.name: self._type(p) for p in self._pointers}
+        self.settled = self._settle()
+
+    def arrays(self) -> dict[str, Array]:
+        """By parameter or member. Raises LackingError for an array of which nothing says how long it is."""
+        if self.settled.unknown:
+            raise LackingError(f"nothing says how many elements `{self.settled.unknown[0]}` has")
+        out: dict[str, Array] = {}
+        for pointer in self._pointers:
+            reach = self.reach.arrays.get(pointer.name, _UNTOUCHED)
+            override = self.said.get(pointer.name, ArrayOverride())
+            role = override.role or ("in" if pointer.is_const else reach.role)
+            values = override.values or self._values(pointer.name)
+            extent = override.extent or show(self.settled.extents[pointer.name])
+            if override.extent is not None:
+                said = self.arguments.said
+                origin = said.origin if pointer.name in said.arrays else self.arguments.directives.origin
+            else:
+                origin = "launch" if pointer.name in self._allocated else "inferred"
+            out[pointer.name] = Array(pointer.name, self._types[pointer.name], extent, role, origin, values)
+            if is_mixed(pointer.to) and pointer.to.kind == "struct" and role != "out" and override.type is None:
+                self.notes.append(
+                    f"{pointer.name} holds structs `{pointer.to.name}`, which are filled with small whole numbers"
+                )
+        return out
+
+    def globals(self) -> tuple[Array, ...]:
+        """`__constant__` and `__device__` variables that the kernel reads and that the text gives no value."""
+        return tuple(
+            Array(name, kind, show(extent), "in", "inferred", self._values(f"::{name}"))
+            for name, (kind, extent) in self._globals.items()
+        )
+
+    def dynamic_shared_bytes(self) -> str:
+        """As much as the kernel reaches. Raises LackingError where an index of it has no bound."""
+        most: Expression | None = None
+        for array in self.arguments.kernel.shared_arrays:
+            if not array.dynamic:
+                continue
+            reach = self.reach.arrays.get(f"shared {array.name}")
+            size = array.element_bytes or (reach.element.size if reach is not None else None)
+            extent = self._in_symbols(reach.extent) if reach is not None and reach.extent is not None else None
+            if extent is None or size is None:
+                raise LackingError("nothing says how much dynamic shared memory it has", _SHARED_EXAMPLE)
+            whole = ranges.combine("*", extent, Number(size))
+            most = whole if most is None else ranges.largest(most, whole)
+        if most is None or any(name.startswith("#") for name in names(most)):
+            raise LackingError("nothing says how much dynamic shared memory it has", _SHARED_EXAMPLE)
+        self.notes.append(
+            "no launch in sight says how much dynamic shared memory it has; what its indices need was taken"
+        )
+        return show(most)
+
+    # Parts ----------------------------------------------------------------------------------------------------------
+
+    def _type(self, pointer: PointerArgument) -> str:
+        override = self.said.get(pointer.name)
+        if override is not None and override.type is not None:
+            return override.type
+        return self.arguments.element(pointer)
+
+    def _global_arrays(self) -> dict[str, tuple[str, Expression]]:
+        found: dict[str, tuple[str, Expression]] = {}
+        for name, kind in self.reach.globals.items():
+            reach = self.reach.arrays.get(f"::{name}")
+            variable = self.arguments.text.unit.variables.get(name)
+            if reach is None or reach.role == "out" or variable is None or variable.value is not None:
+                continue
+            element, count = kind, 1
+            while element.kind == "array" and element.to is not None:
+                count *= element.extent or 0
+                element = element.to
+            filled = filled_type(element)
+            if filled is None or not count:
+                raise LackingError(f"the variable `{name}`, which it reads, is of a type that cannot be filled in")
+            found[name] = filled, Number(count)
+        return found
+
+    def _settle(self) -> Settled:
+        self._allocated: set[str] = set()
+        needs: list[Need] = []
+        for pointer in self._pointers:
+            reach = self.reach.arrays.get(pointer.name, _UNTOUCHED)
+            override = self.said.get(pointer.name, ArrayOverride())
+            extent = self._in_symbols(reach.extent) if reach.extent is not None else None
+            limited = reach.limited and override.values is None
+            if override.extent is not None:
+                needs.append(Need(pointer.name, parse(override.extent), extent, limited, said=True))
+                continue
+            allocated = self._allocation(pointer)
+            if allocated is not None:
+                self._allocated.add(pointer.name)
+                if extent is None:
+                    self.notes.append(
+                        f"an index of {pointer.name} has no bound in the kernel's text; the {show(allocated)} elements"
+                        " that are allocated are taken to hold it"
+                    )
+            needs.append(Need(pointer.name, allocated, extent, limited))
+        for name, (_, count) in self._globals.items():
+            reach = self.reach.arrays[f"::{name}"]
+            extent = self._in_symbols(reach.extent) if reach.extent is not None else None
+            needs.append(Need(f"::{name}", count, extent, reach.limited, said=True))
+        for name, reach in self.reach.arrays.items():  # what indexes shared memory must stay in it
+            size = self._shared_elements(name)
+            if size is not None and reach.extent is not None:
+                needs.append(Need(name, size, self._in_symbols(reach.extent), False, said=True))
+        sizes = [Name(s) for s in self.symbols]
+        settled = settle(needs, sizes, evaluator(self._shapes()))
+        for name in settled.enlarged:
+            self.notes.append(f"the host code allocates {name} for its own sizes; for others it is made longer")
+        for name, limit in settled.limits.items():
+            if any(need.name == name and need.limited and not need.said for need in needs):
+                self.notes.append(
+                    f"{name.removeprefix('::')} holds indices; whole numbers below {show(limit)} are put in"
+                )
+        return settled
+
+    def _shared_elements(self, name: str) -> Expression | None:
+        if not name.startswith("shared "):
+            return None
+        for array in self.arguments.kernel.shared_arrays:
+            if f"shared {array.name}" == name and array.bytes and array.element_bytes and not array.dynamic:
+                return Number(array.bytes // array.element_bytes)
+        return None
+
+    def _values(self, name: str) -> str:
+        limit = self.settled.limits.get(name)
+        return f"index({show(limit)})" if limit is not None else "any"
+
+    def _allocation(self, pointer: PointerArgument) -> Expression | None:
+        site, element = self.arguments.site, element_type(self._types[pointer.name])
+        if site is None or element is None:
+            return None
+        size = pointer.to.size
+        if pointer.to.kind == "array" or size is None:
+            size = element.bytes
+        try:
+            found = self.allocations.elements(site.source, self.arguments.reader.function, pointer.passed, size)
+            for name, value in self.allocations.defaults.items():
+                self.arguments.reader.defaults.setdefault(name, value)
+            return self.arguments.settled(found, self.symbols) if found is not None else None
+        except ExpressionError:
+            return None
+
+    def _in_symbols(self, extent: Expression) -> Expression | None:
+        """A reach with the block's sizes put in; None where it depends on something that has no value."""
+        sizes = {f"blockDim.{axis}": parse(text) for axis, text in zip("xyz", self.block, strict=True)}
+        fixed = {f"gridDim.{axis}": parse(text) for axis, text in zip("xyz", self.grid, strict=True) if text.isdigit()}
+        whole = ranges.normal(substitute(extent, {**sizes, **fixed}))
+        known = {*self.symbols, *(f"gridDim.{axis}" for axis in "xyz")}
+        if any(name not in known and not name.startswith("#") for name in names(whole)):
+            return None
+        return whole
+
+    def _shapes(self) -> list[dict[str, Value]]:
+        """A few shapes with the sizes of their grids, the user's own first."""
+        out: list[dict[str, Value]] = []
+        for shape in check_shapes(self.symbols, self.own, lambda _: 1):
+            values: dict[str, Value] = dict(shape)
+            try:
+                for dim, texts in (("gridDim", self.grid), ("blockDim", self.block)):
+                    for axis, text in zip("xyz", texts, strict=True):
+                        values[f"{dim}.{axis}"] = evaluate(text, shape)
+            except ExpressionError:
+                continue
+            out.append(values)
+        return out
