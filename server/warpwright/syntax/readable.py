@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _ATTRIBUTES = re.compile(rb"\b__(?:align|builtin_align|cluster_dims|block_size|maxnreg)__\s*\([^()\n]*\)")
 _HAS_INCLUDE = re.compile(rb"(?<=__has_include)(\s*\(\s*)(<[^>\n]*>|\"[^\"\n]*\")")
@@ -26,13 +27,14 @@ _IF = b"if(0)"
 _FOLLOWED = rb"(\s+)(?=[A-Za-z_{}#]|//|/\*)"
 
 
+@lru_cache(maxsize=8)
 def readable(data: bytes) -> bytes:
     r"""The bytes that the parser is given.
 
     Attributes that the grammar does not know, `struct __align__(16) S` and `void __cluster_dims__(2) k()`, are blanks;
     the file in `__has_include("a.h")` is a name. Behind a macro that stands for whole statements, or is all that a
     body holds, a `;` takes the place of a blank, else what follows would be read as a part of it. A macro that stands
-    for the head of a loop is the head of an `if`.
+    for the head of a loop is the head of an `if`. The latest texts are kept: an edit compares one with the next.
 
     >>> readable(b"struct __align__(16) S {};")
     b'struct               S {};'

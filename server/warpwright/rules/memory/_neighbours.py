@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
 
 from warpwright.facts.model import Access, Kernel, LaneAddresses
 
@@ -55,10 +56,19 @@ class Neighbours:
 
 def _mark(used: dict[int, int], lanes: LaneAddresses, size: int, granule: int) -> None:
     """Add the bytes of the elements of `size` bytes that the lanes touch."""
-    for start in {at - at % size for at in lanes.addresses if at is not None}:
+    for piece, bits in _used_bytes(lanes.addresses, size, granule):
+        used[piece] = used.get(piece, 0) | bits
+
+
+@lru_cache(maxsize=1024)
+def _used_bytes(addresses: tuple[int | None, ...], size: int, granule: int) -> tuple[tuple[int, int], ...]:
+    """(piece, a bit for each byte of it that is used). Kept, since most of a file is as it was before an edit."""
+    used: dict[int, int] = {}
+    for start in {at - at % size for at in addresses if at is not None}:
         for piece in range(start // granule, (start + size - 1) // granule + 1):
             first, last = max(start - piece * granule, 0), min(start + size - piece * granule, granule)
             used[piece] = used.get(piece, 0) | (1 << last) - (1 << first)
+    return tuple(used.items())
 
 
 def _whole(kernel: Kernel, access: Access) -> int:
