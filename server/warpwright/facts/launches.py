@@ -257,8 +257,8 @@ class HostReader:
         return out or [{}]
 
     def _kernels_named(self, function: Node, scope: HostScope, before: int) -> list[tuple[Node, HostScope]]:
-        """The kernels that a launch names, itself or by a variable or parameter, each with the function whose text names
-        it. Example: `auto k = f<4>; k<<<1, 32>>>();`"""
+        """The kernels that a launch names, itself or by a variable, each with the function whose text names
+        them. Example: `auto k = f<4>; k<<<1, 32>>>();`"""
         name = scope.source.node_text(function)
         if function.type != "identifier" or name in self.unit.functions:
             return [(function, scope)]
