@@ -100,7 +100,7 @@ class Prepared:
         """Bytes from the shared memory of one block to that of the next."""
         return -(-self.shared_bytes // 16) * 16
 
-    def shared_place(self, place: int) -> tuple[str | None, int]:
+    def shared_place(self, place: int) -> tuple[str | None, int | None]:
         """The shared variable that a byte of a block's shared memory belongs to, and the bytes from its start."""
         starts = [(start, name) for name, start in self.program.shared.items() if start <= place]
         if place >= self.program.static_shared_bytes or not starts:

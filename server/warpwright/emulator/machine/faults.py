@@ -62,8 +62,8 @@ def thread_of(number: int, grid: Dim3, block: Dim3) -> Thread:
 class FoundFault:
     """One fault: the instruction (its number in the kernel) that met it, and the threads; `count` lanes met it.
 
-    `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it, `array` what it
-    belongs to and `offset` its bytes from the start of that. `text` says what is wrong where the kind does not:
+    `other_step` and `other_thread` are the earlier access of a race. `address` is as the kernel sees it, `array` what
+    it belongs to and `offset` its bytes from the start of that. `text` says what is wrong where the kind does not:
     `4 bytes past the end of y (4,000 bytes)`.
     """
 
