@@ -227,9 +227,8 @@ def test_a_barrier_of_some_warps_orders_those_alone() -> None:
 def test_races_are_those_that_all_pairs_of_accesses_have(
     steps: list[tuple[bool, int, bool]], block: int, grid: int
 ) -> None:
-    """Each step reads or writes, for each thread, the word (t * factor) % 64, and may have a barrier before it. Found is
-    a race in the run exactly where two accesses of one word by different threads, one of them a write, have no barrier
-    between them."""
+    """Each step reads or writes, for each thread, the word (t * factor) % 64, and may have a barrier before it. A race
+    is found exactly where two threads access one word, one of them writes, and there is no barrier between."""
     lines = ["mov.u32 %r2, tile;"]
     accesses: list[tuple[int, bool, list[int]]] = []
     epoch = 0

@@ -66,7 +66,20 @@ def emulate(
     most_lane_steps: int = 20_000_000,
 ) -> Emulated:
     """Run the lines of a kernel that takes these arrays."""
-    program = translate(parse(kernel(code, pointers=len(arrays), shared=shared)), "k")
+    text = kernel(code, pointers=len(arrays), shared=shared)
+    return emulate_text(text, grid=grid, block=block, arrays=arrays, most_lane_steps=most_lane_steps)
+
+
+def emulate_text(
+    text: str,
+    *,
+    grid: int = 1,
+    block: int = 64,
+    arrays: Sequence[ArrayArgument] = (),
+    most_lane_steps: int = 20_000_000,
+) -> Emulated:
+    """Run the kernel `k` of a module."""
+    program = translate(parse(text), "k")
     arguments: list[ArrayArgument | ScalarArgument] = list(arrays)
     launch = Launch((grid, 1, 1), (block, 1, 1))
     return Emulated(program, run(program, launch, arguments, most_lane_steps=most_lane_steps))

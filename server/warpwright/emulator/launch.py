@@ -104,7 +104,9 @@ class Prepared:
         """The shared variable that a byte of a block's shared memory belongs to, and the bytes from its start."""
         starts = [(start, name) for name, start in self.program.shared.items() if start <= place]
         if place >= self.program.static_shared_bytes or not starts:
-            return None, place
+            variables = self.program.module.variables.values()
+            dynamic = next((v.name for v in variables if v.space == "shared" and v.size is None), None)
+            return dynamic, place - self.program.static_shared_bytes
         start, name = max(starts)
         return name, place - start
 

@@ -42,6 +42,7 @@ def profile_kernel(
         return program
     from warpwright.emulator.launch import Launch, LaunchError, run
     from warpwright.emulator.lines import lines_of
+    from warpwright.emulator.report import faults_of
     from warpwright.emulator.values import UnknownTypeError, arguments_of
 
     try:
@@ -59,6 +60,7 @@ def profile_kernel(
         Backend.EMULATOR,
         {path: text_hash(source.data) for path, source in unit.sources.items()},
         lines_of(program, result, own),
+        faults_of(program, result, own),
         notes=problem.notes,
         function=demangle(program.kernel),
         flags=(f"-arch={arch}", *flags),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,7 +133,7 @@ class Access:
         stretch, index, holder = self._locate(step, group, space, address, size * count)
         if space in {"global", "const", "shared"} and not (holder is not None and holder.is_known):
             for k in range(count):
-                self._need_written(step, group, stretch, index + k * size, size, space)
+                self._need_written(step, group, stretch, index + k * size, size, space, address, k * size)
         if _is_checked(space, holder):
             self.races.load(step, group, space, index, size * count)
         self._count(step, group, space, address, index, size * count)
@@ -149,7 +150,7 @@ class Access:
             _, _, space, address = parts[0]
         stretch, index, holder = self._locate(step, group, space, address, total)
         if holder is not None and holder.is_constant:
-            text = f"a store to {holder.name}, which is constant"
+            text = f"to {holder.name}, which is constant"
             raise KernelFaultError(self._fault(FaultKind.WRITE_TO_CONSTANT, step, group, 0, space, address, text))
         self._count(step, group, space, address, index, total)
         if holder is not None:
@@ -197,7 +198,7 @@ class Access:
             _, _, space, address = parts[0]
         stretch, index, holder = self._locate(step, group, space, address, size)
         if not (holder is not None and holder.is_known):
-            self._need_written(step, group, stretch, index, size, space)
+            self._need_written(step, group, stretch, index, size, space, address, 0)
         if holder is not None:
             holder.is_tracked = True
         if _is_checked(space, holder):
@@ -243,12 +244,12 @@ class Access:
         low, high = int(place.min()), int(place.max())
         if size > 1 and int(np.bitwise_or.reduce(place) if place.ndim else place) & (size - 1):
             at = int(np.argmax(place & (size - 1) != 0)) if place.ndim else 0
-            text = f"an access of {size} bytes at an address that is not a multiple of {size}"
+            text = f"{size} bytes at an address that is not a multiple of {size}"
             raise KernelFaultError(self._fault(FaultKind.MISALIGNED, step, group, at, space, address, text))
         if space == "shared":
             if low < 0 or high + size > self.prepared.shared_bytes:
                 at = int(np.argmax((place < 0) | (place + size > self.prepared.shared_bytes))) if place.ndim else 0
-                text = f"the block has {self.prepared.shared_bytes:,} bytes of shared memory"
+                text = f"outside the block's {self.prepared.shared_bytes:,} bytes of shared memory"
                 raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
             if self.layout.blocks > 1:
                 place = place + group.block * self.shared_stride
@@ -256,7 +257,7 @@ class Access:
         if space == "local":
             if low < 0 or high + size > self.local_stride:
                 at = int(np.argmax((place < 0) | (place + size > self.local_stride))) if place.ndim else 0
-                text = f"the thread has {self.program.local_bytes:,} bytes of local memory"
+                text = f"outside the thread's {self.program.local_bytes:,} bytes of local memory"
                 raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
             return self.local, place + group.lanes * self.local_stride, None
         place = place - GLOBAL_WINDOW
@@ -272,18 +273,32 @@ class Access:
         if bad.any():
             at = int(np.argmax(bad)) if place.ndim else 0
             where = int(place[at] if place.ndim else place)
-            text = self._nearest(where)
-            raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text))
+            text, holder = self._nearest(where)
+            count = int(np.count_nonzero(bad)) if place.ndim else group.size
+            fault = self._fault(FaultKind.OUT_OF_BOUNDS, step, group, at, space, address, text, count)
+            if holder is not None:
+                fault = replace(fault, array=holder.name, offset=where - holder.start)
+            raise KernelFaultError(fault)
         return self.memory, place, None
 
-    def _need_written(self, step: int, group: Group, stretch: Stretch, index: Array, size: int, space: str) -> None:
+    def _need_written(
+        self,
+        step: int,
+        group: Group,
+        stretch: Stretch,
+        index: Array,
+        size: int,
+        space: str,
+        address: Array,
+        past: int,
+    ) -> None:
+        """Note elements at `index`, which lie `past` bytes behind each lane's address, that were not all written."""
         lacking = stretch.lacks(index, size, READY)
         if lacking.any():
             at = int(np.argmax(lacking)) if lacking.ndim else 0
-            text = f"{space} memory that nothing has written is read"
-            self.prepared.note(
-                self._fault(FaultKind.UNINITIALISED, step, group, at, space, None, text, int(np.sum(lacking)))
-            )
+            count = int(np.count_nonzero(lacking)) if lacking.ndim else group.size
+            fault = self._fault(FaultKind.UNINITIALISED, step, group, at, space, address, "", count, past)
+            self.prepared.note(fault)
 
     def _count(self, step: int, group: Group, space: str, address: Array, index: Array, size: int) -> None:
         if space == "shared":
@@ -312,27 +327,34 @@ class Access:
         group: Group,
         at: int,
         space: str,
-        address: Array | None,
+        address: Array,
         text: str,
         count: int = 1,
+        past: int = 0,
     ) -> FoundFault:
-        own = None if address is None else int(address[at] if address.ndim else address)
-        return FoundFault(kind, step, text, self.thread(group, at), own, count)
+        """A fault of the lane at a place in the group, `past` bytes behind its address."""
+        own = int(address[at] if address.ndim else address) + past
+        array, offset = None, None
+        if space == "shared":
+            array, offset = self.prepared.shared_place(own)
+        elif space != "local":
+            array, offset = self.memory.place(own - GLOBAL_WINDOW)
+        return FoundFault(kind, step, text, self.thread(group, at), own, count, space=space, array=array, offset=offset)
 
-    def _nearest(self, place: int) -> str:
-        """What a place in global memory lies beside: `4 bytes past the end of y (4,000 bytes)`."""
+    def _nearest(self, place: int) -> tuple[str, Allocation | None]:
+        """What a place in global memory lies beside: `4 bytes past the end of y (4,000 bytes)`, and that."""
         holder = self.memory.holder(place)
         if place + GLOBAL_WINDOW == 0 or holder is None or place > self.memory.size:
             first = self.memory.allocations[0] if self.memory.allocations else None
             if first is not None and 0 <= first.start - place <= 1 << 20:
-                return f"{first.start - place:,} bytes before {first.name} ({first.size:,} bytes)"
-            return "an address that belongs to no array"
+                return f"{first.start - place:,} bytes before {first.name} ({first.size:,} bytes)", first
+            return "at an address that belongs to no array", None
         after = self.memory.holder(holder.end + 8192)
         past = place - holder.end
         if after is not None and after is not holder and after.start - place < past:
-            return f"{after.start - place:,} bytes before {after.name} ({after.size:,} bytes)"
+            return f"{after.start - place:,} bytes before {after.name} ({after.size:,} bytes)", after
         how = "at the end" if past == 0 else f"{past:,} bytes past the end" if past > 0 else "across the end"
-        return f"{how} of {holder.name} ({holder.size:,} bytes)"
+        return f"{how} of {holder.name} ({holder.size:,} bytes)", holder
 
     def thread(self, group: Group, place: int) -> Thread:
         """The thread at a place in a group."""

@@ -21,7 +21,6 @@ class FaultKind(StrEnum):
     ASSERTION = "assertion"
     TRAP = "trap"
     UNUSED = "unused-result"
-    INPUT_CHANGED = "input-changed"
 
 
 def unfold(number: int, shape: Dim3) -> Dim3:

@@ -1,0 +1,155 @@
+"""What a run found wrong, by source line and in one sentence each, as profiles have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from warpwright.emulator.launch import Run
+from warpwright.emulator.lines import place_of
+from warpwright.emulator.machine import faults
+from warpwright.emulator.machine.faults import FoundFault
+from warpwright.emulator.program import Program
+from warpwright.emulator.ptx.model import Instruction
+from warpwright.emulator.ptx.model import Place as Position
+from warpwright.facts.profile import Fault, FaultKind, Place, Thread
+
+_KINDS = {
+    faults.FaultKind.OUT_OF_BOUNDS: FaultKind.OUT_OF_BOUNDS,
+    faults.FaultKind.WRITE_TO_CONSTANT: FaultKind.OUT_OF_BOUNDS,
+    faults.FaultKind.MISALIGNED: FaultKind.MISALIGNED,
+    faults.FaultKind.UNINITIALISED: FaultKind.UNINITIALISED_READ,
+    faults.FaultKind.BARRIER: FaultKind.BARRIER_NOT_REACHED,
+    faults.FaultKind.DEADLOCK: FaultKind.DEADLOCK,
+    faults.FaultKind.SYNCWARP: FaultKind.MISSING_SYNCWARP,
+    faults.FaultKind.ENDLESS: FaultKind.STEP_LIMIT,
+    faults.FaultKind.ASSERTION: FaultKind.ASSERTION,
+    faults.FaultKind.TRAP: FaultKind.TRAP,
+    faults.FaultKind.UNUSED: FaultKind.UNUSED_RESULT,
+}
+_LOCAL_NAME = re.compile(r"^_ZZ.*E(\d+)([A-Za-z_]\w*)$")
+
+
+def faults_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Fault, ...]:
+    """The faults of a run by line, once for each kind, line and other line, those that ended the run last.
+
+    `own` names the user's files (see `place_of`); what stands in none of them is given where it stands.
+    """
+    merged: dict[tuple[object, ...], Fault] = {}
+    for found in run.faults:
+        fault = _fault(program, found, own)
+        key = (fault.kind, fault.file, fault.line, fault.other)
+        first = merged.get(key)
+        if first is None:
+            merged[key] = fault
+        else:
+            merged[key] = replace(first, count=first.count + fault.count)
+    return tuple(merged.values())
+
+
+def _fault(program: Program, found: FoundFault, own: Mapping[str, str]) -> Fault:
+    kind = _kind(found)
+    position = _position(program, found.step, own)
+    other = None if found.other_step is None else _position(program, found.other_step, own)
+    threads = tuple(Thread(t.block, t.thread) for t in (found.thread, found.other_thread) if t is not None)
+    array = None if found.array is None else plain_name(found.array)
+    return Fault(
+        kind,
+        "" if position is None else position.file,
+        0 if position is None else position.line,
+        _sentence(program, found, own) + _calls(position) + ".",
+        threads,
+        found.address if array is None else found.offset,
+        array,
+        None if other is None else Place(other.file, other.line),
+        found.count,
+    )
+
+
+def _kind(found: FoundFault) -> FaultKind:
+    if found.kind is faults.FaultKind.RACE:
+        return FaultKind.SHARED_RACE if found.space == "shared" else FaultKind.GLOBAL_RACE
+    return _KINDS[found.kind]
+
+
+def _position(program: Program, step: int, own: Mapping[str, str]) -> Position | None:
+    """Where an instruction stands in the user's files; what stands in none of them, at its own place."""
+    instruction = program.steps[step]
+    return place_of(instruction, own) or instruction.place
+
+
+def plain_name(name: str) -> str:
+    """A variable as the source has it.
+
+    >>> plain_name("_ZZ10block_sumsPKfPfiE7partial"), plain_name("tile")
+    ('partial', 'tile')
+    """
+    local = _LOCAL_NAME.match(name)
+    if local and len(local[2]) >= int(local[1]):
+        return local[2][: int(local[1])]
+    return name
+
+
+def _calls(position: Position | None) -> str:
+    """` (called from line 12, from line 30)`: the calls that inlined code stands in."""
+    lines: list[int] = []
+    caller = None if position is None else position.inlined_at
+    while caller is not None:
+        lines.append(caller.line)
+        caller = caller.inlined_at
+    return f" (called from line {', from line '.join(map(str, lines))})" if lines else ""
+
+
+def _does(instruction: Instruction) -> str:
+    if instruction.opcode in {"ld", "ldu", "ldmatrix"}:
+        return "reads"
+    return "changes by an atomic" if instruction.opcode in {"atom", "red"} else "writes"
+
+
+def _did(instruction: Instruction) -> str:
+    if instruction.opcode in {"ld", "ldu", "ldmatrix"}:
+        return "has read"
+    return "has changed by an atomic" if instruction.opcode in {"atom", "red"} else "has written"
+
+
+def _where(found: FoundFault) -> str:
+    if found.array is not None and found.offset is not None:
+        return f"byte {found.offset:,} of {plain_name(found.array)}"
+    if found.address is None:
+        return f"{found.space} memory"
+    return f"{found.space} memory at {found.address:#x}"
+
+
+def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> str:
+    """What happened, without the full stop."""
+    does = _does(program.steps[found.step])
+    who = f"{found.thread}".capitalize() if found.thread is not None else "The kernel"
+    match found.kind:
+        case faults.FaultKind.RACE | faults.FaultKind.SYNCWARP:
+            return _race(program, found, own, who)
+        case faults.FaultKind.UNINITIALISED:
+            return f"{who} {does} {_where(found)}, which nothing has written"
+        case faults.FaultKind.OUT_OF_BOUNDS | faults.FaultKind.MISALIGNED | faults.FaultKind.WRITE_TO_CONSTANT:
+            return f"{who} {does} {found.text}"
+        case faults.FaultKind.TRAP:
+            return f"{who} executes {found.text}"
+    return f"{found.text[:1].upper()}{found.text[1:]}"
+
+
+def _race(program: Program, found: FoundFault, own: Mapping[str, str], who: str) -> str:
+    other, other_step = found.other_thread, found.other_step
+    assert found.thread is not None and other is not None and other_step is not None
+    is_block = other.block == found.thread.block
+    whom = f"thread {other.thread} of the same block" if is_block else f"{other}"
+    if other_step == found.step and _does(program.steps[found.step]) == "writes":
+        return f"{who} and {whom} write different values to {_where(found)} at once"
+    position = _position(program, other_step, own)
+    line = "" if position is None else f" at line {position.line}"
+    text = f"{who} {_does(program.steps[found.step])} {_where(found)}, which {whom}"
+    text += f" {_did(program.steps[other_step])}{line}, "
+    if found.kind is faults.FaultKind.SYNCWARP:
+        return text + "with no __syncwarp() between: the lanes of a warp run in no fixed order"
+    if is_block:
+        return text + "with no __syncthreads() between"
+    return text + "and nothing orders the two blocks"
