@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from warpwright import __version__
 from warpwright.emulator.launch import ArrayArgument, Launch, Run, ScalarArgument, run
 from warpwright.emulator.lines import lines_of
@@ -47,7 +46,7 @@ from warpwright.toolchain.ncu_profile import profiles_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "emulator_gpu.json"
-SECTIONS = "--section SourceCounters --section LaunchStats --import-source on --clock-control none".split()
+SECTIONS = ["--section", "SourceCounters", "--section", "LaunchStats", "--import-source", "on", "--clock-control", "none"]
 APPROXIMATE = {"ex2", "lg2", "sin", "cos", "tanh", "rsqrt", "rcp", "sqrt", "div"}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.emulation import Emulated, emulate, emulate_text, kernel, words
-
 from warpwright.emulator.launch import ArrayArgument
 from warpwright.emulator.report import faults_of
 from warpwright.facts.profile import FaultKind, Thread
