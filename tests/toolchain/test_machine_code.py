@@ -59,7 +59,7 @@ def instructions(path: Path) -> dict[str, tuple[MemoryInstruction, ...]]:
 
 def at(instructions: dict[str, tuple[MemoryInstruction, ...]], line: int) -> Counter[tuple[str, str, int]]:
     (kernel,) = (found for name, found in instructions.items() if name != "other")
-    return Counter((i.space, i.kind, i.width) for i in kernel if i.line == line and i.space != "constant")
+    return Counter((str(i.space), str(i.kind), i.width) for i in kernel if i.line == line and i.space != "constant")
 
 
 @pytest.mark.sass

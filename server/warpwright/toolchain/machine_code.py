@@ -12,6 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpwright.facts.model import AccessKind, Space
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain.find import find_toolchain
@@ -21,25 +22,25 @@ OUTPUT_BYTES = 512 << 20
 MEMORY_BYTES = 12 << 30
 _ADVICE = "Install it with `pip install nvidia-cuda-nvdisasm`, or install the CUDA toolkit."
 
-_OPCODES: dict[str, tuple[tuple[str, str], ...]] = {
-    "LDG": (("global", "load"),),
-    "STG": (("global", "store"),),
-    "LDS": (("shared", "load"),),
-    "STS": (("shared", "store"),),
-    "LDL": (("local", "load"),),
-    "STL": (("local", "store"),),
-    "LDC": (("constant", "load"),),
-    "LD": (("generic", "load"),),
-    "ST": (("generic", "store"),),
-    "LDSM": (("shared", "load"),),
-    "STSM": (("shared", "store"),),
-    "LDGSTS": (("global", "load"), ("shared", "store")),
-    "ATOM": (("generic", "atomic"),),
-    "ATOMG": (("global", "atomic"),),
-    "ATOMS": (("shared", "atomic"),),
-    "RED": (("generic", "atomic"),),
-    "REDG": (("global", "atomic"),),
-    "REDS": (("shared", "atomic"),),
+_OPCODES: dict[str, tuple[tuple[Space | None, AccessKind], ...]] = {
+    "LDG": ((Space.GLOBAL, AccessKind.LOAD),),
+    "STG": ((Space.GLOBAL, AccessKind.STORE),),
+    "LDS": ((Space.SHARED, AccessKind.LOAD),),
+    "STS": ((Space.SHARED, AccessKind.STORE),),
+    "LDL": ((Space.LOCAL, AccessKind.LOAD),),
+    "STL": ((Space.LOCAL, AccessKind.STORE),),
+    "LDC": ((Space.CONSTANT, AccessKind.LOAD),),
+    "LD": ((None, AccessKind.LOAD),),
+    "ST": ((None, AccessKind.STORE),),
+    "LDSM": ((Space.SHARED, AccessKind.LOAD),),
+    "STSM": ((Space.SHARED, AccessKind.STORE),),
+    "LDGSTS": ((Space.GLOBAL, AccessKind.LOAD), (Space.SHARED, AccessKind.STORE)),
+    "ATOM": ((None, AccessKind.ATOMIC),),
+    "ATOMG": ((Space.GLOBAL, AccessKind.ATOMIC),),
+    "ATOMS": ((Space.SHARED, AccessKind.ATOMIC),),
+    "RED": ((None, AccessKind.ATOMIC),),
+    "REDG": ((Space.GLOBAL, AccessKind.ATOMIC),),
+    "REDS": ((Space.SHARED, AccessKind.ATOMIC),),
 }
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "F64": 8, "128": 16, "256": 32}
 _SECTION = re.compile(r"^\.text\.(\S+):$")
@@ -56,15 +57,15 @@ class MemoryInstruction:
     """One access of a kernel's machine code. An instruction that reads one space and writes another stands twice.
 
     `file` and `line` are the innermost place, `callers` those that it was inlined into, from inside out. `space` is
-    "global", "shared", "local", "constant" or "generic", `kind` is "load", "store" or "atomic", `width` is in bytes per lane.
-    `offset` is the instruction's own, in bytes from the kernel's start: the order of the machine code.
+    None for a generic address, `width` is in bytes per lane. `offset` is the instruction's own, in bytes from the
+    kernel's start: the order of the machine code.
     """
 
     file: str
     line: int
     opcode: str
-    space: str
-    kind: str
+    space: Space | None
+    kind: AccessKind
     width: int
     offset: int
     callers: tuple[tuple[str, int], ...] = ()
@@ -115,7 +116,7 @@ def parse_memory_instructions(text: str) -> dict[str, tuple[MemoryInstruction, .
     ...         /*0080*/              @!P0 STS.128 [R2+UR4], R4 ;'''
     >>> first, second = parse_memory_instructions(text)["_Z1kPf"]
     >>> first.line, first.callers, first.space, first.kind, first.width
-    (3, (('/a.cu', 9),), 'global', 'load', 8)
+    (3, (('/a.cu', 9),), <Space.GLOBAL: 'global'>, <AccessKind.LOAD: 'load'>, 8)
     >>> second.line, second.opcode, second.width, second.offset
     (16, 'STS.128', 16, 128)
     """
@@ -135,9 +136,9 @@ def parse_memory_instructions(text: str) -> dict[str, tuple[MemoryInstruction, .
         elif match := _PLACE.match(line):
             if not in_header:
                 places, in_header = [], True
-            for file, number in ((match[1], match[2]), (match[3], match[4])):
-                if file is not None and (not places or places[-1] != (file, int(number))):
-                    places.append((file, int(number)))
+            for path, row in ((match[1], match[2]), (match[3], match[4])):
+                if path is not None and (not places or places[-1] != (path, int(row))):
+                    places.append((path, int(row)))
         elif match := _SECTION.match(line):
             found = kernels.setdefault(match[1], [])
             places, in_header = [], False
