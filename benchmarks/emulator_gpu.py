@@ -46,7 +46,16 @@ from warpwright.toolchain.ncu_profile import profiles_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "emulator_gpu.json"
-SECTIONS = ["--section", "SourceCounters", "--section", "LaunchStats", "--import-source", "on", "--clock-control", "none"]
+SECTIONS = [
+    "--section",
+    "SourceCounters",
+    "--section",
+    "LaunchStats",
+    "--import-source",
+    "on",
+    "--clock-control",
+    "none",
+]
 APPROXIMATE = {"ex2", "lg2", "sin", "cos", "tanh", "rsqrt", "rcp", "sqrt", "div"}
 
 

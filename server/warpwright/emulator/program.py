@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from warpwright.emulator.contract import contracted
 from warpwright.emulator.flow import Block, blocks_of
 from warpwright.emulator.inline import Flat, RecursionFoundError, flatten, function_addresses
 from warpwright.emulator.ptx.model import Instruction, Module, Variable
@@ -70,7 +71,7 @@ def outline(module: Module, kernel: str) -> Outline:
         flat = flatten(module, function)
     except RecursionFoundError as error:
         raise UnsupportedError(f"the recursive function {error} is not emulated") from error
-    blocks = tuple(blocks_of(flat.body, flat.branch_targets))
+    blocks = tuple(blocks_of(contracted(flat.body), flat.branch_targets))
     steps = tuple(i for block in blocks for i in (*block.body, *((block.last,) if block.last else ())))
     kinds = {name: kind_of(kind) for name, kind in flat.registers.items()}
     stored = {name: kind if kind == "b1" else f"u{kind[1:]}" for name, kind in kinds.items()}

@@ -107,7 +107,13 @@ def _own_files(rows: Sequence[LineRow], texts: Mapping[str, bytes], table: Path)
 
 
 def _says(lines: Sequence[str], row: LineRow) -> bool:
-    return 1 <= row.line <= len(lines) and lines[row.line - 1].split() == row.text.split()
+    """Whether a line of a text is what the report shows there. Nsight Compute writes a cell's quotes as they stand, so
+    that reading the table loses some."""
+    return 1 <= row.line <= len(lines) and _unquoted(lines[row.line - 1]) == _unquoted(row.text)
+
+
+def _unquoted(text: str) -> list[str]:
+    return text.replace('"', "").split()
 
 
 def _parts(path: str) -> list[str]:

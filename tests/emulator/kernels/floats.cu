@@ -130,3 +130,25 @@ __global__ void fast(const float* a, float* out, int n) {
     out[8 * i + 6] = __expf(x);
     asm("tanh.approx.f32 %0, %1;" : "=f"(out[8 * i + 7]) : "f"(x));
 }
+
+// warpwright: array a[n] in
+// warpwright: array b[n] in
+// warpwright: array out[n * 10] out
+// warpwright: launch grid((n + 127) / 128) block(128)
+// warpwright: shape n=2000
+__global__ void contracted(const float* a, const float* b, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float x = a[i], y = b[i], z = a[n - 1 - i], w = b[n - 1 - i], p = x * w;
+    double d = x, e = y, f = z, g = w;
+    out[10 * i + 0] = x * y - z * w;
+    out[10 * i + 1] = x * y + z * w;
+    out[10 * i + 2] = z - x * y;
+    out[10 * i + 3] = x * y - 1.5f;
+    out[10 * i + 4] = p * p - p;
+    out[10 * i + 5] = p + z;
+    out[10 * i + 6] = (x + y) * (z - w) - x * x;
+    out[10 * i + 7] = d * e - f * g;
+    out[10 * i + 8] = f - d * e * g;
+    out[10 * i + 9] = -(x * z) - y * w;
+}

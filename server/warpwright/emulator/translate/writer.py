@@ -106,6 +106,8 @@ class Writer:
                 return self._special(name, kind)
             case Immediate(value, bits, bit_width):
                 return self._immediate(value, bits, bit_width, kind)
+            case Negated(Register(name)) if kind[0] == "f":
+                return self.local(f"-{self._register(name, kind)}")
             case Negated(Register(name)):
                 return f"(~{self._register(name, 'b1')})"
             case Symbol(name, offset):
