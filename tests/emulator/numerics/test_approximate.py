@@ -100,21 +100,3 @@ def test_gross_approximations_of_doubles_leave_the_lower_word_empty() -> None:
     special = np.array([-inf, -1e-310, -0.0, 0.0, 1e-310, inf])
     assert approximate.rcp_f64(special).tolist() == [-0.0, -inf, -inf, inf, inf, 0.0]
     assert approximate.rsqrt_f64(special[1:]).tolist() == [-inf, -inf, inf, inf, 0.0]
-
-
-def test_halves() -> None:
-    every = np.arange(-16, 16, 0.125).astype(np.float16)
-    wide = every.astype(np.float64)
-    assert (
-        relative(approximate.ex2_f16(every[every > -14]).astype(np.float64), np.exp2(wide[wide > -14])).max()
-        < 2.0**-9.9
-    )
-    assert absolute(approximate.tanh_f16(every).astype(np.float64), np.tanh(wide)).max() < 2.0**-10.987
-    bits = (every.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
-
-    def value(a: Any) -> Any:
-        return (a.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-
-    assert relative(value(approximate.ex2_bf16(bits)), np.exp2(value(bits))).max() <= 2.0**-7
-    assert absolute(value(approximate.tanh_bf16(bits)), np.tanh(value(bits))).max() <= 2.0**-8
-    assert approximate.ex2_bf16(np.uint16(0xFF80)) == 0

@@ -134,3 +134,31 @@ def test_comparisons(name: str) -> None:
             ordered = {**table, "num": True, "nan": False}[base]
             want = (name != base or name == "nan") if unordered else ordered
             assert bool(floats.COMPARE[name](a, b)) == bool(want), (a, b)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_results_that_are_subnormal_before_rounding_are_flushed(data: st.DataObject) -> None:
+    near_one = st.tuples(st.integers(-4, 4), st.integers(-4, 4), st.integers(-2, 2))
+    table = data.draw(st.lists(near_one, min_size=1, max_size=40))
+    least = 0x00800000
+    a = np.array([0x3F800000 + row[0] for row in table], np.uint32).view(np.float32)
+    b = np.array([least + abs(row[1]) for row in table], np.uint32).view(np.float32)
+    c = np.array([least * row[2] % 2**32 & 0x80FFFFFF for row in table], np.uint32).view(np.float32)
+
+    def expected(value: Value) -> int:
+        tiny = not isinstance(value, str) and abs(value) < exact.Fraction(2) ** -126
+        bits = exact.encode(value, F32)
+        assert bits is not None
+        return bits & 0x80000000 if tiny else bits
+
+    x, y, z = ([exact.decode(int(v), F32) for v in lane.view(np.uint32)] for lane in (a, b, floats.flush(c)))
+    products = [expected(exact.mul(*row)) for row in zip(x, y, strict=True)]
+    assert floats.mul_ftz(a, b).view(np.uint32).tolist() == products
+    sums = [expected(exact.fma(*row)) for row in zip(x, y, z, strict=True)]
+    assert floats.fma_ftz(a, b, c).view(np.uint32).tolist() == sums
+
+
+def test_a_finite_product_beyond_the_range_and_an_infinite_addend() -> None:
+    huge, low = np.array([1.7e308, -1.7e308]), np.float64(-np.inf)
+    assert floats.fma(huge, np.float64(1e10), low).tolist() == [low, low]

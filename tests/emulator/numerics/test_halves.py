@@ -88,3 +88,24 @@ def test_every_f16_is_its_f32() -> None:
     assert (wide[numbers] == every.view(np.float16)[numbers].astype(np.float32)).all()
     assert set(wide[~numbers].view(np.uint32).tolist()) == {0x7FFFFFFF}
     assert halves.f16_of(wide)[numbers].view(np.uint16).tolist() == every[numbers].tolist()
+
+
+def test_approximate_functions() -> None:
+    every = np.arange(-16, 16, 0.125).astype(np.float16)
+    wide = every.astype(np.float64)
+    powers = halves.ex2_f16(every[every > -14]).astype(np.float64)
+    assert (np.abs(powers / np.exp2(wide[wide > -14]) - 1)).max() < 2.0**-9.9
+    assert np.abs(halves.tanh_f16(every).astype(np.float64) - np.tanh(wide)).max() < 2.0**-10.987
+    bits = (every.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+
+    def value(a: Any) -> Any:
+        return halves.f32_of_bf16(a).astype(np.float64)
+
+    assert np.abs(value(halves.ex2_bf16(bits)) / np.exp2(value(bits)) - 1).max() <= 2.0**-7
+    assert np.abs(value(halves.tanh_bf16(bits)) - np.tanh(value(bits))).max() <= 2.0**-8
+    assert halves.ex2_bf16(np.uint16(0xFF80)) == 0
+
+
+def test_subnormals_are_flushed() -> None:
+    assert halves.flush_f16(np.array([0x03FF, 0x8001, 0x0400], np.uint16).view(np.float16)).tolist() == [0, 0, 2.0**-14]
+    assert halves.flush_bf16(np.array([0x007F, 0x8001, 0x0080], np.uint16)).tolist() == [0, 0x8000, 0x0080]

@@ -1,8 +1,8 @@
-"""The approximate functions (PTX ISA 9.7.3: .approx and .full forms; 9.7.4 for f16 and bf16).
+"""The approximate functions on f32 and f64 (PTX ISA 9.7.3: .approx and .full forms); those on halves are in `halves`.
 
 The hardware's tables are not public. Each function here is as good as its type allows, or a few units in the last place
 off where the manual documents a larger error; the special values are those of the manual's tables. `.ftz` is
-`floats.flush` on operands and result, for all but the ones that say otherwise.
+`floats.flush` on operands and result.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from warpwright.emulator.numerics.floats import NAN64, canonical
-from warpwright.emulator.numerics.halves import bf16_of_f32, f16_of, f32_of_bf16, f32_of_f16, f32_to_odd
 from warpwright.emulator.numerics.lanes import Lanes, mend
 
 _ONE = np.float32(1)
@@ -100,25 +99,3 @@ def _upper(a: Lanes) -> Lanes:
 
 def _nan64(a: Lanes) -> Lanes:
     return mend(a, np.isnan(a), lambda lane: np.full_like(lane, NAN64), a)
-
-
-def ex2_f16(a: Lanes) -> Lanes:
-    """ex2.approx.f16 (float16). The manual: 2^-9.9 relative."""
-    return f16_of(np.exp2(f32_of_f16(a).astype(np.float64)))
-
-
-def tanh_f16(a: Lanes) -> Lanes:
-    """tanh.approx.f16 (float16). The manual: 2^-10.987 absolute."""
-    return f16_of(np.tanh(f32_of_f16(a).astype(np.float64)))
-
-
-def ex2_bf16(a: Lanes) -> Lanes:
-    """ex2.approx.ftz.bf16 (bits): subnormal operands count as 0, subnormal results are 0. The manual: 2^-7 relative."""
-    wide = np.exp2(f32_of_bf16(a).astype(np.float64))
-    result = bf16_of_f32(f32_to_odd(wide))
-    return result * (result >= np.uint16(0x80))
-
-
-def tanh_bf16(a: Lanes) -> Lanes:
-    """tanh.approx.bf16 (bits). The manual: 2^-8 absolute."""
-    return bf16_of_f32(f32_to_odd(np.tanh(f32_of_bf16(a).astype(np.float64))))

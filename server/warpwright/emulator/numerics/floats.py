@@ -1,7 +1,9 @@
 """f32 and f64 arithmetic, comparison and selection (PTX ISA 9.7.3 and 9.7.6), bit for bit.
 
-`rounding` is "rn", "rz", "rm" or "rp". `.ftz` is `flush` on each operand and on the result, `.sat` is `saturate` on the
-result. f32 arithmetic yields one NaN, 0x7fffffff; f64 keeps the payload of its first NaN operand, made quiet, except in
+`rounding` is "rn", "rz", "rm" or "rp". `.ftz` is `flush` on each operand and on the result, but for mul and fma, which
+have functions of their own for it; `.sat` is `saturate` on the result.
+
+f32 arithmetic yields one NaN, 0x7fffffff; f64 keeps the payload of its first NaN operand, made quiet, except in
 fma (PTX ISA 9.7.3, "NaN payloads").
 """
 
@@ -106,8 +108,8 @@ def fma(a: Lanes, b: Lanes, c: Lanes, rounding: str = "rn") -> Lanes:
 
 def _fma_f32(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
     """The product is exact as a double and the sum is rounded to one. Rounding that to f32 differs from rounding the
-    exact sum only where it lies half-way between two f32 (29 bits below the last one are 100...0; more bits in the
-    subnormal range, whose results raise the underflow flag): those lanes go through the odd neighbour.
+    exact sum only where it is inexact and lies half-way between two f32 (29 bits below the last one are 100...0; other
+    bits in the subnormal range, whose results raise the underflow flag): those lanes go through the odd neighbour.
     """
     product, addend = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = product + addend
@@ -121,15 +123,18 @@ def _fma_f32(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
     except FloatingPointError:
         result = total.astype(np.float32)
         rare = rare | (np.abs(total) < np.float64(2**-126))
-    return canonical(mend(result, rare, lambda x, y: to_odd(*two_sum(x, y)).astype(np.float32), product, addend))
+    if rare.any():
+        rare = rare & ((total - product != addend) | (total - addend != product))
+        result = mend(result, rare, lambda x, y: to_odd(*two_sum(x, y)).astype(np.float32), product, addend)
+    return canonical(result)
 
 
 def _fma_f64(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
     """Error-free transforms (Boldo and Melquiond 2008): a * b + c = high + (low + rest), exactly.
 
-    Adding the nearest double to `low + rest` instead of the odd one is right unless the sum is then exactly half-way
-    between two doubles. A part that overflows leaves a NaN, and a product below 2^-960 has a remainder that no double
-    holds: those lanes are computed with integers.
+    Adding the nearest double to `low + rest` instead of the odd one is right unless that double is inexact and the sum
+    then exactly half-way between two doubles. A part that overflows leaves a NaN, and a product below 2^-960 has a
+    remainder that no double holds: those lanes are computed with integers.
     """
     product, error = two_product(a, b)
     partial, rest = two_sum(c, error)
@@ -140,7 +145,9 @@ def _fma_f64(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
         result = high + tail
         left = tail - (result - high)
         rare = ((left.view(np.int64) << np.int64(12)) == 0) & (left != 0)
-        result = mend(result, rare, lambda x, y, z: x + to_odd(*two_sum(y, z)), high, low, rest)
+        if rare.any():
+            rare = rare & ((tail - low != rest) | (tail - rest != low))
+            result = mend(result, rare, lambda x, y, z: x + to_odd(*two_sum(y, z)), high, low, rest)
     else:
         result, left = two_sum(high, to_odd(*two_sum(low, rest)))
         result = directed(result, left, rounding)
@@ -153,9 +160,10 @@ def _fma_f64(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
 
 
 def _fma_lanes(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
-    result = a * b + c
-    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-    return mend(result, finite, lambda x, y, z: exact_fma(x, y, z, rounding), a, b, c)
+    factors = np.isfinite(a) & np.isfinite(b)
+    # A product of finite factors that overflows is still less than an infinite c.
+    result = np.where(factors & np.isinf(c), c, a * b + c)
+    return mend(result, factors & np.isfinite(c), lambda x, y, z: exact_fma(x, y, z, rounding), a, b, c)
 
 
 def _error_at_infinity(total: Lanes, error: Lanes, a: Lanes, b: Lanes) -> Lanes:
@@ -230,6 +238,43 @@ def flush(a: Lanes) -> Lanes:
     if not rare.any():
         return a
     return mend(a.copy(), rare & (magnitude > 0), lambda lane: lane * lane.dtype.type(0), a)
+
+
+def mul_ftz(a: Lanes, b: Lanes, rounding: str = "rn") -> Lanes:
+    """mul.ftz.f32: a result is subnormal if it is before it is rounded, so one that would round up to 2^-126 is 0.
+
+    That is how ptxas folds `mul.rn.ftz.f32` of constants.
+
+    >>> mul_ftz(np.float32(2**-125 - 2**-149), np.float32(0.5))
+    np.float32(0.0)
+    """
+    a, b = flush(a), flush(b)
+    result = mul(a, b, rounding)
+    return _flush_before_rounding(result, lambda x, y: x.astype(np.float64) * y.astype(np.float64), a, b)
+
+
+def fma_ftz(a: Lanes, b: Lanes, c: Lanes, rounding: str = "rn") -> Lanes:
+    """fma.ftz.f32 (mad.ftz.f32): by the rule of `mul_ftz`."""
+    a, b, c = flush(a), flush(b), flush(c)
+    return _flush_before_rounding(fma(a, b, c, rounding), _odd_fma, a, b, c)
+
+
+def _odd_fma(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    return to_odd(*two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
+
+
+def _flush_before_rounding(result: Lanes, exact: Callable[..., Lanes], *operands: Lanes) -> Lanes:
+    """Flush f32 results that were below 2^-126 before they were rounded; `exact` gives that value as a double."""
+    least = np.float32(2**-126)
+    magnitude = np.abs(result)
+    rare = magnitude <= least
+    if not rare.any():
+        return result
+
+    def flushed(lane: Lanes, *given: Lanes) -> Lanes:
+        return np.where(np.abs(exact(*given)) < np.float64(2**-126), np.copysign(np.float32(0), lane), lane)
+
+    return mend(result, rare & (magnitude > 0), flushed, result, *operands)
 
 
 def saturate(a: Lanes) -> Lanes:

@@ -2,7 +2,8 @@
 
 f16 values are float16, bf16 values their bits as uint16. A packed word is uint32 with the first element below;
 `pairs` turns an operation on single values into one on packed words. NaN is 0x7fff in both formats. Subnormal numbers
-count in full; `.ftz` (f16) is `flush_f16`, `.sat` is `saturate_f16`, `.relu` is `relu_f16` and `relu_bf16`.
+count in full; `.ftz` is `flush_f16` on operands and result, `.sat` is `saturate_f16`, `.relu` is `relu_f16` and
+`relu_bf16`.
 """
 
 from __future__ import annotations
@@ -143,6 +144,16 @@ def _relu(bits: Lanes, infinity: Lanes) -> Lanes:
     return mend(clamped, magnitude > infinity, lambda lane: np.full(lane.shape, NAN16), bits)
 
 
+def ex2_f16(a: Lanes) -> Lanes:
+    """ex2.approx.f16. The manual: 2^-9.9 relative; here it is rounded correctly."""
+    return f16_of(np.exp2(f32_of_f16(a).astype(np.float64)))
+
+
+def tanh_f16(a: Lanes) -> Lanes:
+    """tanh.approx.f16. The manual: 2^-10.987 absolute; here it is rounded correctly."""
+    return f16_of(np.tanh(f32_of_f16(a).astype(np.float64)))
+
+
 # bf16
 
 
@@ -240,3 +251,21 @@ def absolute_bf16(a: Lanes) -> Lanes:
 def relu_bf16(a: Lanes) -> Lanes:
     """.relu: numbers below 0, and -0, become +0; NaN stays, canonical."""
     return _relu(a, np.uint16(0x7F80))
+
+
+def flush_bf16(a: Lanes) -> Lanes:
+    """.ftz: subnormal bf16 become zeros of their sign."""
+    return np.where(a & np.uint16(0x7F80), a, a & np.uint16(0x8000))[()]
+
+
+def ex2_bf16(a: Lanes) -> Lanes:
+    """ex2.approx.ftz.bf16 before its results are flushed. The manual: 2^-7 relative; here it is rounded correctly.
+
+    A subnormal operand gives 1, flushed or not.
+    """
+    return bf16_of_f32(f32_to_odd(np.exp2(f32_of_bf16(a).astype(np.float64))))
+
+
+def tanh_bf16(a: Lanes) -> Lanes:
+    """tanh.approx.bf16. The manual: 2^-8 absolute; here it is rounded correctly."""
+    return bf16_of_f32(f32_to_odd(np.tanh(f32_of_bf16(a).astype(np.float64))))
