@@ -1,6 +1,8 @@
 """Draws what the commands print and a hover shows, as they do, for the documentation: docs/pictures/*.svg.
 
 python tools/pictures.py
+
+The page of a profile is drawn by Chromium, and left as it is where there is none.
 """
 
 from __future__ import annotations
@@ -8,8 +10,10 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -22,8 +26,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {
     "check": ["check", "csrc_samples/memory/transpose_tiled/kernel.cu"],
     "facts": ["facts", "csrc_samples/reductions/reduce_interleaved/kernel.cu", "--kernel", "block_sums"],
+    "profile": ["profile", "csrc_samples/memory/transpose_tiled/kernel.cu"],
 }
-WIDTH = {"check": 132, "facts": 164}
+WIDTH = {"check": 132, "facts": 164, "profile": 164}
+PAGE = ["profile", "csrc_samples/memory/transpose_tiled/kernel.cu", "--format", "html"]
+"""Shown as a browser draws it, where there is one."""
 HOVERED = ("csrc_samples/memory/transpose_tiled/kernel.cu", "tile[threadIdx.x][threadIdx.y + j]")
 """The file and the access whose picture is drawn as a hover in VS Code shows it."""
 _WEB_FONTS = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
@@ -51,9 +58,23 @@ def main() -> int:
         picture = _WEB_FONTS.sub("", picture).replace("<svg ", '<svg xml:space="preserve" ', 1)
         (target / f"{name}.svg").write_text(picture, encoding="utf-8")
         print(f"docs/pictures/{name}.svg")
+    _page(target / "profile-page.png")
     (target / "hover.svg").write_text(_hover(*HOVERED), encoding="utf-8")
     print("docs/pictures/hover.svg")
     return 0
+
+
+def _page(target: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print(f"no Chromium on PATH: {target.name} is left as it is")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        subprocess.run([sys.executable, "-m", "warpwright.cli", *PAGE, "--output", page], cwd=ROOT, check=True)
+        options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1440,860"]
+        subprocess.run([browser, *options, f"--screenshot={target}", page.as_uri()], check=True, capture_output=True)
+    print(f"docs/pictures/{target.name}")
 
 
 def _hover(path: str, expression: str) -> str:

@@ -10,7 +10,7 @@ from warpwright.editor.profile_store import load_profiles
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache
-from warpwright.facts.model import Kernel, Program
+from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.profile import Profile
 from warpwright.facts.profiled import with_profiles
 from warpwright.facts.unit import IncludeReader
@@ -53,17 +53,24 @@ def analyse(source: Source, include: IncludeReader, settings: Settings, cache: K
     reason = unreadable(source.data)
     if reason:
         return skipped(source, reason)
-    assume = settings.assumptions
-    if Path(source.path).is_absolute():
-        flags = flags_of(source.path)
-        arch = settings.arch or flags.arch or assume.arch
-        assume = replace(assume.compiled_with(flags), arch=arch)
-        include = with_folders(include, (*settings.include_folders, *flags.folders))
+    assume, folders = compiled_as(source.path, settings)
+    if folders:
+        include = with_folders(include, folders)
     program = analyze(source, include, assume, cache)
     profiles = load_profiles(program, assume.defines, assume.arch)
     program = with_profiles(program, profiles)
     findings = tuple(run_rules(program, settings.select, settings.ignore))
     return Analysis(source, program, findings, profiles=profiles)
+
+
+def compiled_as(path: str, settings: Settings) -> tuple[Assumptions, tuple[str, ...]]:
+    """What a file is taken to be compiled with, and the folders in which its includes are looked for."""
+    assume = settings.assumptions
+    if not Path(path).is_absolute():
+        return assume, ()
+    flags = flags_of(path)
+    arch = settings.arch or flags.arch or assume.arch
+    return replace(assume.compiled_with(flags), arch=arch), (*settings.include_folders, *flags.folders)
 
 
 def skipped(source: Source, reason: str) -> Analysis:

@@ -14,7 +14,7 @@ from typing import Any
 from zlib import crc32
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
-from warpwright.editor.analysis import Analysis, analyse
+from warpwright.editor.analysis import Analysis, analyse, compiled_as
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.editor.text import edit_between
@@ -100,7 +100,38 @@ def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
     }
 
 
-JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {"fix": fix, "optimize": optimise}
+def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """Run one kernel in the emulator and keep what it counted; `page` is its annotated source, None if not written."""
+    from warpwright.editor.lens import profile_words
+    from warpwright.editor.profile_page_file import written_page
+    from warpwright.editor.profile_store import placed, store_profile
+    from warpwright.emulator.profiling import Wanted, emulated_profile
+
+    progress("Reading the kernel", 0.0)
+    analysis, settings = _analysed(request)
+    assume, folders = compiled_as(analysis.source.path, settings)
+    wanted = Wanted(request["kernel"], {}, assume, folders, settings.optimize_seconds)
+    made = emulated_profile(analysis.program, wanted, progress, is_cancelled)
+    if isinstance(made, Missing):
+        raise JobError(str(made).strip())
+    made = placed(made, analysis.program) or made
+    try:
+        store_profile(made)
+    except OSError as error:
+        raise JobError(f"The profile cannot be kept ({error.strerror}); set WARPWRIGHT_CACHE_DIR.") from None
+    page = written_page(made, analysis.program)
+    return {
+        "summary": profile_words(made),
+        "faults": len(made.faults),
+        "page": str(page) if page is not None else None,
+    }
+
+
+JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
+    "fix": fix,
+    "optimize": optimise,
+    "profile": profile,
+}
 
 
 def _analysed(request: Json) -> tuple[Analysis, Settings]:

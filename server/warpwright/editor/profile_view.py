@@ -196,7 +196,8 @@ def run_of(profile: Profile) -> str:
     parts += [f"{name} = {size:,}" for name, size in launch.shape.items()]
     if not parts:
         parts.append("a launch that the table does not describe")
-    return ", ".join(parts) + (f", from {launch.source}" if launch.source else "")
+    source = "the launch in the text" if launch.source == "launch" else launch.source
+    return ", ".join(parts) + (f", from {source}" if source else "")
 
 
 INSTRUCTIONS = {

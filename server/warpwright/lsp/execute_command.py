@@ -65,7 +65,7 @@ def _shows_report(server: Server) -> Any:
 
 async def kernel_command(ls: Server, goal: str, params: types.ExecuteCommandParams) -> Json:
     """Search for a better kernel in a process of its own; apply the best that was verified if the text still stands."""
-    document, kernel = await _asked_for(ls, params)
+    document, kernel = await asked_for(ls, params)
     settings = ls.documents.settings
     request = {**ls.documents.request(document), "settings": settings_json(settings), "kernel": kernel, "goal": goal}
     seconds = settings.optimize_seconds + _MARGIN_SECONDS
@@ -95,7 +95,8 @@ async def show_report(ls: Server) -> None:
         ls.message(f"The report is in {report}.")
 
 
-async def _asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
+async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
+    """The open document and the kernel that a command's argument names. Raises WorkError."""
     argument = params.arguments[0] if params.arguments else None
     if not isinstance(argument, Mapping):
         raise WorkError('The command takes one argument: {"uri": ..., "kernel": ...}.')

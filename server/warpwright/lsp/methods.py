@@ -5,6 +5,7 @@ from __future__ import annotations
 from warpwright.lsp import (
     code_action,
     code_action_resolve,
+    code_lens,
     configuration,
     diagnostic,
     did_change,
@@ -15,6 +16,7 @@ from warpwright.lsp import (
     hover,
     initialize,
     inline_completion,
+    profile_command,
 )
 
 METHODS = (
@@ -28,6 +30,8 @@ METHODS = (
     hover,
     code_action,
     code_action_resolve,
+    code_lens,
     execute_command,
+    profile_command,
     inline_completion,
 )

@@ -1,0 +1,67 @@
+"""What stands above a kernel in an editor: what its last run counted, or what its text shows, and the way to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warpwright.editor.actions import PROFILE, SHOW_PROFILE
+from warpwright.editor.analysis import Analysis
+from warpwright.editor.markdown import number
+from warpwright.editor.profile_view import Counts, counts_of, excess
+from warpwright.facts.model import Kernel, Space
+from warpwright.facts.profile import InstructionSet, Profile
+from warpwright.syntax.source import Span
+
+_NOTABLE = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """A line of text above `span` that runs a command on a kernel when it is clicked."""
+
+    span: Span
+    title: str
+    command: str
+    kernel: str
+
+
+def lenses(analysis: Analysis) -> Iterator[Lens]:
+    """Of each kernel that the document defines."""
+    profiles = {profile.kernel: profile for profile in reversed(analysis.profiles)}
+    for kernel in analysis.kernels_here():
+        profile = profiles.get(kernel.name)
+        if profile is not None:
+            yield Lens(kernel.name_span, profile_words(profile), SHOW_PROFILE, kernel.name)
+            yield Lens(kernel.name_span, "Profile again (emulated)", PROFILE, kernel.name)
+        else:
+            shown = text_words(kernel)
+            yield Lens(kernel.name_span, f"Profile (emulated){f': {shown}' if shown else ''}", PROFILE, kernel.name)
+
+
+def profile_words(profile: Profile) -> str:
+    """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x the fewest, 2 faults`."""
+    counts = counts_of(profile.lines)
+    kind = next((line.instruction_set for line in profile.lines), InstructionSet.PTX)
+    parts = [f"{counts.instructions:,} {kind.value.upper()} instructions", *_wasted(counts)]
+    if counts.divergent_branches:
+        parts.append(f"{100 * counts.divergent_branches / counts.branches:.0f} % of the branches divergent")
+    if profile.faults:
+        parts.append(f"{len(profile.faults)} fault{'s' if len(profile.faults) != 1 else ''}")
+    return f"{profile.basis.value.capitalize()}: {', '.join(parts)}"
+
+
+def _wasted(counts: Counts) -> Iterator[str]:
+    for name, pair in (("global sectors", counts.global_sectors), ("shared wavefronts", counts.shared_wavefronts)):
+        ratio = excess(pair)
+        if ratio is not None and ratio >= _NOTABLE:
+            yield f"{name} {ratio:.1f}x the fewest"
+
+
+def text_words(kernel: Kernel) -> str:
+    """The worst access as the text shows it; "" where none is known to move more than it must."""
+    worst = max(kernel.accesses, key=lambda access: access.excess or 0.0, default=None)
+    if worst is None or (worst.excess or 0.0) < _NOTABLE:
+        return ""
+    unit = "wavefronts" if worst.space is Space.SHARED else "sectors"
+    return f"from the text, up to {number(round(worst.excess or 0.0, 1))}x the fewest {unit} per request"

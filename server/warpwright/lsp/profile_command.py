@@ -1,0 +1,90 @@
+"""workspace/executeCommand: Profile a kernel with the emulator, and open the page of its last profile.
+
+The argument is that of the other kernel commands (`execute_command`). The result is {"status": "profiled" |
+"cancelled" | "failed", "message", "report": the page's path or null}.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from warpwright.editor.actions import PROFILE, SHOW_PROFILE
+from warpwright.editor.profile_page_file import written_page
+from warpwright.editor.settings import settings_json
+from warpwright.lsp.documents import uri_of
+from warpwright.lsp.execute_command import asked_for
+from warpwright.lsp.progress import StoppedError, with_progress
+from warpwright.lsp.publish_diagnostics import refresh
+from warpwright.lsp.work import WorkError
+from warpwright.progress import Progress
+
+if TYPE_CHECKING:
+    from warpwright.lsp.server import Server
+
+Json = dict[str, Any]
+
+
+def register(server: Server) -> None:
+    async def run(params: types.ExecuteCommandParams) -> Json:
+        try:
+            return await profile_command(server, params)
+        except WorkError as error:
+            server.message(str(error), types.MessageType.Warning)
+            return _result("failed", str(error))
+
+    async def show(params: types.ExecuteCommandParams) -> None:
+        try:
+            await show_profile(server, params)
+        except WorkError as error:
+            server.message(str(error), types.MessageType.Warning)
+
+    server.command(PROFILE)(run)
+    server.command(SHOW_PROFILE)(show)
+
+
+async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
+    """Run a kernel in the emulator; its numbers then stand in hovers, lenses and findings, while the text does."""
+    document, kernel = await asked_for(ls, params)
+    settings = ls.documents.settings
+    request = {**ls.documents.request(document), "settings": settings_json(settings), "kernel": kernel}
+
+    async def ran(progress: Progress) -> Json:
+        answer: Json = await ls.commands.run("profile", request, progress, settings.optimize_seconds)
+        return answer
+
+    title = f"Profiling {kernel}"
+    try:
+        answer = await with_progress(ls, title, params.work_done_token, ran)
+    except StoppedError:
+        return _result("cancelled", f"{title} was stopped.")
+    refresh(ls, ls.documents.mark_all())
+    workspace = ls.client_capabilities.workspace
+    if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+        ls.workspace_code_lens_refresh(None)
+    kind = types.MessageType.Warning if answer["faults"] else types.MessageType.Info
+    ls.message(f"{kernel}: {answer['summary']}.", kind)
+    return _result("profiled", answer["summary"], answer["page"])
+
+
+async def show_profile(ls: Server, params: types.ExecuteCommandParams) -> None:
+    """Open the annotated source of a kernel's profile in a browser, where the client can; else say where it is."""
+    document, kernel = await asked_for(ls, params)
+    analysis = await ls.documents.analysed(document)
+    profile = next((profile for profile in analysis.profiles if profile.kernel == kernel), None)
+    if profile is None:
+        raise WorkError(f"There is no profile of {kernel} as its text is now: run Profile first.")
+    page = await asyncio.to_thread(written_page, profile, analysis.program)
+    if page is None:
+        raise WorkError("The profile's page cannot be written to the cache; set WARPWRIGHT_CACHE_DIR.")
+    window = ls.client_capabilities.window
+    if window and window.show_document and window.show_document.support:
+        await ls.window_show_document_async(types.ShowDocumentParams(uri=uri_of(str(page)), external=True))
+    else:
+        ls.message(f"The profile is in {page}.")
+
+
+def _result(status: str, message: str, report: str | None = None) -> Json:
+    return {"status": status, "message": message, "report": report}

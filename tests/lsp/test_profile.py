@@ -1,0 +1,109 @@
+"""Profiling a kernel from an editor: the command, the line above the kernel, and what an edit does to its numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from support.editor import VSCODE, Editor, Page, start_editor
+
+GATHER = """\
+// warpwright: array at[n] in index(n)
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+__global__ void gather(float *out, const float *in, const int *at, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int j = at[i];
+    out[i] = in[j];
+}
+void launch(float *out, const float *in, const int *at, int n) {
+    gather<<<(n + 255) / 256, 256>>>(out, in, at, n);
+    if (cudaGetLastError() != cudaSuccess) return;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    folder = tmp_path_factory.mktemp("workspace")
+    own_cache = {"WARPWRIGHT_CACHE_DIR": str(folder / "cache")}
+    with start_editor(VSCODE, folder, environment=own_cache) as started:
+        yield started
+        assert not [line for line in started.log if "Traceback" in line], started.log
+
+
+def lenses(page: Page) -> list[types.CodeLens]:
+    return page.editor.request("textDocument/codeLens", types.CodeLensParams(page.identifier)) or []
+
+
+def titles(page: Page) -> list[str]:
+    return [lens.command.title for lens in lenses(page) if lens.command is not None]
+
+
+def run(page: Page, command: str, **argument: object) -> Any:
+    params = types.ExecuteCommandParams(command, [{"uri": page.uri, **argument}])
+    return page.editor.request("workspace/executeCommand", params, 120)
+
+
+def hover_text(page: Page, words: str) -> str:
+    answer = page.hover(words)
+    assert answer is not None
+    assert isinstance(answer.contents, types.MarkupContent)
+    return answer.contents.value
+
+
+def test_a_kernel_has_a_lens_that_profiles_it(editor: Editor) -> None:
+    page = editor.open("a.cu", GATHER)
+    (lens,) = lenses(page)
+    assert page.words(lens.range) == "gather"
+    assert lens.command is not None
+    assert (lens.command.title, lens.command.command) == ("Profile (emulated)", "warpwright.profile")
+    assert lens.command.arguments == ({"uri": page.uri, "kernel": "gather"},)
+    assert titles(editor.open("b.cu", "int x;\n")) == []
+
+
+@pytest.mark.nvcc
+def test_its_numbers_stand_until_the_text_changes(editor: Editor) -> None:
+    page = editor.open("c.cu", GATHER)
+    before = [d.code for d in page.diagnostics()]
+    assert "uncoalesced-access" not in before
+    result = run(page, "warpwright.profile", kernel="gather")
+    assert result["status"] == "profiled", result
+    assert result["message"].startswith("Emulated: ")
+    assert "<table" in Path(result["report"]).read_text(encoding="utf-8")
+    shown, again = titles(page)
+    assert re.match(r"Emulated: [\d,]+ PTX instructions, global sectors \d", shown)
+    assert again == "Profile again (emulated)"
+    assert "**The whole run, emulated** (grid 4, block 256, n = 1,000" in hover_text(page, "gather(float")
+    assert "4 bytes a lane" in hover_text(page, "at[i]") and ", emulated," in hover_text(page, "at[i]")
+    page.replace("int j = at[i];", "int j = at[i] ;")
+    assert titles(page) == ["Profile (emulated)"]
+    assert "emulated" not in hover_text(page, "at[i]")
+    assert [d.code for d in page.diagnostics()] == before
+    page.replace("int j = at[i] ;", "int j = at[i];")
+    assert titles(page)[1] == "Profile again (emulated)"
+
+
+@pytest.mark.nvcc
+def test_the_page_can_be_opened(editor: Editor) -> None:
+    page = editor.open("d.cu", GATHER.replace("gather", "fetch"))
+    run(page, "warpwright.showProfile", kernel="fetch")
+    assert any("There is no profile of fetch" in message for message in editor.messages)
+    result = run(page, "warpwright.profile", kernel="fetch")
+    run(page, "warpwright.showProfile", kernel="fetch")
+    asked = editor.client.shown_documents[-1]
+    assert (asked.uri, asked.external) == (Path(result["report"]).as_uri(), True)
+
+
+@pytest.mark.nvcc
+def test_what_cannot_be_run_is_one_sentence(editor: Editor) -> None:
+    page = editor.open("e.cu", "__global__ void k(float** a) { a[0][threadIdx.x] = 0; }\n")
+    result = run(page, "warpwright.profile", kernel="k")
+    assert result["status"] == "failed"
+    assert result["message"].startswith("How to run k is not known")
+    assert result["message"] in editor.messages
