@@ -107,13 +107,14 @@ def _own_files(rows: Sequence[LineRow], texts: Mapping[str, bytes], table: Path)
 
 
 def _says(lines: Sequence[str], row: LineRow) -> bool:
-    """Whether a line of a text is what the report shows there. Nsight Compute writes a cell's quotes as they stand, so
-    that reading the table loses some."""
-    return 1 <= row.line <= len(lines) and _unquoted(lines[row.line - 1]) == _unquoted(row.text)
+    """Whether a line of a text is what the report shows there.
 
-
-def _unquoted(text: str) -> list[str]:
-    return text.replace('"', "").split()
+    Nsight Compute does not escape a cell's quotes, so that of a line with quotes only the beginning may be read.
+    """
+    if not 1 <= row.line <= len(lines):
+        return False
+    line, shown = (text.replace('"', "").split() for text in (lines[row.line - 1], row.text))
+    return line == shown or ('"' in lines[row.line - 1] and "".join(line).startswith("".join(shown)))
 
 
 def _parts(path: str) -> list[str]:
