@@ -77,7 +77,16 @@ def _compute(w: Writer, i: Instruction, function: Callable[..., Any]) -> None:
     kind = kind_of(i.modifiers[-1])
     rounding = rounding_of(i)
     extra = [] if rounding == "rn" else [repr(rounding)]
+    if "ftz" in i.modifiers and function in _FLUSHING:
+        values = [w.value(operand, kind) for operand in i.operands[1:]]
+        found = w.call(_FLUSHING[function], *values, *extra)
+        w.result(i.operands[0], kind, w.call(floats.saturate, found) if "sat" in i.modifiers else found)
+        return
     _finish(w, i, kind, w.call(function, *_operands(w, i, kind), *extra))
+
+
+# What a product that rounds up to a normal number flushes to is known before it is rounded only.
+_FLUSHING = {floats.mul: floats.mul_ftz, floats.fma: floats.fma_ftz}
 
 
 def arithmetic(w: Writer, i: Instruction) -> None:
