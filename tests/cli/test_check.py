@@ -175,6 +175,18 @@ class TestBaseline:
         assert ran.status == 1
         assert [finding["kernel"] for finding in ran.json] == ["transpose_again"]
 
+    def test_what_is_recorded_and_gone_is_named(self, folder: Path) -> None:
+        run_command("check", ".", "--write-baseline", "known.json", cwd=folder)
+        (folder / "conflict.cu").write_text(CONFLICT.replace("tile[32][32]", "tile[32][33]"), encoding="utf-8")
+        ran = run_command("check", ".", "--baseline", "known.json", cwd=folder)
+        assert ran.status == 0
+        assert "1 finding of known.json no longer found: bank-conflict in conflict.cu (transpose)" in ran.stderr
+        assert "--write-baseline known.json" in ran.stderr
+
+        (folder / "other.cu").write_text("int x;\n", encoding="utf-8")
+        ran = run_command("check", "other.cu", "--baseline", "known.json", cwd=folder)
+        assert "no longer found" not in ran.stderr
+
     def test_it_holds_wherever_it_is_run_from(self, folder: Path) -> None:
         run_command("check", ".", "--write-baseline", "known.json", cwd=folder)
         (folder / "below").mkdir()

@@ -135,3 +135,34 @@ def test_a_compiler_that_breaks_verifies_nothing(tmp_path: Path) -> None:
     assert ran.status == 2
     assert "refused  a.cu:5: bank-conflict" in ran.stderr
     assert (tmp_path / "a.cu").read_text(encoding="utf-8") == CONFLICT
+
+
+TWICE = """\
+__global__ void rowsum(const float *in, float *out, int n) {
+    int r = threadIdx.x, c = threadIdx.y;
+    out[r * n + c] = in[r * n + c] * 2.0 + in[r * n + c];
+}
+void launch(float *a, float *b, int n) {
+    rowsum<<<1, dim3(32, 8)>>>(a, b, n);
+    if (cudaGetLastError() != cudaSuccess) return;
+}
+"""
+
+
+def test_a_refusal_is_told_once_though_its_line_was_fixed_meanwhile(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(TWICE, encoding="utf-8")
+    ran = run_command("fix", "a.cu", "--unsafe", cwd=tmp_path)
+    said = [line.partition(":")[2] for line in ran.stderr.splitlines() if line.startswith(("fixed", "refused"))]
+    assert any("double-precision-literal" in line for line in said)
+    assert len(said) == len(set(said))
+
+
+def test_macros_and_folders_reach_the_compiler(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "size.h").write_text("#define ROWS SIDE\n", encoding="utf-8")
+    text = '#include "size.h"\n' + CONFLICT.replace("tile[32][32]", "tile[ROWS][ROWS]")
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    assert "no finding here has a fix" in run_command("fix", "a.cu", cwd=tmp_path).stderr
+    ran = run_command("fix", "a.cu", "-DSIDE=32", "-I", "below", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "bank-conflict" in ran.stderr

@@ -81,3 +81,10 @@ def test_without_a_compiler(folder: Path) -> None:
     ran = run_command("optimize", "a.cu", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
     assert ran.status == 2
     assert "nothing can be verified. WARPWRIGHT_NVCC names /nowhere/nvcc" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_macros_reach_the_compiler(folder: Path) -> None:
+    (folder / "a.cu").write_text(CONFLICT.replace("tile[32][32]", "tile[SIDE][SIDE]"), encoding="utf-8")
+    ran = run_command("optimize", "a.cu", "-DSIDE=32", cwd=folder, env=NO_MODEL)
+    assert ran.status == 0, ran.stderr

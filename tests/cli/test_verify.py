@@ -79,3 +79,16 @@ def test_without_a_compiler(folder: Path) -> None:
     ran = run_command("verify", "before.cu", "after.cu", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
     assert ran.status == 2
     assert "/nowhere/nvcc" in ran.stdout
+
+
+def test_macros_and_folders_reach_the_compiler(folder: Path) -> None:
+    (folder / "below").mkdir()
+    (folder / "below" / "size.h").write_text("#define ROWS SIDE\n", encoding="utf-8")
+    for name in ("before.cu", "after.cu"):
+        text = (folder / name).read_text(encoding="utf-8").replace("tile[32]", "tile[ROWS]")
+        (folder / name).write_text('#include "size.h"\n' + text, encoding="utf-8")
+    assert run_command("verify", "before.cu", "after.cu", "--goal", "fix", cwd=folder).status == 1
+    given = ("-DSIDE=32", "-I", "below", "--arch", "sm_80")
+    ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", "--format", "json", *given, cwd=folder)
+    assert ran.status == 0, ran.stderr
+    assert ran.json["compile"]["arch"] == "sm_80"

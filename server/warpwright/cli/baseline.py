@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,28 +16,58 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded finding: its fingerprint, `text` what it is apart from its file, and words that name it."""
+
+    mark: str
+    text: str
+    rule: str
+    file: str
+    kernel: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} in {self.file}" + (f" ({self.kernel})" if self.kernel else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """`fresh` are the findings that are not recorded, `recorded` how many are, `stale` what is recorded and gone."""
+
+    fresh: list[Row]
+    recorded: int
+    stale: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
 class Baseline:
-    """Fingerprints of known findings; files are named relative to the folder that holds the baseline."""
+    """Known findings; files are named relative to the folder that holds the baseline."""
 
     root: Path
-    known: frozenset[str]
-    elsewhere: Mapping[str, Sequence[str]]  # by what a finding is apart from its file: the files where it was recorded
+    entries: tuple[Entry, ...]
 
-    def new(self, rows: Sequence[Row]) -> tuple[list[Row], int]:
-        """The rows that are not recorded, and how many were. What was recorded in a file that is gone is taken for the
-        same in the file that has it now: that file was renamed."""
-        moved = Counter(
-            {mark: sum(not (self.root / f).exists() for f in files) for mark, files in self.elsewhere.items()}
-        )
+    def compared(self, rows: Sequence[Row], checked: Iterable[str]) -> Compared:
+        """The findings of the files `checked` against those recorded. What was recorded in a file that is gone is taken
+        for the same in the file that has it now: that file was renamed. Recorded findings of files that were not
+        looked at are not stale."""
+        known = {entry.mark for entry in self.entries}
+        gone = [entry for entry in self.entries if entry.file and not (self.root / entry.file).exists()]
+        moved = Counter(entry.text for entry in gone)
         fresh: list[Row] = []
-        for row, mark, apart in zip(rows, fingerprints(rows, self.root), fingerprints(rows, None), strict=True):
-            if mark in self.known:
+        marks = fingerprints(rows, self.root)
+        for row, mark, apart in zip(rows, marks, fingerprints(rows, None), strict=True):
+            if mark in known:
                 continue
             if moved[apart] > 0:
                 moved[apart] -= 1
             else:
                 fresh.append(row)
-        return fresh, len(rows) - len(fresh)
+        looked_at = {relative(file, self.root) for file in checked}
+        stale = [entry for entry in self.entries if entry.file in looked_at and entry.mark not in set(marks)]
+        for entry in gone:
+            if moved[entry.text] > 0 and entry not in stale:
+                moved[entry.text] -= 1
+                stale.append(entry)
+        return Compared(fresh, len(rows) - len(fresh), stale)
 
 
 def read(path: Path) -> Baseline:
@@ -55,11 +85,10 @@ def read(path: Path) -> Baseline:
         isinstance(f, dict) and isinstance(f.get("id"), str) for f in findings
     ):
         raise CannotRun(f"{path}: not a baseline of version {VERSION}; --write-baseline writes a new one")
-    elsewhere: dict[str, list[str]] = {}
-    for finding in findings:
-        if isinstance(finding.get("text"), str) and isinstance(finding.get("file"), str):
-            elsewhere.setdefault(finding["text"], []).append(finding["file"])
-    return Baseline(path.parent, frozenset(finding["id"] for finding in findings), elsewhere)
+    names = ("id", "text", "rule", "file", "kernel")
+    return Baseline(
+        path.parent, tuple(Entry(*(str(finding.get(name) or "") for name in names)) for finding in findings)
+    )
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:

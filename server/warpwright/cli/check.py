@@ -22,7 +22,7 @@ import click
 
 from warpwright.cli import baseline as baselines
 from warpwright.cli.findings import Checked, Row, check_file, unique
-from warpwright.cli.findings_text import findings_text
+from warpwright.cli.findings_text import count, findings_text
 from warpwright.cli.github import github_lines
 from warpwright.cli.inputs import FAILING, Compiled, Inputs, compile_options, find_inputs
 from warpwright.cli.log import log_to_stderr
@@ -30,6 +30,7 @@ from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
 from warpwright.rules.registry import all_rules
 
+MOST_NAMED = 5  # findings of a baseline that are gone
 PARALLEL_FROM = 24  # files; below, starting processes costs more than it saves
 
 
@@ -103,13 +104,24 @@ def command(
         say_note(f"{len(rows)} findings recorded in {write_baseline}")
     recorded = 0
     if known is not None:
-        rows, recorded = known.new(rows)
+        looked_at = {file for one in checked if one.failure is None for file in (one.path, *one.sources)}
+        compared = known.compared(rows, looked_at)
+        rows, recorded = compared.fresh, compared.recorded
+        if compared.stale and not (select or ignore):
+            say_note(_stale_note(compared.stale, str(baseline)))
     _print(output, rows, checked, failures, recorded)
     for failure in failures:
         say_error(failure)
     if failures:
         return 2
     return 0 if write_baseline else int(any(row.severity in FAILING for row in rows))
+
+
+def _stale_note(stale: list[baselines.Entry], baseline: str) -> str:
+    named = ", ".join(dict.fromkeys(map(str, stale[:MOST_NAMED])))
+    others = f" and {len(stale) - MOST_NAMED} more" if len(stale) > MOST_NAMED else ""
+    said = f"{count(len(stale), 'finding', 'findings')} of {baseline} no longer found: {named}{others}"
+    return f"{said}; --write-baseline {baseline} records the findings of now"
 
 
 def _check_all(inputs: Inputs, check: partial[Checked]) -> list[Checked]:

@@ -12,7 +12,7 @@ from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.files import write_atomically
 from warpwright.cli.findings_text import count
 from warpwright.cli.fixing import Attempt, Fixed, fix_source
-from warpwright.cli.inputs import encoding_warning, find_inputs
+from warpwright.cli.inputs import Compiled, compile_options, encoding_warning, find_inputs
 from warpwright.cli.terminal import (
     COULD_NOT_RUN,
     CannotRun,
@@ -35,8 +35,11 @@ from warpwright.verify.report import Level, Status
     "--diff/--write", "diff", default=True, help="Show the fixes as a diff (the default), or write the files."
 )
 @click.option("--unsafe", is_flag=True, help="Also fixes that may change results, such as the order of a sum.")
+@compile_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(*, paths: tuple[str, ...], rules: tuple[str, ...], diff: bool, unsafe: bool, output: str) -> int:
+def command(
+    *, paths: tuple[str, ...], rules: tuple[str, ...], diff: bool, unsafe: bool, compiled: Compiled, output: str
+) -> int:
     """Fix what has a fix. Each is compiled, analysed again and, on a GPU, run and compared before it is offered.
 
     Exit status: 0 every fix there is was made, 1 one was refused, 2 an input could not be read or nothing verified.
@@ -59,7 +62,8 @@ def command(*, paths: tuple[str, ...], rules: tuple[str, ...], diff: bool, unsaf
             if warning := encoding_warning(source):
                 say_warning(warning)
             with progress_line() as progress:
-                fixed.append(fix_source(source, rules, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled))
+                one = fix_source(source, rules, compiled, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled)
+                fixed.append(one)
         stopped = is_cancelled()
 
     if not diff:

@@ -48,34 +48,47 @@ class Fixed:
 
 
 def fix_source(
-    source: Source, rules: tuple[str, ...], *, unsafe: bool, progress: Progress, is_cancelled: IsCancelled
+    source: Source,
+    rules: tuple[str, ...],
+    compiled: Compiled,
+    *,
+    unsafe: bool,
+    progress: Progress,
+    is_cancelled: IsCancelled,
 ) -> Fixed:
     """Apply the fixes of `source`'s findings, one at a time: each next one is looked for in the text that is left.
 
     `rules` empty means all. A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`,
-    it returns what was verified until then.
+    it returns what was verified until then. A refusal is told where the finding is still there at the end, and once:
+    what another fix cured, or what was tried again in the changed text, is none.
     """
     current = source
-    refused: set[Key] = set()
-    attempts: list[Attempt] = []
-    while len(attempts) < MOST_FIXES and not is_cancelled():
-        program = Compiled().program(current)
+    refused: dict[Key, Attempt] = {}
+    made: list[Attempt] = []
+    tried = 0
+    while tried < MOST_FIXES and not is_cancelled():
+        tried += 1
+        program = compiled.program(current)
         fixes = _fixes(program, rules)
         found = next(((key, at, fix) for key, at, fix in fixes if key not in refused and (fix.safe or unsafe)), None)
         if found is None:
             break
         key, finding, fix = found
         try:
-            attempt, edited = _try(program, finding, fix, progress, is_cancelled)
+            attempt, edited = _try(program, finding, fix, compiled, progress, is_cancelled)
         except CancelledError:
             break
-        attempts.append(attempt)
         if attempt.applied:
+            made.append(attempt)
             current = edited
         else:
-            refused.add(key)
-    left = 0 if unsafe else len([fix for _, _, fix in _fixes(Compiled().program(current), rules) if not fix.safe])
-    return Fixed(source, current, tuple(attempts), left)
+            refused[key] = attempt
+    remaining = list(_fixes(compiled.program(current), rules))
+    told: dict[tuple[int, str, str, str], Attempt] = {}
+    for attempt in (refused[key] for key, _, _ in remaining if key in refused):
+        told.setdefault((attempt.line, attempt.rule, attempt.rewrite, attempt.reason), attempt)
+    left = 0 if unsafe else len([fix for _, _, fix in remaining if not fix.safe])
+    return Fixed(source, current, (*made, *told.values()), left)
 
 
 def _fixes(program: Program, rules: tuple[str, ...]) -> Iterator[tuple[Key, Finding, Fix]]:
@@ -90,7 +103,12 @@ def _fixes(program: Program, rules: tuple[str, ...]) -> Iterator[tuple[Key, Find
 
 
 def _try(
-    program: Program, finding: Finding, fix: Fix, progress: Progress, is_cancelled: IsCancelled
+    program: Program,
+    finding: Finding,
+    fix: Fix,
+    compiled: Compiled,
+    progress: Progress,
+    is_cancelled: IsCancelled,
 ) -> tuple[Attempt, Source]:
     source = program.source
 
@@ -122,6 +140,8 @@ def _try(
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
+        arch=compiled.arch,
+        flags=compiled.flags(source),
     )
     if not acceptable(report, goal):
         return refused(report.reason or f"verification ended with '{report.status}'", report)

@@ -81,14 +81,22 @@ class Compiled:
     def include_folders(self, source: Source) -> tuple[str, ...]:
         return (*self.folders, *flags_of(source.path).folders)
 
+    def flags(self, source: Source) -> tuple[str, ...]:
+        """The macros and folders as nvcc is given them."""
+        macros = self.assumptions(source).defines
+        defined = (f"-D{name}={body}" for name, body in macros.items() if body is not None and name != "__cplusplus")
+        folders = dict.fromkeys(self.include_folders(source))
+        taken = (f"-U{name}" for name, body in macros.items() if body is None)
+        return (*defined, *taken, *(f"-I{Path(folder).absolute()}" for folder in folders))
+
     def assumptions(self, source: Source) -> Assumptions:
         flags = flags_of(source.path)
         assume = Assumptions(self.arch or flags.arch or Assumptions().arch, defines=dict(self.defines))
         return assume.compiled_with(flags)
 
 
-def read_program(path: str | Path) -> Program:
-    """Read and analyse one file. Raises CannotRun for one that cannot be read."""
+def read_program(path: str | Path, compiled: Compiled | None = None) -> Program:
+    """Read and analyse one file as it is compiled. Raises CannotRun for one that cannot be read."""
     try:
         source = read_source(path)
     except SourceError as error:
@@ -96,7 +104,7 @@ def read_program(path: str | Path) -> Program:
     warning = encoding_warning(source)
     if warning:
         say_warning(warning)
-    return Compiled().program(source)
+    return (compiled or Compiled()).program(source)
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:

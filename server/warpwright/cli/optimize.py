@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import click
 
 from warpwright.cli.engine import open_engine
-from warpwright.cli.inputs import choose_kernel, read_program
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
 from warpwright.cli.outcome_text import outcome_text
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.missing import Missing
@@ -35,15 +35,25 @@ BUDGET_SECONDS = 300.0
     show_default=True,
     help="How long the search may take.",
 )
+@compile_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(*, file: str, kernel: str | None, goal: str, spec: str | None, seconds: float, output: str) -> int:
+def command(
+    *,
+    file: str,
+    kernel: str | None,
+    goal: str,
+    spec: str | None,
+    seconds: float,
+    compiled: Compiled,
+    output: str,
+) -> int:
     """Search for a better version of a kernel and show the best one as a diff, with how it was verified.
 
     The file is not changed. Without a model the applicable rewrites are tried in turn.
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
-    program = read_program(file)
+    program = read_program(file, compiled)
     chosen = choose_kernel(program, kernel)
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
@@ -63,6 +73,8 @@ def command(*, file: str, kernel: str | None, goal: str, spec: str | None, secon
                 progress=progress,
                 is_cancelled=is_cancelled,
                 budget_seconds=seconds,
+                arch=compiled.arch,
+                flags=compiled.flags(program.source),
             )
         stopped = is_cancelled()
     if output == "json":

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from warpwright.cli.inputs import choose_kernel, read_program
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import COULD_NOT_RUN, progress_line, stop_on_ctrl_c
 from warpwright.verify.report import Level, Status
@@ -24,18 +24,26 @@ from warpwright.verify.verify import acceptable, verify
     show_default=True,
     help="What the candidate is for; where a GPU is, speed asks that it be timed as faster.",
 )
+@compile_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(*, original: str, candidate: str, kernel: str | None, goal: str, output: str) -> int:
+def command(*, original: str, candidate: str, kernel: str | None, goal: str, compiled: Compiled, output: str) -> int:
     """Compile CANDIDATE, analyse it again and, on a GPU, run it against ORIGINAL: same results, and how fast.
 
     Exit status: 0 it may replace ORIGINAL, 1 it may not, 2 that could not be found out.
     """
-    before = read_program(original)
-    after = read_program(candidate)
+    before = read_program(original, compiled)
+    after = read_program(candidate, compiled)
     name = choose_kernel(before, kernel).name if kernel or len(before.defined_kernels) < 2 else None
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         report = verify(
-            before.source, after.source, kernel=name, goal=goal, progress=progress, is_cancelled=is_cancelled
+            before.source,
+            after.source,
+            kernel=name,
+            goal=goal,
+            progress=progress,
+            is_cancelled=is_cancelled,
+            arch=compiled.arch,
+            flags=compiled.flags(before.source),
         )
     accepted = acceptable(report, goal)
     if output == "json":

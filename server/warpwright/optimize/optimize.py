@@ -15,7 +15,7 @@ from pathlib import Path
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import Plan, make_plan
 from warpwright.facts.analyze import analyze
-from warpwright.facts.model import Kernel, Program
+from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.optimize.rank import Rank, rank_of
@@ -25,6 +25,7 @@ from warpwright.rewrites.registry import all_rewrites, applicable, propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.edits import unified_diff
+from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source, include_reader
 from warpwright.verify.report import Report
 from warpwright.verify.verify import acceptable, verify
@@ -54,10 +55,13 @@ def optimize(
     progress: Progress = silent,
     is_cancelled: IsCancelled = never_cancelled,
     budget_seconds: float = BUDGET_SECONDS,
+    arch: str | None = None,
+    flags: tuple[str, ...] = (),
 ) -> Outcome:
     """Search for a version of `kernel` that serves `goal` ("speed", "memory" or "fix") and passes verification.
 
-    `engine` orders the search; a Missing says why there is none. Never raises CancelledError: what was verified before
+    `engine` orders the search; a Missing says why there is none. Files are compiled and analysed for `arch` with
+    nvcc's `flags`, see verify. Never raises CancelledError: what was verified before
     the caller stopped it, or before the budget was spent, is the outcome.
     """
     deadline = time.monotonic() + budget_seconds
@@ -101,10 +105,12 @@ def optimize(
                     expect_gone=_cured(findings, step, version, kernel),
                     progress=_part(progress, said, done, 0.8 / MAX_ROUNDS / len(steps)),
                     is_cancelled=must_stop,
+                    arch=arch,
+                    flags=flags,
                 )
             except CancelledError:
                 break
-            result = _stepped(version, step, after)
+            result = _stepped(version, step, after, arch, flags)
             tried.append(_candidate(result, before, after, report))
             if not acceptable(report, goal):
                 continue
@@ -186,11 +192,13 @@ def _original(program: Program, path: str) -> Source:
     return program.source if program.source.path == path else program.sources[path]
 
 
-def _stepped(version: _Version, step: Rewrite, after: Source) -> _Version:
+def _stepped(version: _Version, step: Rewrite, after: Source, arch: str | None, flags: tuple[str, ...]) -> _Version:
     """The version after one more rewrite, analysed anew."""
     program = version.program
     main = after if after.path == program.source.path else program.source
-    analysed = analyze(main, include_reader({**program.sources, after.path: after}))
+    given = parse_flags(flags, Path())
+    assume = Assumptions(arch=arch or Assumptions().arch).compiled_with(given)
+    analysed = analyze(main, include_reader({**program.sources, after.path: after}, given.folders), assume)
     return _Version(
         analysed,
         analysed.kernel(version.kernel.name) or version.kernel,

@@ -10,6 +10,8 @@ import secrets
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from warpwright.facts.analyze import analyze
@@ -21,6 +23,7 @@ from warpwright.problems.model import Problem
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
@@ -126,9 +129,10 @@ class _Climb:
         levels.append(Level.COMPILED)
 
         self.progress("Analysing the candidate again", 0.35)
-        assume = Assumptions(arch=arch)
-        old = analyze(self.original, read_include, assume)
-        new = analyze(self.candidate, read_include, assume)
+        given = parse_flags(self.flags, Path())
+        assume = Assumptions(arch=arch).compiled_with(given)
+        reader = partial(read_include, folders=given.folders)
+        old, new = analyze(self.original, reader, assume), analyze(self.candidate, reader, assume)
         gone, brought = _changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
