@@ -23,6 +23,8 @@ from warpwright.syntax.source import Source, Span
 MAX_ARGUMENT_BYTES = 10_000
 """Of the arguments of one use of a macro."""
 
+_SYNTAX = re.compile(b"<<<")
+_NAMED = re.compile(rb"Launch(?:Cooperative)?Kernel")
 _LAUNCH = re.compile(b"<<<|" + API_NAMES)
 _PIECES = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\],]""", re.DOTALL)
 _STRINGIZED = re.compile(r"(?<!#)#(?!#)\s*\w+")
@@ -108,8 +110,10 @@ def expanded(use: LaunchUse) -> Source | None:
 
 def _launch_nodes(source: Source) -> Iterator[Node]:
     """The smallest node at each `<<<` and each name of the library's launches, in text order. (Compiling a tree-sitter
-    query for them would take longer than analysing a small file.)"""
-    for match in _LAUNCH.finditer(source.data):
+    query for them would take longer than analysing a small file; and a search for one word is many times as fast as
+    one for several.)"""
+    pattern = _LAUNCH if _NAMED.search(source.data) else _SYNTAX
+    for match in pattern.finditer(source.data):
         node = source.closed_root.descendant_for_byte_range(match.start(), match.end())
         if node is not None:
             yield node
