@@ -54,7 +54,8 @@ def _variable(node: ir.Var) -> PlaceCode:
             return value.place
         if type(value) is Value and value.region is not None and value.region.space is Space.SHARED:
             declared_scalar = value.region.name == name and value.type.kind not in ("pointer", "array")
-            if declared_scalar and value.type.size is not None:  # a library's storage is passed on by name, not read
+            if declared_scalar and (value.type.size is not None or value.type.fields):  # else a library's storage,
+                # which is passed on by name, not read
                 return MemoryPlace(value, value.type, span)
         return SlotPlace(frame, slot)
 

@@ -42,11 +42,11 @@ def laid_out(
     """
     fields: list[tuple[str, int, CType]] = []
     at: int | None = 0  # in bits
-    size = 0
+    size, unknown = 0, False
     for member in members:
         kind = member.type
         if at is None or kind.size is None:
-            at = None
+            at, unknown = None if not union else at, True
             continue
         if member.base and kind.size == 1 and not kind.fields:  # an empty base takes no room
             continue
@@ -65,7 +65,7 @@ def laid_out(
             fields.append((member.name, at // unit * kind.size if member.bits is not None else at // 8, kind))
         at += unit if member.bits is None else member.bits
         size = max(size, -(-at // 8))
-    total = _up(size, align) if at is not None else None
+    total = _up(size, align) if not unknown else None
     return CType(name, 1 if total == 0 else total, align, "struct", fields=tuple(fields))
 
 

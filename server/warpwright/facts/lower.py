@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 
 from tree_sitter import Node
@@ -28,7 +29,7 @@ from warpwright.facts.types import (
     array_of,
     pointer_to,
 )
-from warpwright.facts.unit import FunctionText, define, live_children
+from warpwright.facts.unit import CONDITIONALS, FunctionText, define, live_branch, live_children
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, uncommented
 from warpwright.syntax.readable import ends_statement, terminated
 from warpwright.syntax.source import Source, Span
@@ -152,12 +153,26 @@ class Lowerer(ExpressionReader):
     def _live(self, node: Node) -> list[Node]:
         """Live statements; a #define among them counts from here on."""
         out: list[Node] = []
+        bodies = self._bodies_behind_directives(node)
         for child in live_children(self.unit, self.source, node):
             if child.type in ("preproc_def", "preproc_function_def"):
                 define(self.unit, self.source, child)
-            elif child.type != "comment":
+            elif child.type != "comment" and child.id not in bodies:
                 out.append(child)
         return out
+
+    def _bodies_behind_directives(self, node: Node) -> set[int]:
+        """The statements that an #if puts between a loop's head and the next statement are the loop's body."""
+        found: set[int] = set()
+        for head, directive in pairwise(node.named_children):
+            body = head.child_by_field_name("body") or head.child_by_field_name("consequence")
+            if directive.type not in CONDITIONALS or body is None or not any(c.is_missing for c in body.children):
+                continue
+            statement = next((c for c in live_branch(self.unit, self.source, directive) if c.type != "comment"), None)
+            if statement is not None:
+                found.add(statement.id)
+                self.grafts = {**self.grafts, body.id: partial(self._scoped, statement)}
+        return found
 
     def _expression_statement(self, node: Node) -> ir.Stmt:
         inner = next(iter(uncommented(node)), None)

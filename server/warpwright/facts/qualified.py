@@ -303,6 +303,8 @@ def base_types(reader: DeclarationReader, origin: Origin) -> Iterator[CType]:
 def library_type(reader: DeclarationReader, parts: list[str]) -> CType | None:
     """`std::conditional_t<c, A, B>`, `typename std::remove_cv<T>::type`, `std::array<T, 4>` and the like."""
     names = [part for part in parts if part not in _NAMESPACES]
+    if len(names) == 2 and names[1] == "UnsignedBits" and names[0].startswith("Traits<"):  # cub's
+        names = [f"make_unsigned<{names[0][7:]}", "type"]
     if not names or "<" not in names[0] or len(names) > 2 or (len(names) == 2 and names[1] not in ("type", "Type")):
         return None
     name, arguments = names[0].split("<")[0].strip(), template_texts(names[0])
@@ -322,7 +324,7 @@ def library_type(reader: DeclarationReader, parts: list[str]) -> CType | None:
             return first
         case "remove_pointer":
             return first.to if first is not None and first.kind == "pointer" else first
-        case "make_unsigned" | "make_signed" if first is not None and first.is_integer:
+        case "make_unsigned" | "make_signed" if first is not None and (first.is_integer or first.kind == "float"):
             word = {1: "char", 2: "short", 4: "int", 8: "long"}.get(first.size or 4, "int")
             return BUILTIN_TYPES[f"unsigned {word}" if name == "make_unsigned" else word]
         case "enable_if":

@@ -104,6 +104,11 @@ def _vectors() -> dict[str, CType]:
     ):  # fmt: skip
         out[name] = CType(name, size, align, "struct")
     out["dim3"] = CType("dim3", 12, 4, "struct", fields=out["uint3"].fields)
+    pitched = ("ptr", pointer_to(VOID)), ("pitch", ULONG), ("xsize", ULONG), ("ysize", ULONG)
+    fields = tuple((name, 8 * i, kind) for i, (name, kind) in enumerate(pitched))
+    out["cudaPitchedPtr"] = CType("cudaPitchedPtr", 32, 8, "struct", fields=fields)
+    fields = tuple((name, 8 * i, ULONG) for i, name in enumerate(("width", "height", "depth")))
+    out["cudaExtent"] = CType("cudaExtent", 24, 8, "struct", fields=fields)
     return out
 
 

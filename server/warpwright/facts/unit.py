@@ -33,7 +33,7 @@ CONVERSION = "operator cast"
 """What the member functions are called that turn a struct into another type."""
 MAX_EXPANSIONS = 20_000
 """Macros and constants inside of others that are read in one analysis beyond those that each use has free."""
-_CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
+CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
 _INCLUDED = ("string_literal", "system_lib_string")
 _TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
@@ -340,13 +340,14 @@ def _add_alias(unit: Unit, source: Source, node: Node, template: Template = ()) 
 def live_children(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
     """A node's named children, with the branches of #if, #ifdef and #else that the macros known so far select."""
     for child in node.named_children:
-        if child.type in _CONDITIONALS:
-            yield from _live_branch(unit, source, child)
+        if child.type in CONDITIONALS:
+            yield from live_branch(unit, source, child)
         else:
             yield child
 
 
-def _live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
+def live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
+    """What an #if, #ifdef or #else holds in the branch that is live."""
     taken: bool | None = True
     skip: Node | None = None
     if node.type in ("preproc_ifdef", "preproc_elifdef"):
@@ -360,12 +361,12 @@ def _live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
     if taken:
         for child in node.named_children:
             if child not in (skip, alternative):
-                if child.type in _CONDITIONALS:
-                    yield from _live_branch(unit, source, child)
+                if child.type in CONDITIONALS:
+                    yield from live_branch(unit, source, child)
                 else:
                     yield child
     elif alternative is not None:
-        yield from _live_branch(unit, source, alternative)
+        yield from live_branch(unit, source, alternative)
 
 
 def _condition(unit: Unit, source: Source, text: str) -> bool:

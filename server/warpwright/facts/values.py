@@ -41,6 +41,8 @@ BASES = (Basis.EXACT, Basis.ASSUMED, Basis.DATA_DEPENDENT, Basis.UNKNOWN)
 SOFT_EXAMPLE = 64
 MOST_PARTS = 8
 """Arrays that one pointer may point to, of those that are told apart."""
+ALIGNED = 256
+"""Bytes that allocated arrays are aligned to at least (CUDA C++ Programming Guide, "Device Memory Accesses")."""
 FULL = (1 << WARP) - 1
 MOST_KEPT = 256
 """Results that are kept at one place, to be found again in the next iteration."""
@@ -345,10 +347,18 @@ def _pointer_arithmetic(op: str, left: Value, right: Value, basis: int, thread: 
         return opaque(BOOL, left, right)
     pointer, index = (left, right) if left.region is not None else (right, left)
     if op not in ("+", "-"):
+        if pointer is left and _asks_alignment(op, index.data):
+            return Value(compute(op, pointer.data, index.data), LONG, max(basis, ASSUMED), pointer.soft, thread)
         if index.data == 0 and op in ("==", "!="):  # a pointer compared with null: taken as valid
             return Value(int(op == "!="), BOOL, max(basis, ASSUMED), 0, thread)
         return opaque(BOOL, left, right)
     return offset_pointer(pointer, index, -1 if op == "-" else 1)
+
+
+def _asks_alignment(op: str, number: Data) -> bool:
+    """Whether `pointer % number` or `pointer & number` is a matter of its offset: arrays are aligned to ALIGNED."""
+    whole = number if op == "%" else number + 1 if isinstance(number, int) and op == "&" else None
+    return isinstance(whole, int) and 0 < whole <= ALIGNED and whole & (whole - 1) == 0
 
 
 def offset_pointer(pointer: Value, index: Value, sign: int = 1) -> Value:
@@ -396,6 +406,10 @@ def merge(old: AnyValue | None, new: AnyValue, mask: int) -> AnyValue:
     return new
 
 
+def _is_shared(value: Value) -> bool:
+    return value.region is not None and value.region.space is Space.SHARED
+
+
 def _is_unset(value: Value) -> bool:
     """Whether a variable was declared and not set so far."""
     return value.data is None and value.basis == UNKNOWN and not value.thread and value.region is None
@@ -413,6 +427,8 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
         thread = left.thread or right.thread or condition is None or condition.thread
         same_choice = condition is not None and condition.uniform
         region, _, _ = _both_regions(left, right)
+        if same_choice and region is None and _is_shared(left) and _is_shared(right):
+            region = left.region  # where an array begins moves the banks of all lanes alike
         if same_choice and left.data == right.data and left.data is not None and region is not None:
             basis = max(left.basis, right.basis, ASSUMED)  # one array or the other, at the same place
             return Value(left.data, left.type, basis, gcd(left.soft, right.soft), thread, region)
