@@ -59,12 +59,12 @@ def test_the_users_own_sizes_come_first_where_they_are_small(tmp_path: Path) -> 
         return problem(program(tmp_path, text))
 
     assert chosen_shape(own(5000), {}) == {"n": 5000}
-    assert chosen_shape(own(1 << 24), {}) == {"n": 1000}
+    assert chosen_shape(own(1 << 24), {}) == {"n": 50_021}
 
 
-def test_the_largest_that_is_small_is_taken_and_what_is_asked_for_goes_over_it(tmp_path: Path) -> None:
+def test_several_full_blocks_and_a_partial_one_are_taken_and_what_is_asked_for_goes_over_it(tmp_path: Path) -> None:
     known = problem(program(tmp_path))
-    assert chosen_shape(known, {}) == {"n": 1000}
+    assert chosen_shape(known, {}) == {"n": 50_021}
     assert chosen_shape(known, {"n": 77}) == {"n": 77}
     refused = chosen_shape(known, {"m": 3})
     assert isinstance(refused, Missing)

@@ -48,8 +48,8 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, values: tuple[str,
     multiple=True,
     metavar="NAME=SIZE",
     callback=parse_sizes,
-    help="A size of the problem, such as n=1000 (repeatable); `warpwright problem` lists them. [default: the launch's "
-    "own, where it is small]",
+    help="A size of the problem, such as n=1000 (repeatable); `warpwright problem` lists them. [default: the "
+    "problem's shape for a profile]",
 )
 @click.option(
     "--from",

@@ -73,16 +73,15 @@ def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
 
 
 def chosen_shape(problem: Problem, asked: Shape) -> Shape | Missing:
-    """The user's own sizes where they are small enough, else the largest of those to check at that is; with `asked`."""
+    """The problem's shape for a profile, else the largest of those to check at that is small; with `asked`."""
     if unknown := sorted(set(asked) - set(problem.symbols)):
         known = f"its symbols are {', '.join(problem.symbols)}" if problem.symbols else "its problem has no symbols"
         reason = f"{problem.kernel} has no size `{unknown[0]}`: {known}."
         return Missing("shape", reason, "`warpwright problem` lists them.")
     sizes = {id(shape): _threads(problem, shape) for shape in problem.check}
     fitting = [shape for shape in problem.check if 0 < sizes[id(shape)] <= MOST_THREADS]
-    own = problem.own_shape
-    if own is not None and 0 < _threads(problem, own) <= MOST_THREADS:
-        return {**own, **asked}
+    if problem.profile is not None:
+        return {**problem.profile, **asked}
     if fitting:
         return {**max(fitting, key=lambda shape: sizes[id(shape)]), **asked}
     if set(asked) >= set(problem.symbols):

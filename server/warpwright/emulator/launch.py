@@ -49,6 +49,18 @@ class ScalarArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class StructArgument:
+    """A struct by value, `size` bytes long: its numbers and pointers at byte offsets, zeros between them."""
+
+    name: str
+    size: int
+    members: tuple[tuple[int, ArrayArgument | ScalarArgument], ...]
+
+
+Argument = ArrayArgument | ScalarArgument | StructArgument
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     grid: Dim3
     block: Dim3
@@ -128,14 +140,18 @@ class Prepared:
 def run(
     program: Program,
     launch: Launch,
-    arguments: Sequence[ArrayArgument | ScalarArgument],
+    arguments: Sequence[Argument],
     *,
+    variables: Mapping[str, bytes] | None = None,
     most_lane_steps: int = MOST_LANE_STEPS,
     progress: Progress = silent,
     is_cancelled: IsCancelled = never_cancelled,
 ) -> Run:
-    """Launch a translated kernel. Its faults are part of the result. Raises LaunchError and CancelledError."""
-    prepared, placed = _prepare(program, launch, arguments, most_lane_steps, is_cancelled)
+    """Launch a translated kernel. Its faults are part of the result. Raises LaunchError and CancelledError.
+
+    `variables` are the bytes that variables of the module hold, as host code sets them; others have their own.
+    """
+    prepared, placed = _prepare(program, launch, arguments, variables or {}, most_lane_steps, is_cancelled)
     per_batch = max(1, BATCH_LANES // prepared.threads)
     is_complete = True
     with np.errstate(all="ignore"):
@@ -158,7 +174,8 @@ def run(
 def _prepare(
     program: Program,
     launch: Launch,
-    arguments: Sequence[ArrayArgument | ScalarArgument],
+    arguments: Sequence[Argument],
+    given_variables: Mapping[str, bytes],
     most_lane_steps: int,
     is_cancelled: IsCancelled,
 ) -> tuple[Prepared, list[tuple[ArrayArgument, Allocation]]]:
@@ -170,15 +187,12 @@ def _prepare(
         raise LaunchError(f"{shared_bytes:,} bytes of shared memory are more than the {MOST_SHARED_BYTES:,} of a block")
     if len(arguments) != len(program.parameters):
         raise LaunchError(f"{program.kernel} takes {len(program.parameters)} arguments, not {len(arguments)}")
-    wanted = sum(a.data.nbytes for a in arguments if isinstance(a, ArrayArgument))
+    arrays = [part for argument in arguments for part in _parts(argument) if isinstance(part, ArrayArgument)]
+    wanted = sum(a.data.nbytes for a in arrays)
     if wanted > MOST_BYTES:
         raise LaunchError(f"the arrays take {wanted:,} bytes; the emulator takes at most {MOST_BYTES:,}")
     memory = GlobalMemory()
-    placed = [
-        (a, memory.allocate(a.name, a.data.nbytes, is_tracked=a.role != "in"))
-        for a in arguments
-        if isinstance(a, ArrayArgument)
-    ]
+    placed = [(a, memory.allocate(a.name, a.data.nbytes, is_tracked=a.role != "in")) for a in arrays]
     variables = {
         v.name: memory.allocate(v.name, v.size or 0, is_constant=v.space == "const")
         for v in program.module.variables.values()
@@ -194,14 +208,16 @@ def _prepare(
             memory.fill(allocation, np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8))
     symbols = _symbols(program, variables, bank)
     for name, allocation in variables.items():
-        memory.fill(allocation, _initial(program.module.variables[name], symbols))
+        content = _initial(program.module.variables[name], symbols)
+        given_bytes = np.frombuffer(given_variables.get(name, b"")[: content.size], dtype=np.uint8)
+        memory.fill(allocation, np.concatenate([given_bytes, content[given_bytes.size :]]))
     parameters = bytearray(program.parameter_bytes)
     addresses = {argument.name: allocation.address for argument, allocation in placed}
     for (offset, size), given in zip(program.parameters.values(), arguments, strict=True):
-        content = addresses[given.name].to_bytes(8, "little") if isinstance(given, ArrayArgument) else given.data
-        if len(content) != size:
-            raise LaunchError(f"the argument {given.name} has {len(content)} bytes where the kernel takes {size}")
-        parameters[offset : offset + size] = content
+        passed = _content(given, addresses)
+        if len(passed) != size:
+            raise LaunchError(f"the argument {given.name} has {len(passed)} bytes where the kernel takes {size}")
+        parameters[offset : offset + size] = passed
     memory.fill(bank, np.frombuffer(bytes(parameters), dtype=np.uint8))
     tallies = Tallies(tuple(len(steps) for steps in program.block_steps))
     prepared = Prepared(
@@ -218,6 +234,23 @@ def _prepare(
         is_cancelled,
     )
     return prepared, placed
+
+
+def _parts(argument: Argument) -> Sequence[ArrayArgument | ScalarArgument]:
+    return [part for _, part in argument.members] if isinstance(argument, StructArgument) else [argument]
+
+
+def _content(argument: Argument, addresses: Mapping[str, int]) -> bytes:
+    """An argument as it lies in the parameters."""
+    if isinstance(argument, ArrayArgument):
+        return addresses[argument.name].to_bytes(8, "little")
+    if isinstance(argument, ScalarArgument):
+        return argument.data
+    content = bytearray(argument.size)
+    for offset, part in argument.members:
+        given = _content(part, addresses)
+        content[offset : offset + len(given)] = given
+    return bytes(content)
 
 
 def _symbols(program: Program, variables: Mapping[str, Allocation], bank: Allocation) -> dict[str, int]:

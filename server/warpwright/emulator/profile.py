@@ -43,13 +43,14 @@ def profile_kernel(
     from warpwright.emulator.launch import Launch, LaunchError, run
     from warpwright.emulator.lines import lines_of
     from warpwright.emulator.report import faults_of
-    from warpwright.emulator.values import UnknownTypeError, arguments_of
+    from warpwright.emulator.values import UnknownTypeError, arguments_of, variables_of
 
     try:
         case = problem.case(shape)
         arguments = arguments_of(problem, case, seed=SEED)
         launch = Launch(case.grid, case.block, case.dynamic_shared_bytes)
-        result = run(program, launch, arguments, progress=progress, is_cancelled=is_cancelled)
+        variables = variables_of(problem, case, seed=SEED)
+        result = run(program, launch, arguments, variables=variables, progress=progress, is_cancelled=is_cancelled)
     except (ExpressionError, LaunchError, UnknownTypeError) as error:
         reason = f"{kernel.name} cannot be launched: {error}."
         return Missing("launch", reason, "Say how to run it: `warpwright problem` writes what is known.")

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from warpwright.emulator.launch import ArrayArgument, ScalarArgument
+from warpwright.emulator.launch import Argument, ArrayArgument, ScalarArgument, StructArgument
 from warpwright.emulator.numerics.halves import bf16_of_f32
-from warpwright.problems.model import Array, Case, Problem
+from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
 from warpwright.problems.types import ElementType, element_type
 
 DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special")
@@ -30,24 +30,42 @@ class UnknownTypeError(Exception):
     """An argument has a type of which no values can be made. The message names both."""
 
 
-def arguments_of(
-    problem: Problem, case: Case, distribution: str = "normal", seed: int = 0
-) -> list[ArrayArgument | ScalarArgument]:
+def arguments_of(problem: Problem, case: Case, distribution: str = "normal", seed: int = 0) -> list[Argument]:
     """The kernel's arguments at one shape, in the order of its parameters. Raises UnknownTypeError."""
-    made: list[ArrayArgument | ScalarArgument] = []
+    made: list[Argument] = []
     for place, argument in enumerate(problem.arguments):
-        unknown = UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
-        if isinstance(argument, Array):
-            element = element_type(argument.type)
-            if element is None:
-                raise unknown
-            data = array_values(argument, element, case, distribution, np.random.default_rng([seed, place]))
-            made.append(ArrayArgument(argument.name, data, argument.role))
-        elif argument.type in _DTYPES:
-            made.append(ScalarArgument(argument.name, scalar_bytes(argument.type, case.scalars[argument.name])))
+        if isinstance(argument, Struct):
+            parts = tuple(
+                (offset, _argument(member, case, distribution, [seed, place, offset]))
+                for offset, member in argument.members
+            )
+            made.append(StructArgument(argument.name, argument.bytes, parts))
         else:
-            raise unknown
+            made.append(_argument(argument, case, distribution, [seed, place]))
     return made
+
+
+def variables_of(problem: Problem, case: Case, distribution: str = "normal", seed: int = 0) -> dict[str, bytes]:
+    """What the host code is to set the file's variables to, by their names. Raises UnknownTypeError."""
+    start = len(problem.arguments)
+    made = {
+        array.name: _argument(array, case, distribution, [seed, start + place])
+        for place, array in enumerate(problem.globals)
+    }
+    return {name: given.data.tobytes() for name, given in made.items() if isinstance(given, ArrayArgument)}
+
+
+def _argument(
+    argument: Array | Scalar, case: Case, distribution: str, seed: list[int]
+) -> ArrayArgument | ScalarArgument:
+    if isinstance(argument, Array):
+        element = element_type(argument.type)
+        if element is not None:
+            data = array_values(argument, element, case, distribution, np.random.default_rng(seed))
+            return ArrayArgument(argument.name, data, argument.role)
+    elif argument.type in _DTYPES:
+        return ScalarArgument(argument.name, scalar_bytes(argument.type, case.scalars[argument.name]))
+    raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
 
 
 def array_values(array: Array, element: ElementType, case: Case, distribution: str, random: np.random.Generator) -> Any:

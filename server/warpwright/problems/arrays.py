@@ -84,6 +84,21 @@ class ArrayReader:
             for name, (kind, extent) in self._globals.items()
         )
 
+    def holds(self, shape: Shape) -> bool:
+        """Whether each array is as long as the kernel's text says that it reaches, at one shape."""
+        values = self._values_at(shape)
+        limits = {f"#{name}": limit for name, limit in self.settled.limits.items()}
+        if values is None:
+            return False
+        at_shape = evaluator([values])
+        for need in self._needs:
+            extent = self.settled.extents.get(need.name)
+            if need.reach is not None and extent is not None:
+                (reached,), (held,) = at_shape(substitute(need.reach, limits)), at_shape(extent)
+                if reached is not None and held is not None and reached > held:
+                    return False
+        return True
+
     def dynamic_shared_bytes(self) -> str:
         """As much as the kernel reaches. Raises LackingError where an index of it has no bound."""
         most: Expression | None = None
@@ -158,6 +173,7 @@ class ArrayReader:
             if size is not None and reach.extent is not None:
                 needs.append(Need(name, size, self._in_symbols(reach.extent), False, said=True))
         sizes = [Name(s) for s in self.symbols]
+        self._needs = needs
         settled = settle(needs, sizes, evaluator(self._shapes()))
         for name in settled.enlarged:
             self.notes.append(f"the host code allocates {name} for its own sizes; for others it is made longer")
@@ -209,12 +225,18 @@ class ArrayReader:
         """A few shapes with the sizes of their grids, the user's own first."""
         out: list[dict[str, Value]] = []
         for shape in check_shapes(self.symbols, self.own, lambda _: 1):
-            values: dict[str, Value] = dict(shape)
-            try:
-                for dim, texts in (("gridDim", self.grid), ("blockDim", self.block)):
-                    for axis, text in zip("xyz", texts, strict=True):
-                        values[f"{dim}.{axis}"] = evaluate(text, shape)
-            except ExpressionError:
-                continue
-            out.append(values)
+            values = self._values_at(shape)
+            if values is not None:
+                out.append(values)
         return out
+
+    def _values_at(self, shape: Shape) -> dict[str, Value] | None:
+        """A shape with the sizes of its grid and block; None where there is none."""
+        values: dict[str, Value] = dict(shape)
+        try:
+            for dim, texts in (("gridDim", self.grid), ("blockDim", self.block)):
+                for axis, text in zip("xyz", texts, strict=True):
+                    values[f"{dim}.{axis}"] = evaluate(text, shape)
+        except ExpressionError:
+            return None
+        return values

@@ -92,7 +92,7 @@ def _longer(allocated: Expression, reach: Expression, at_shapes: Try) -> Express
 def _limits(
     needs: Sequence[Need], extents: Mapping[str, Expression], sizes: Sequence[Expression], at_shapes: Try
 ) -> dict[str, Expression]:
-    """An end of the values of each array that is used as whole numbers in a reach."""
+    """An end of the values of each array that is used as whole numbers in an index."""
     used = {need.name for need in needs if need.limited}
     wanted: dict[str, list[Need]] = {}
     for need in needs:
@@ -100,6 +100,10 @@ def _limits(
             if name in used:
                 wanted.setdefault(name, []).append(need)
     limits: dict[str, Expression] = {}
+    open_ended = [extents[need.name] for need in needs if need.reach is None and need.name in extents]
+    if open_ended:  # some index has no bound: whatever else is used as a whole number may be in it
+        smallest = min(open_ended, key=lambda extent: [value or 0 for value in at_shapes(extent)])
+        limits |= {name: smallest for name in used - wanted.keys()}
     for name, indexed in wanted.items():
         fixed = [need for need in indexed if need.name in extents]
         candidates = [*_candidates(name, fixed, extents), *sizes]

@@ -107,7 +107,7 @@ class _Finder:
         draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
-        return _with_shapes(draft, self.said, self.directives)
+        return _with_shapes(draft, self.said, self.directives, reader)
 
     # Symbols --------------------------------------------------------------------------------------------------------
 
@@ -260,15 +260,18 @@ def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, s
     return show(dims[0]), show(dims[1]), show(dims[2])
 
 
-def _with_shapes(draft: Problem, said: Overrides, directives: Overrides) -> Problem:
+def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Problem:
     check = tuple(said.check or directives.check) or check_shapes(draft.symbols, draft.own_shape, draft.bytes)
     time = tuple(said.time or directives.time) or timed_shapes(draft.symbols, draft.own_shape, draft.bytes)
+    if not (said.check or directives.check):
+        held = tuple(shape for shape in check if reader.holds(shape) or shape == draft.own_shape)
+        check = held if any(map(reader.holds, held)) else check
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
             raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
-    return replace(draft, check=check, time=time, profile=_profile(draft, said, directives))
+    return replace(draft, check=check, time=time, profile=_profile(draft, said, directives, reader))
 
 
-def _profile(draft: Problem, said: Overrides, directives: Overrides) -> Shape | None:
+def _profile(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Shape | None:
     own = said.profile or directives.profile
-    return own or profile_shape(draft.symbols, draft.own_shape, grid_symbols(draft), draft.size)
+    return own or profile_shape(draft.symbols, draft.own_shape, grid_symbols(draft), draft.size, reader.holds)

@@ -421,7 +421,7 @@ class _Walker(ValueReader):
             one, other = numbers
             if "min" in name:
                 return Range(ranges.least(one.low, other.low), ranges.smallest(one.high, other.high))
-            low = other.low if one.low is None else one.low if other.low is None else one.low
+            low = other.low if one.low is None else one.low
             if one.low is not None and other.low is not None and ranges.never_less(other.low, one.low):
                 low = other.low
             return Range(low, ranges.largest(one.high, other.high))
@@ -570,11 +570,10 @@ def _as_less(node: ir.Loop) -> ir.Expr:
     """The condition of a loop that counts up by one, `i != n`, as `i < n`."""
     condition, step = node.condition, node.step
     assert condition is not None
-    counts = isinstance(step, ir.Update) and step.op == "++"
-    if isinstance(condition, ir.Binary) and condition.op == "!=" and counts:
-        if isinstance(step, ir.Update) and name_of(step.target) == name_of(condition.left):
-            return ir.Binary(condition.span, "<", condition.left, condition.right)
-    return condition
+    if not isinstance(condition, ir.Binary) or condition.op != "!=" or not isinstance(step, ir.Update):
+        return condition
+    counts_up = step.op == "++" and name_of(step.target) == name_of(condition.left)
+    return ir.Binary(condition.span, "<", condition.left, condition.right) if counts_up else condition
 
 
 def _met(one: Environment | None, other: Environment | None) -> Environment | None:

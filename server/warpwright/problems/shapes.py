@@ -56,12 +56,14 @@ def profile_shape(
     own: Shape | None,
     of_grid: frozenset[str],
     size: Callable[[Shape], tuple[int, int, int] | None],
+    holds: Callable[[Shape], bool] = lambda _: True,
 ) -> Shape | None:
-    """A shape that is run through quickly and shows all: several full blocks and a partial one, at most 64 K threads.
+    """A shape that is run through quickly and shows all: several blocks, at most 64 K threads.
 
-    The sizes that the grid depends on are primes that differ; others are the user's own, up to 64. `size` gives
-    (threads of the grid, of a block, bytes of the arrays), None where it cannot be launched. None where no such shape
-    fits; the user's own where that is small enough and there is nothing to choose.
+    The user's own where that fits. Else the sizes that the grid depends on are primes that differ, for several full
+    blocks and a partial one, or powers of two where the arrays do not hold what the kernel reaches at such primes, as
+    those of a kernel without a guard do not (`holds`); other sizes are the user's own, up to 64. `size` gives (threads
+    of the grid, of a block, bytes of the arrays), None where it cannot be launched. None where nothing fits.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> profile_shape(["n", "m"], {"n": 1 << 20, "m": 900}, frozenset({"n"}), lambda s: (blocks(s) * 256, 256, s["n"]))
@@ -69,20 +71,22 @@ def profile_shape(
     """
     inner = {s: min(own[s], _INNER) if own else _INNER - 27 for s in symbols if s not in of_grid}
     tried: list[dict[str, int]] = []
+    if own:
+        tried.append(dict(own))
     if of_grid:
         for place in range(len(_PROFILE_SIZES)):
             sizes = iter(_PROFILE_SIZES[place:] + _PROFILE_SIZES[-1:] * len(symbols))
             tried.append({s: next(sizes) if s in of_grid else inner[s] for s in symbols})
-    if own:
-        tried.append(dict(own))
+        for power in range(15, 1, -1):
+            tried.append({s: 1 << power if s in of_grid else inner[s] for s in symbols})
     tried.append(inner if not of_grid else dict.fromkeys(symbols, 1))
     fitting: list[tuple[Shape, int, int]] = []
     for shape in tried:
         found = size(shape)
         if found is not None and found[0] <= PROFILE_THREADS and found[2] <= PROFILE_BYTES:
             fitting.append((shape, found[0], found[1]))
-    several = [shape for shape, threads, block in fitting if threads >= 4 * block]
-    return several[0] if several else fitting[0][0] if fitting else None
+    several = [shape for shape, threads, block in fitting if threads >= 4 * block] or [shape for shape, _, _ in fitting]
+    return next(filter(holds, several), several[0] if several else None)
 
 
 def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shape], int]) -> tuple[Shape, ...]:
