@@ -28,8 +28,9 @@ class Goto:
 class Block:
     """Straight code. `last` is the instruction that decides where lanes go: a branch, an end or a barrier, or None.
 
-    `next` is where lanes go that no branch takes elsewhere, None behind an end; `taken` holds a branch's targets.
-    `live_in` and `live_out` are the registers that are read before they are written, here or behind.
+    What the lanes of a warp do together (see `is_meeting`) is at most the first instruction of `body`. `next` is where
+    lanes go that no branch takes elsewhere, None behind an end; `taken` holds a branch's targets. `live_in` and
+    `live_out` are the registers that are read before they are written, here or behind.
     """
 
     index: int
@@ -48,6 +49,16 @@ def is_barrier(instruction: Instruction) -> bool:
         return False
     kinds = set(instruction.modifiers)
     return bool(kinds & {"sync", "red"}) and not kinds & {"warp", "cluster"}
+
+
+def is_meeting(instruction: Instruction) -> bool:
+    """Whether lanes of a warp, those of its member mask, do this together: `shfl.sync`, `vote.sync`, `bar.warp.sync`.
+
+    Such an instruction begins a block, so that lanes that come early can wait for the others.
+    """
+    if instruction.opcode in {"bar", "barrier"}:
+        return "warp" in instruction.modifiers
+    return instruction.opcode in {"shfl", "vote", "match", "redux"} and "sync" in instruction.modifiers
 
 
 def ends_block(instruction: Instruction) -> bool:
@@ -89,7 +100,7 @@ def _cut(body: Iterable[Instruction | Label]) -> tuple[list[Block], dict[str, in
                 blocks.append(current)
             labels[item.name] = current.index
             continue
-        if current.last is not None:
+        if current.last is not None or (current.body and is_meeting(item)):
             current = Block(len(blocks), [])
             blocks.append(current)
         if ends_block(item):

@@ -13,6 +13,7 @@ from warpwright.emulator.machine.batch import Batch
 from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.races import Watch
+from warpwright.emulator.machine.special import MULTIPROCESSORS
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
@@ -22,7 +23,11 @@ MOST_BYTES = 8 << 30
 BATCH_LANES = 1 << 15
 """Lanes that step together: enough that the cost of a step is theirs, few enough that their values stay in cache."""
 
-MOST_LANE_STEPS = 20_000_000_000
+MOST_RESIDENT_LANES = MULTIPROCESSORS * 2048
+"""Threads of blocks that wait for each other: as many as a GPU holds at once."""
+
+MOST_LANE_STEPS = 10_000_000_000
+"""Instructions of threads, each instruction with `STEP_LANES` more: about a minute."""
 MOST_FAULTS = 200
 
 
@@ -94,6 +99,7 @@ class Prepared:
     most_lane_steps: int
     is_cancelled: IsCancelled
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
+    spent: int = 0
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -156,9 +162,15 @@ def run(
     is_complete = True
     with np.errstate(all="ignore"):
         try:
+            waiting: list[Batch] = []
             for first in range(0, prepared.blocks, per_batch):
                 progress(f"Emulating {program.kernel}", first / prepared.blocks)
-                Batch(prepared, first, min(per_batch, prepared.blocks - first)).run()
+                while len(waiting) * per_batch * prepared.threads >= MOST_RESIDENT_LANES:
+                    waiting = [batch for batch in waiting if not batch.run()]
+                waiting.append(Batch(prepared, first, min(per_batch, prepared.blocks - first)))
+                waiting = [batch for batch in waiting if not batch.run()]
+            while waiting:
+                waiting = [batch for batch in waiting if not batch.run()]
         except KernelFaultError as error:
             prepared.note(error.fault)
             is_complete = False

@@ -12,6 +12,7 @@ from warpwright.emulator.contract import contracted
 from warpwright.emulator.flow import Block, blocks_of
 from warpwright.emulator.inline import Flat, RecursionFoundError, flatten, function_addresses
 from warpwright.emulator.ptx.model import Instruction, Module, Variable
+from warpwright.emulator.spins import spin_headers
 from warpwright.emulator.translate.registry import UnsupportedError
 from warpwright.emulator.translate.writer import DTYPES, Names, Writer, kind_of
 
@@ -24,6 +25,7 @@ class Program:
 
     `registers` holds each register's first value. `shared` and `local` map a variable to its byte offset; the block's
     dynamic shared memory begins at `static_shared_bytes`. `parameters` maps each of the kernel's own to (offset, size).
+    `spins` are the first blocks of loops that wait for other threads.
     """
 
     module: Module
@@ -43,6 +45,7 @@ class Program:
     parameter_bytes: int
     functions_at: Mapping[str, int]
     text: str
+    spins: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ def translate(module: Module, kernel: str) -> Program:
         parameter_bytes,
         function_addresses(module),
         text,
+        spin_headers(blocks),
     )
 
 

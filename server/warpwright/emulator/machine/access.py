@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpwright.emulator.machine import atomics, traffic
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError, Thread, unfold
+from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError, Thread, thread_of
 from warpwright.emulator.machine.group import WARP, Array, Group, Layout
 from warpwright.emulator.machine.memory import (
     ALLOCATED,
@@ -358,8 +358,11 @@ class Access:
 
     def thread(self, group: Group, place: int) -> Thread:
         """The thread at a place in a group."""
-        block, thread = divmod(int(group.lanes[place]), self.layout.threads)
-        return Thread(unfold(self.first_block + block, self.prepared.grid), unfold(thread, self.prepared.block))
+        return self.thread_at(int(group.lanes[place]))
+
+    def thread_at(self, lane: int) -> Thread:
+        """The thread that a lane of the batch is."""
+        return thread_of(self.first_block * self.layout.threads + lane, self.prepared.grid, self.prepared.block)
 
 
 def _at(values: Array, places: Array) -> Array:

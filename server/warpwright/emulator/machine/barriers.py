@@ -33,6 +33,7 @@ class Barriers:
         layout = batch.layout
         self.batch = batch
         self.alive: Array = np.full(layout.blocks, layout.threads, dtype=np.int64)
+        self.alive_bits: Array = _bits(batch.everyone)
         self.arrived: dict[int, Array] = {}
         self.needed: dict[int, Array] = {}
         self.waiting: dict[int, list[Waiting]] = {}
@@ -59,6 +60,7 @@ class Barriers:
     def exit(self, group: Group) -> None:
         """Lanes end. Those that wait no longer wait for them."""
         self.alive -= np.bincount(group.block, minlength=self.batch.layout.blocks)
+        self.alive_bits &= ~_bits(group)
         for barrier in [b for b, waiting in self.waiting.items() if waiting]:
             self._release(barrier)
 
@@ -66,10 +68,18 @@ class Barriers:
         """At the end of the batch. Raises KernelFaultError where lanes still wait."""
         for barrier, waiting in self.waiting.items():
             for entry in waiting:
-                text = f"the threads at barrier {barrier} wait for threads that never come"
+                block = int(entry.group.block[0])
+                arrived = int(self.arrived[barrier][block])
+                needed = int(self.needed[barrier][block] or self.alive[block])
+                text = f"{arrived:,} of {needed:,} threads have come to barrier {barrier}, and the others never come"
                 thread = self.batch.thread(entry.group, 0)
                 fault = FoundFault(FaultKind.DEADLOCK, entry.step, text, thread, count=entry.group.size)
                 raise KernelFaultError(fault)
+
+    def step_of(self, lane: int) -> int | None:
+        """The barrier at which a lane waits."""
+        entries = (entry for waiting in self.waiting.values() for entry in waiting)
+        return next((entry.step for entry in entries if lane in entry.group.lanes), None)
 
     def _one(self, number: Array, step: int, group: Group) -> int:
         if number.ndim and (number != number[0]).any():
@@ -159,3 +169,12 @@ class Barriers:
 
 def _at(values: Array | None, places: Array) -> Array | None:
     return values if values is None or values.ndim == 0 else values.take(places)
+
+
+def _bits(group: Group) -> Array:
+    """For each warp of the batch the lanes that are in a group, as bits."""
+    bits: Array = np.zeros(group.layout.warps, dtype=np.uint32)
+    if group.size:
+        lanes = np.uint32(1) << group.lane.astype(np.uint32)
+        bits[group.warp[group.starts]] = np.bitwise_or.reduceat(lanes, group.starts)
+    return bits

@@ -12,6 +12,7 @@ from warpwright.emulator.machine.access import Access
 from warpwright.emulator.machine.barriers import Barriers
 from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout
+from warpwright.emulator.machine.held import Held
 from warpwright.emulator.machine.special import special_register
 from warpwright.progress import CancelledError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 ROUNDS_BETWEEN_LOOKS = 256
+STEP_LANES = 500
+"""Lanes whose instructions take as long as what an instruction takes for however few lanes; they count in the limit."""
 
 
 class Batch(Access):
@@ -30,9 +33,12 @@ class Batch(Access):
         self.registers: list[Array] = list(prepared.program.registers)
         self.everyone = Group(self.layout, None)
         self.barriers = Barriers(self)
+        self.held = Held(self)
+        self._rounds = 0
         self._pending: dict[tuple[float, int], list[Group]] = {}
         self._order: list[tuple[float, int]] = []
         self._special: dict[str, Array] = {}
+        self.send(Goto(0, 0.0), self.everyone)
 
     # What happens to lanes
 
@@ -48,27 +54,60 @@ class Batch(Access):
         else:
             waiting.append(group)
 
-    def run(self) -> None:
-        """Run all lanes to their end. Raises KernelFaultError."""
-        program, tallies = self.program, self.tallies
-        rounds = 0
-        self.send(Goto(0, 0.0), self.everyone)
+    def run(self) -> bool:
+        """Run all lanes to their end; False where all that are left wait for what other blocks may do.
+
+        Raises KernelFaultError and CancelledError.
+        """
+        while True:
+            self._run_pending()
+            met = self.held.take_met()
+            if met:
+                for number, group in met:
+                    self._execute(number, group)
+                continue
+            if self.held.spinning:
+                spinning = self.held.take_spinning()
+                for number, group in spinning.items():
+                    self._execute(number, group)
+                self._run_pending()
+                if {n: g.size for n, g in self.held.spinning.items()} == {n: g.size for n, g in spinning.items()}:
+                    return False
+                continue
+            if not self.held.meeting:
+                break
+            self._execute(*self.held.take_stranded())
+        self.barriers.finish()
+        return True
+
+    def _run_pending(self) -> None:
+        """Run what is not held, the earliest block first."""
         while self._order:
             key = heappop(self._order)
-            waiting = self._pending.pop(key)
-            group = waiting[0] if len(waiting) == 1 else self._joined(waiting)
-            number = key[1]
-            tallies.enter(number, group)
-            outcome = program.functions[number](self, group, self.registers)
-            self._leave(number, group, outcome)
-            rounds += 1
-            if rounds % ROUNDS_BETWEEN_LOOKS == 0 and self.prepared.is_cancelled():
-                raise CancelledError
-            if tallies.lane_steps > self.prepared.most_lane_steps:
-                raise KernelFaultError(self._endless(number, group))
-        self.barriers.finish()
+            rank, number = key
+            group = self.joined(self._pending.pop(key))
+            if self.held.is_spinning(number, rank, group):
+                continue
+            group = self.held.gather(number, group)
+            if group.size:
+                self._execute(number, group)
 
-    def _joined(self, groups: list[Group]) -> Group:
+    def _execute(self, number: int, group: Group) -> None:
+        prepared = self.prepared
+        self.tallies.enter(number, group)
+        outcome = self.program.functions[number](self, group, self.registers)
+        self._leave(number, group, outcome)
+        self._rounds += 1
+        if self._rounds % ROUNDS_BETWEEN_LOOKS == 0 and prepared.is_cancelled():
+            raise CancelledError
+        prepared.spent += (group.size + STEP_LANES) * (len(self.program.block_steps[number]) or 1)
+        if prepared.spent > prepared.most_lane_steps:
+            raise KernelFaultError(self._endless(number, group))
+
+    def joined(self, groups: list[Group]) -> Group:
+        """One group of the lanes of several."""
+        if len(groups) == 1:
+            return groups[0]
         lanes = np.concatenate([group.lanes for group in groups])
         lanes.sort()
         return self.everyone if len(lanes) == self.layout.lanes else Group(self.layout, lanes)
@@ -147,7 +186,8 @@ class Batch(Access):
             self.send(target, going)
 
     def _endless(self, number: int, group: Group) -> FoundFault:
-        text = f"the kernel has not ended after {self.prepared.most_lane_steps:,} instructions of threads"
+        text = f"the kernel has not ended after {self.tallies.lane_steps:,} instructions of threads; it was here, "
+        text += f"with {group.size:,} threads"
         return FoundFault(FaultKind.ENDLESS, self.program.block_steps[number][0], text, self.thread(group, 0))
 
     # What translated code asks for
