@@ -139,24 +139,25 @@ def _fma_f64(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
     product, error = two_product(a, b)
     partial, rest = two_sum(c, error)
     high, low = two_sum(product, partial)
-    tiny = np.abs(product) < np.float64(2.0**-960)
     if rounding == "rn":
         tail = low + rest
         result = high + tail
         left = tail - (result - high)
-        rare = ((left.view(np.int64) << np.int64(12)) == 0) & (left != 0)
+        rare = (left.view(np.int64) << np.int64(12)) == 0
         if rare.any():
-            rare = rare & ((tail - low != rest) | (tail - rest != low))
+            rare = rare & (left != 0) & ((tail - low != rest) | (tail - rest != low))
             result = mend(result, rare, lambda x, y, z: x + to_odd(*two_sum(y, z)), high, low, rest)
     else:
         result, left = two_sum(high, to_odd(*two_sum(low, rest)))
         result = directed(result, left, rounding)
+    tiny, finite = np.abs(product) < np.float64(2.0**-960), np.isfinite(result)
     if tiny.any():
         result = mend(result, tiny & (result == 0), np.add, product, c)  # the sum of two zeros has a sign of its own
         tiny = tiny & (a != 0) & (b != 0)
+    elif finite.all():
+        return _zero_below(result, rounding, product, c)
     result = _zero_below(result, rounding, product, c)
-    rare = ~np.isfinite(result) | tiny
-    return mend(result, rare, lambda x, y, z: _fma_lanes(x, y, z, rounding), a, b, c)
+    return mend(result, tiny | ~finite, lambda x, y, z: _fma_lanes(x, y, z, rounding), a, b, c)
 
 
 def _fma_lanes(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:

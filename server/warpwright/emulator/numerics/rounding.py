@@ -17,6 +17,7 @@ from warpwright.emulator.numerics.lanes import Lanes, mend
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 _SPLIT = np.float64(2**27 + 1)
+_UPPER = np.int64(-1 << 27)
 _MANTISSA_BITS = 52
 _MAX_EXPONENT = 1023
 
@@ -29,12 +30,17 @@ def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """The nearest double to a * b and what it leaves out (Dekker); exact where `product_is_exact` holds."""
+    """The nearest double to a * b and what it leaves out: exact where |a| < 2^996 and the product's magnitude is above
+    2^-960 and finite (Dekker). a is split by rounding to 26 bits and 26 more with a sign, b by cutting to 26 and 27.
+    """
     product = a * b
-    spread_a, spread_b = a * _SPLIT, b * _SPLIT
-    a_high, b_high = spread_a - (spread_a - a), spread_b - (spread_b - b)
-    a_low, b_low = a - a_high, b - b_high
-    error = a_high * b_high - product
+    spread = a * _SPLIT
+    a_high = spread - (spread - a)
+    a_low = a - a_high
+    b_high = (b.view(np.int64) & _UPPER).view(np.float64)
+    b_low = b - b_high
+    error = a_high * b_high
+    error -= product
     error += a_high * b_low
     error += a_low * b_high
     error += a_low * b_low
