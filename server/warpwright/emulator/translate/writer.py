@@ -106,10 +106,12 @@ class Writer:
                 return self._special(name, kind)
             case Immediate(value, bits, bit_width):
                 return self._immediate(value, bits, bit_width, kind)
-            case Negated(Register(name)) if kind[0] == "f":
-                return self.local(f"-{self._register(name, kind)}")
-            case Negated(Register(name)):
+            case Negated(Register(name)) if kind == "b1":
                 return f"(~{self._register(name, 'b1')})"
+            case Negated(Register(name)):  # of a product that was contracted: the sign of each part turns
+                signs = {"u4": 0x80008000, "u2": 0x8000}.get(kind)
+                turned = self._register(name, kind)
+                return self.local(f"-{turned}" if signs is None else f"{turned} ^ {self.constant(kind, signs)}")
             case Symbol(name, offset):
                 address = self.local(f"m.symbol({name!r}, {offset})")
                 return f"{address}.astype({self.dtype(kind)})"
