@@ -1,4 +1,5 @@
-"""`python -m warpwright_harness --results FD`, or `--probe` to print what GPU there is as one JSON line."""
+"""`python -m warpwright_harness --results FD`, `--probe` to print what GPU there is as one JSON line, or `--once FILE`
+to launch one kernel once under a profiler."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
 
 
 def main() -> int:
@@ -13,7 +15,15 @@ def main() -> int:
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--results", type=int, metavar="FD", help="file descriptor to write events to")
     group.add_argument("--probe", action="store_true", help="print the GPU that would be used, as JSON")
+    group.add_argument("--once", metavar="FILE", help="launch the kernel of this request once")
     arguments = parser.parse_args()
+    if arguments.once:
+        from warpwright_harness.once import run_once
+
+        wrong = run_once(json.loads(Path(arguments.once).read_text(encoding="utf-8")))
+        if wrong:
+            sys.stderr.write(f"{wrong}\n")
+        return int(bool(wrong))
     if arguments.probe:
         from warpwright_harness.device import probe
 

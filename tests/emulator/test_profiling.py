@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from warpwright.emulator.__main__ import chosen_shape
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Program
 from warpwright.facts.profile import InstructionSet, Profile
 from warpwright.missing import Missing
+from warpwright.problems.chosen import chosen_shape
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
+from warpwright.problems.shapes import Shape
 from warpwright.progress import CancelledError, never_cancelled, silent
 from warpwright.syntax.source import Source, read_include
 
@@ -48,6 +50,10 @@ def problem(of: Program) -> Problem:
     return found
 
 
+def chosen(known: Problem, asked: Mapping[str, int] | None = None) -> Shape | Missing:
+    return chosen_shape(known, asked or {}, known.profile)
+
+
 def profiled(of: Program, assume: Assumptions | None = None, **shape: int) -> Profile | Missing:
     wanted = Wanted(of.kernels[0].name, shape, assume or Assumptions())
     return emulated_profile(of, wanted, silent, never_cancelled)
@@ -58,15 +64,15 @@ def test_the_users_own_sizes_come_first_where_they_are_small(tmp_path: Path) -> 
         text = SAXPY.replace("void run(const float* x, float* y, float a, int n) {", f"{START} int n = {n};")
         return problem(program(tmp_path, text))
 
-    assert chosen_shape(own(5000), {}) == {"n": 5000}
-    assert chosen_shape(own(1 << 24), {}) == {"n": 50_021}
+    assert chosen(own(5000)) == {"n": 5000}
+    assert chosen(own(1 << 24)) == {"n": 50_021}
 
 
 def test_several_full_blocks_and_a_partial_one_are_taken_and_what_is_asked_for_goes_over_it(tmp_path: Path) -> None:
     known = problem(program(tmp_path))
-    assert chosen_shape(known, {}) == {"n": 50_021}
-    assert chosen_shape(known, {"n": 77}) == {"n": 77}
-    refused = chosen_shape(known, {"m": 3})
+    assert chosen(known) == {"n": 50_021}
+    assert chosen(known, {"n": 77}) == {"n": 77}
+    refused = chosen(known, {"m": 3})
     assert isinstance(refused, Missing)
     assert refused.reason == "saxpy has no size `m`: its symbols are n."
 

@@ -14,7 +14,7 @@ from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, enco
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.editor.profile_store import placed, store_profile
 from warpwright.editor.profile_view import View, view_of
-from warpwright.emulator.profiling import Wanted, emulated_profile
+from warpwright.emulator.profiling import Wanted, compiler_flags, emulated_profile
 from warpwright.facts.model import Program
 from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
@@ -52,6 +52,13 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, values: tuple[str,
     "problem's shape for a profile]",
 )
 @click.option(
+    "--backend",
+    type=click.Choice(["emulator", "ncu"]),
+    default="emulator",
+    show_default=True,
+    help="ncu runs the kernel on this machine's GPU under Nsight Compute.",
+)
+@click.option(
     "--from",
     "report",
     metavar="REPORT",
@@ -73,6 +80,7 @@ def command(
     file: str,
     kernel: str | None,
     sizes: dict[str, int],
+    backend: str,
     report: str | None,
     output: str,
     order: str,
@@ -81,7 +89,7 @@ def command(
 ) -> int:
     """Show what each line of a kernel executed: instructions, threads, sectors, wavefronts, divergent branches.
 
-    The kernel is run by the emulator: the compiler's PTX on the CPU, checked as it runs. The profile is kept: while the
+    The emulator runs the compiler's PTX on the CPU, and checks the kernel as it runs. The profile is kept: while the
     text stays as it is, hovers and `check --profile` carry its numbers. Exit status: 0 done, 1 the run found faults,
     2 it could not be run.
     """
@@ -93,7 +101,13 @@ def command(
         else:
             name = choose_kernel(program, kernel).name
             assume, folders = compiled.assumptions(program.source), compiled.include_folders(program.source)
-            made = emulated_profile(program, Wanted(name, sizes, assume, folders), progress, is_cancelled)
+            if backend == "ncu":
+                from warpwright.verify.profile import measured_profile
+
+                flags = compiler_flags(assume, folders)
+                made = measured_profile(program, name, sizes, flags, progress, is_cancelled)
+            else:
+                made = emulated_profile(program, Wanted(name, sizes, assume, folders), progress, is_cancelled)
             if isinstance(made, Missing):
                 raise CannotRun(str(made).strip())
             profiles = [placed(made, program) or made]

@@ -21,15 +21,11 @@ from warpwright.facts.model import Assumptions
 from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
 from warpwright.missing import Missing
-from warpwright.problems.expressions import ExpressionError
+from warpwright.problems.chosen import chosen_shape
 from warpwright.problems.infer import find_problem
-from warpwright.problems.model import Problem
-from warpwright.problems.shapes import Shape
 from warpwright.syntax.source import Source, read_include
 
 MOST_MEMORY_BYTES = 12 << 30
-MOST_THREADS = 1 << 20
-"""Threads of the largest launch that is run unless a shape is asked for: seconds, and every kind of block is in it."""
 
 
 def main() -> int:
@@ -65,40 +61,11 @@ def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
     problem = find_problem(unit, kernel)
     if isinstance(problem, Missing):
         return problem
-    shape = chosen_shape(problem, request["shape"])
+    shape = chosen_shape(problem, request["shape"], problem.profile)
     if isinstance(shape, Missing):
         return shape
     flags = compiler_flags(assume, folders)
     return profile_kernel(unit, kernel, problem, shape, arch=assume.arch, flags=flags, progress=progress)
-
-
-def chosen_shape(problem: Problem, asked: Shape) -> Shape | Missing:
-    """The problem's shape for a profile, else the largest of those to check at that is small; with `asked`."""
-    if unknown := sorted(set(asked) - set(problem.symbols)):
-        known = f"its symbols are {', '.join(problem.symbols)}" if problem.symbols else "its problem has no symbols"
-        reason = f"{problem.kernel} has no size `{unknown[0]}`: {known}."
-        return Missing("shape", reason, "`warpwright problem` lists them.")
-    sizes = {id(shape): _threads(problem, shape) for shape in problem.check}
-    fitting = [shape for shape in problem.check if 0 < sizes[id(shape)] <= MOST_THREADS]
-    if problem.profile is not None:
-        return {**problem.profile, **asked}
-    if fitting:
-        return {**max(fitting, key=lambda shape: sizes[id(shape)]), **asked}
-    if set(asked) >= set(problem.symbols):
-        return dict(asked)
-    reason = f"{problem.kernel} can be launched at no small size that is known."
-    return Missing("shape", reason, "Give one, as in --shape n=1000.")
-
-
-def _threads(problem: Problem, shape: Shape) -> int:
-    """Of the whole launch; 0 where there is none at that shape."""
-    try:
-        case = problem.case(shape)
-    except ExpressionError:
-        return 0
-    x, y, z = case.grid
-    a, b, c = case.block
-    return x * y * z * a * b * c
 
 
 def _end_with_stdin() -> None:

@@ -108,7 +108,12 @@ def run_ncu(
 
 
 def _last_words(output: str) -> str:
+    """The last line that is an error of Nsight Compute's, else that the profiled program wrote.
+
+    >>> _last_words("==PROF== Connected\\nno such kernel\\n==ERROR== The application returned an error code (1).\\n")
+    'no such kernel. The application returned an error code (1).'
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("==ERROR==")]
-    said = (errors or lines or ["it said nothing"])[-1].removeprefix("==ERROR==").strip()
-    return said if said.endswith(".") else f"{said}."
+    own = [line for line in lines if not line.startswith("==")][-1:]
+    errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")][-1:]
+    return " ".join(f"{said.rstrip('.')}." for said in (*own, *errors)) or "it said nothing."

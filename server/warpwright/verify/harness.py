@@ -85,7 +85,7 @@ def _probed(python: str) -> Gpu | Missing:
     command = [python, "-m", "warpwright_harness", "--probe"]
     try:
         answer = subprocess.run(
-            command, capture_output=True, env=_environment(), timeout=START_SECONDS, check=False, text=True
+            command, capture_output=True, env=harness_environment(), timeout=START_SECONDS, check=False, text=True
         )
         details = json.loads(answer.stdout.strip().splitlines()[-1])
     except subprocess.TimeoutExpired:
@@ -97,7 +97,7 @@ def _probed(python: str) -> Gpu | Missing:
     return Gpu(details["name"], details["arch"], details)
 
 
-def _environment() -> dict[str, str]:
+def harness_environment() -> dict[str, str]:
     """What the harness gets of the environment: where its programs are, and no secret of the user's."""
     chosen = {n: v for n, v in os.environ.items() if n in _PASSED_ON or n.startswith(_PASSED_ON_PREFIXES)}
     server = str(Path(warpwright.__file__).parent.parent)
@@ -118,7 +118,7 @@ class Harness:
                 stdin=subprocess.PIPE,
                 stdout=self._log,
                 stderr=self._log,
-                env=_environment(),
+                env=harness_environment(),
                 pass_fds=(write_end,),
                 start_new_session=True,
             )

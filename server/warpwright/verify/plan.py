@@ -10,6 +10,7 @@ from typing import Any
 
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
+from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 from warpwright.toolchain.messages import KernelResources
 
@@ -75,6 +76,18 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "reference": str(problem.reference) if problem.reference else None,
         "seconds_per_shape": SECONDS_PER_SHAPE,
         "lock": str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock"),
+    }
+
+
+def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
+    """What the harness is sent to launch one kernel once. Raises ExpressionError and PlanError."""
+    case = side.problem.case(shape)
+    return {
+        "baseline": _side(side),
+        "candidate": _side(side),
+        "arguments": [_argument(a) for a in side.problem.arguments],
+        "cases": [_case(case, case, first=True, timed=False)],
+        "seed": 0,
     }
 
 
