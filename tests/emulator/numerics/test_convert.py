@@ -191,6 +191,15 @@ def test_bytes_come_back() -> None:
     assert hex(convert.unpack_e4m3x2(np.uint16(0x7FFF))) == "0x7fff7fff"
 
 
-def test_a_conversion_that_ptx_does_not_have() -> None:
-    with pytest.raises(ValueError, match=r"cvt\.rn\.f32\.f128"):
-        convert.conversion("f32", "f128", ("rn",))
+@pytest.mark.parametrize(
+    ("target", "source", "modifiers"),
+    (
+        ("f32", "f128", ("rn",)), ("s32", "f32", ()), ("s32", "f32", ("rn",)), ("f16", "f32", ()),
+        ("f16", "f32", ("rni",)),
+        ("f16", "f32", ("rna",)), ("f32", "s32", ()), ("f64", "f32", ("rn",)), ("bf16", "f32", ("rn", "sat")),
+        ("s32", "s64", ("relu",)), ("f16", "f32", ("rn", "satfinite")),
+    ),
+)  # fmt: skip
+def test_a_conversion_that_is_not_known(target: str, source: str, modifiers: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="is no conversion that is known"):
+        convert.conversion(target, source, modifiers)

@@ -26,28 +26,30 @@ _TO_INTEGRAL: dict[str, Callable[[Lanes], Lanes]] = {
     "rpi": np.ceil,
 }
 
+_DIRECTIONS = ("rn", "rz", "rm", "rp")
+_ROUNDINGS = (*_DIRECTIONS, *_TO_INTEGRAL)
+
 
 def conversion(target: str, source: str, modifiers: Sequence[str] = ()) -> Conversion:
     """The function of `cvt.<modifiers>.<target>.<source>`; ValueError, naming it, for one that PTX does not have.
 
-    Integers are cut or extended as C does. Modifiers: rn rz rm rp rna, rni rzi rmi rpi, ftz, sat, relu, satfinite.
+    Integers are cut or extended as C does. Modifiers: rn rz rm rp, rni rzi rmi rpi, ftz, sat, relu.
 
     >>> conversion("s32", "f32", ("rzi",))(np.array([-1.5, 3e9], np.float32)).tolist()
     [-1, 2147483647]
     >>> conversion("u8", "s32", ("sat",))(np.int32(300))
     np.uint8(255)
     """
-    known = {*_TO_INTEGRAL, "rn", "rz", "rm", "rp", "rna", "ftz", "sat", "relu", "satfinite"}
-    if not known.issuperset(modifiers) or not {target, source} <= {*INTEGERS, *FLOATS}:
+    rounding = next((m for m in modifiers if m in _ROUNDINGS), "")
+    if not _exists(target, source, set(modifiers) - {rounding}, rounding):
         raise ValueError(f"cvt.{'.'.join((*modifiers, target, source))} is no conversion that is known here")
-    rounding = next((m for m in modifiers if m.startswith("r") and m != "relu"), "")
     steps: list[Conversion] = []
     if "ftz" in modifiers and source == "f32":
         steps.append(floats.flush)
     if target in INTEGERS:
         steps.append(_into_integer(target, source, rounding, "sat" in modifiers))
     elif source in INTEGERS:
-        steps.append(_from_integer(target, INTEGERS[source], rounding or "rn"))
+        steps.append(_from_integer(target, INTEGERS[source], rounding))
     else:
         steps.append(_between_floats(target, source, rounding))
     if "ftz" in modifiers and target == "f32" and source != "f32":
@@ -55,6 +57,27 @@ def conversion(target: str, source: str, modifiers: Sequence[str] = ()) -> Conve
     if target in FLOATS:
         steps += [_AFTER[name, target] for name in ("sat", "relu") if name in modifiers]
     return steps[0] if len(steps) == 1 else _chain(steps)
+
+
+def _exists(target: str, source: str, others: set[str], rounding: str) -> bool:
+    """Whether there is such a conversion; a rounding is needed wherever the target cannot hold every value."""
+    if not {target, source} <= {*INTEGERS, *FLOATS} or not others <= {"ftz", "sat", "relu"}:
+        return False
+    if target in INTEGERS:
+        return "relu" not in others and (rounding in _TO_INTEGRAL if source in FLOATS else not rounding)
+    if any(name in others and (name, target) not in _AFTER for name in ("sat", "relu")):
+        return False
+    if source in INTEGERS:
+        return rounding in _DIRECTIONS
+    if _loses(target, source):
+        return rounding in _DIRECTIONS
+    return not rounding or (target == source and rounding in _TO_INTEGRAL)
+
+
+def _loses(target: str, source: str) -> bool:
+    return target != source and (target, source) not in {
+        ("f32", "f16"), ("f64", "f16"), ("f32", "bf16"), ("f64", "bf16"), ("f64", "f32"),
+    }  # fmt: skip
 
 
 def _chain(steps: Sequence[Conversion]) -> Conversion:
@@ -157,7 +180,7 @@ def _between_floats(target: str, source: str, rounding: str) -> Conversion:
     if (target, source) == ("bf16", "f32") and rounding == "rn":
         return halves.bf16_of_f32
     narrow = _FROM_F64[target]
-    return lambda a: narrow(wide(a).astype(np.float64), rounding or "rn")
+    return lambda a: narrow(wide(a).astype(np.float64), rounding)
 
 
 def nan_canonical(a: Lanes) -> Lanes:
@@ -186,7 +209,7 @@ def to_f16(a: Lanes, rounding: str) -> Lanes:
 
 
 def to_bf16(a: Lanes, rounding: str) -> Lanes:
-    """float64 as the bits of a bf16; "rna" takes ties away from zero.
+    """float64 as the bits of a bf16.
 
     >>> hex(to_bf16(np.float64(1.9999), "rz"))
     '0x3fff'
@@ -227,8 +250,6 @@ def _counted(a: Lanes, least: int, fraction_bits: int, rounding: str) -> Lanes:
     rest = places - whole
     if rounding == "rn":
         up = (rest > 0.5) | ((rest == 0.5) & (whole % 2 == 1))
-    elif rounding == "rna":
-        up = rest >= 0.5
     else:
         up = (rest > 0) & (np.False_ if rounding == "rz" else np.signbit(a) == (rounding == "rm"))
     return (whole + up).astype(np.int64) + ((exponent - np.int64(least)) << np.int64(fraction_bits))

@@ -16,13 +16,24 @@ _PACKS = {
     "e5m2x2": convert.pack_e5m2x2,
 }
 
+# A pair of halves to a pair of bytes and back: the function, the kinds of its result and of its operand.
+_WHOLE = {
+    ("e4m3x2", "f16x2"): (convert.pack_e4m3x2_of_f16x2, "u2", "u4"),
+    ("e5m2x2", "f16x2"): (convert.pack_e5m2x2_of_f16x2, "u2", "u4"),
+    ("f16x2", "e4m3x2"): (convert.unpack_e4m3x2, "u4", "u2"),
+    ("f16x2", "e5m2x2"): (convert.unpack_e5m2x2, "u4", "u2"),
+}
+
 
 @translates("cvt")
 def convert_value(w: Writer, i: Instruction) -> None:
     """One value to another type, or two floats to a packed pair."""
     target, *sources = i.operands
     *modifiers, to, source = i.modifiers
-    if to in _PACKS:
+    if (to, source) in _WHOLE:
+        function, kind, read = _WHOLE[to, source]
+        w.result(target, kind, w.call(function, w.value(sources[0], read), repr("relu" in modifiers)))
+    elif to in _PACKS:
         if source != "f32" or len(sources) != 2:
             raise ValueError(i.name)
         values = [w.value(operand, "f4") for operand in sources]
