@@ -2,7 +2,8 @@
 
 A space is cut into cells, as wide as the narrowest access that the kernel makes to it. Each cell has the stamps of its
 last write and of its last two reads by different threads. A write of the value that is there already is not reported,
-as many threads may set one flag; nor are two strong accesses. Of a race that is one only because nothing orders the
+as many threads may set one flag; nor are two strong accesses, nor the plain read with which a loop around `atomicCAS`
+begins, as the programming guide writes it: what it finds is compared before it is used. Of a race that is one only because nothing orders the
 lanes of one warp, the kind is `missing-syncwarp`.
 """
 
@@ -37,6 +38,7 @@ MOST_SHADOW_BYTES = 6 << 30
 """Of stamps for global memory; where a launch's arrays would need more, its global memory is not checked."""
 
 ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma"}
+CHANGES = {"atom", "red"}
 _ORDERED = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
 
 
@@ -95,6 +97,9 @@ class Watch:
         for step in steps:
             if is_strong(program.steps[step]):
                 self.stamps[step] |= STRONG
+        tentative = _tentative(program.steps)
+        self.is_tentative: Array = np.array([*(step in tentative for step in self.steps), False])
+        self.is_change: Array = np.array([*(program.steps[step].opcode in CHANGES for step in self.steps), False])
         self.acquiring = frozenset(step for step in steps if is_acquiring(program.steps[step]))
         self.fencing = frozenset(step for step in steps if is_fence(program.steps[step]))
         self.can_check = prepared.threads * prepared.blocks <= MOST_THREADS
@@ -115,6 +120,12 @@ class Watch:
 def _spaces(instruction: Instruction) -> set[str]:
     named = {m.split("::")[0] for m in instruction.modifiers} & {"global", "shared", "local", "const", "param"}
     return named or {"global", "shared"}
+
+
+def _tentative(steps: tuple[Instruction, ...]) -> frozenset[int]:
+    """The plain loads of a place that an `atom.cas` of the kernel names in the same words."""
+    compared = {i.operands[1] for i in steps if i.opcode == "atom" and "cas" in i.modifiers}
+    return frozenset(n for n, i in enumerate(steps) if i.opcode == "ld" and i.operands[1] in compared)
 
 
 def _stores(steps: tuple[Instruction, ...], space: str) -> bool:
@@ -204,12 +215,8 @@ class Races:
                 self._judge(step, group, shadow, cell, suspects, last, changes)
             if shadow is self.shared and changes is None:
                 self._note_read(last)
-            before = shadow.read.take(cell)
-            suspects = self._suspects(shadow, group, before, stamp)
-            if suspects is not None:
-                self._judge(step, group, shadow, cell, suspects, before)
-            if shadow.has_other:
-                before = shadow.other.take(cell)
+            for read in (shadow.read, shadow.other) if shadow.has_other else (shadow.read,):
+                before = read.take(cell)
                 suspects = self._suspects(shadow, group, before, stamp)
                 if suspects is not None:
                     self._judge(step, group, shadow, cell, suspects, before)
@@ -266,6 +273,12 @@ class Races:
         if self.watch.stamps[step] & STRONG:
             weak = old & STRONG == 0
             old, places = old[weak], places[weak]
+        numbers = access_number(old)
+        own = int(self.watch.stamps[step]) >> ACCESS_AT
+        for tries, changes_it in ((numbers, own), (own, numbers)):
+            allowed = self.watch.is_tentative[tries] & self.watch.is_change[changes_it]
+            if np.any(allowed):
+                old, places, numbers = old[~allowed], places[~allowed], numbers[~allowed]
         bad, is_warp = self.order.unordered(group.lanes[places], old)
         if changes is not None and bad.any():
             bad &= changes(places)
