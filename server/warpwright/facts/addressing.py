@@ -81,6 +81,7 @@ def _index(node: ir.Index) -> PlaceCode:
 
         return of_value
     base_place = place_code(base)
+    slot = base.slot if isinstance(base, ir.Var) else None
     known: Offsets = {}
 
     def of_place(run: Evaluator, mask: int) -> Location:
@@ -91,6 +92,12 @@ def _index(node: ir.Index) -> PlaceCode:
         index = index_of(run, mask)
         if type(index) is not Value:
             index = run.scalar(index)
+        if slot is not None and slot < len(run.frame.slots):
+            held = run.frame.slots[slot]
+            if type(held) is ArrayValue:
+                return ElementPlace(held, index)
+            if type(held) is Value and held.type.kind in ("pointer", "array"):
+                return _element(run, held, index, span, known)
         inner = base_place(run, mask)
         if type(inner) is MemoryPlace and inner.type.kind == "array":
             return _of_row(run, inner, index, in_row, span, mask, known)

@@ -12,7 +12,15 @@ from warpwright.facts.lanes import each, pairwise, wrapped
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Space
 from warpwright.facts.overloaded import OperatorCall, is_object
-from warpwright.facts.places import ChoicePlace, Location, MemoryPlace, field_of, truth
+from warpwright.facts.places import (
+    ChoicePlace,
+    ElementPlace,
+    Location,
+    MemoryPlace,
+    array_element,
+    field_of,
+    truth,
+)
 from warpwright.facts.predication import NEVER, OPERATION, is_access
 from warpwright.facts.types import BOOL, INT, UINT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.values import (
@@ -160,7 +168,10 @@ def _read(node: ir.Index | ir.Deref | ir.Piece) -> ValueCode:
 
     def read(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
-        return run.load(place_of(run, mask), mask)
+        place = place_of(run, mask)
+        if type(place) is ElementPlace:
+            return array_element(place.array, place.index)
+        return run.load(place, mask)
 
     return read
 

@@ -98,7 +98,7 @@ def field_of(whole: AnyValue, name: str, kind: CType) -> AnyValue:
 
 def array_element(array: ArrayValue, index: Value) -> AnyValue:
     element = array.type.to or UNKNOWN_TYPE
-    if index.decided and isinstance(index.data, int):
+    if isinstance(index.data, int) and not index.soft:
         found = array.elements.get(index.data)
         if found is not None:
             return found

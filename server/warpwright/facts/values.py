@@ -444,10 +444,9 @@ def join(left: AnyValue | None, right: AnyValue | None, condition: Value | None)
         fields = {n: join(left.fields.get(n), right.fields.get(n), condition) for n in names}
         return StructValue(left.type, {n: v for n, v in fields.items() if v is not None})
     if isinstance(left, ArrayValue) and isinstance(right, ArrayValue):
-        elements = {
-            i: join(v, right.elements.get(i), condition) for i, v in left.elements.items() if i in right.elements
-        }
-        return ArrayValue(left.type, {i: v for i, v in elements.items() if v is not None})
+        others = right.elements
+        both = ((i, v, others[i]) for i, v in left.elements.items() if i in others)
+        return ArrayValue(left.type, {i: v if v is o else join(v, o, condition) or v for i, v, o in both})
     return left
 
 
@@ -458,5 +457,6 @@ def clone(value: AnyValue | None) -> AnyValue | None:
     if isinstance(value, StructValue):
         return StructValue(value.type, {n: v for n, v in ((n, clone(v)) for n, v in value.fields.items()) if v})
     if isinstance(value, ArrayValue):
-        return ArrayValue(value.type, {i: v for i, v in ((i, clone(v)) for i, v in value.elements.items()) if v})
+        elements = value.elements.items()
+        return ArrayValue(value.type, {i: v if type(v) is Value else clone(v) or v for i, v in elements})
     return value

@@ -151,14 +151,15 @@ class WarpMemory:
         region = pointer.region
         if region is None or region.space is Space.LOCAL:
             return
-        weight = self.request_weight
+        space, position = region.space, self.warp.position
+        weight = self.weight * position.warp_weight * position.block_weight
         in_loop = self.loop_depth > 0
         self.cost += self._access_cost(region, access)
         if kind.size is None:
             pointer = Value(None, pointer.type, UNKNOWN, 0, True, region)
-            self.recorder.access(span, pointer, region.space, access, 4, mask, weight, self.warp.position, in_loop)
+            self.recorder.access(span, pointer, space, access, 4, mask, weight, position, in_loop)
             return
-        width = piece_width(kind, region.space)
+        width = piece_width(kind, space)
         thinned = access is AccessKind.ATOMIC and self._is_thinned()
         pieces = max(1, -(-kind.size // width))
         looked_at = min(pieces, MOST_PIECES)
@@ -166,9 +167,7 @@ class WarpMemory:
         for offset in range(0, looked_at * width, width):
             size = min(width, kind.size - offset)
             at = shifted(pointer, offset) if offset else pointer
-            self.recorder.access(
-                span, at, region.space, access, size, mask, weight, self.warp.position, in_loop, thinned
-            )
+            self.recorder.access(span, at, space, access, size, mask, weight, position, in_loop, thinned)
 
     def _is_thinned(self) -> bool:
         """Whether data decide which lanes come here, or the assumed numbers say that none of them does."""
