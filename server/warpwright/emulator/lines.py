@@ -62,6 +62,8 @@ def lines_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Line, 
         if here is None or space not in _SPACES:
             continue
         instruction = program.steps[step]
+        if "param" in instruction.modifiers:  # what is passed to a function, which the machine does in registers
+            continue
         kind = _KINDS.get(instruction.opcode, AccessKind.ATOMIC)
         total = here.traffic.setdefault((_SPACES[space], kind, traffic.bytes), [0, 0, 0, 0])
         for place, more in enumerate((traffic.requests, traffic.lanes, traffic.moved, traffic.ideal)):

@@ -3,8 +3,8 @@
 A space is cut into cells, as wide as the narrowest access that the kernel makes to it. Each cell has the stamps of its
 last write and of its last two reads by different threads. A write of the value that is there already is not reported,
 as many threads may set one flag; nor are two strong accesses, nor the plain read with which a loop around `atomicCAS`
-begins, as the programming guide writes it: what it finds is compared before it is used. Of a race that is one only because nothing orders the
-lanes of one warp, the kind is `missing-syncwarp`.
+begins, as the programming guide writes it: what it finds is compared before it is used. Of a race that is one only
+because nothing orders the lanes of one warp, the kind is `missing-syncwarp`.
 """
 
 from __future__ import annotations
