@@ -342,13 +342,15 @@ class Interpreter(Objects):
         middle -= (PROBES + middle) % together
         self.weight = outer * (remaining - 1) / together
         out = 0
+        position = self.warp.position.loop
         for ahead in range(middle, middle + together):
             self.frame.slots = advance(base, deltas, ahead, self.moved)
-            self.warp.position.loop.iteration = -1
+            position.iteration, position.skips = -1, True
             taken = self._decided(node, active)
             out |= self.statement(node.body, taken) | state.continued
             state.continued = 0
         self.recorder.flush()
+        position.skips = False
         self.weight = outer
         self.frame.slots = advance(base, deltas, remaining - 1, self.moved)
         return active & out or active

@@ -31,6 +31,7 @@ class Position:
     warp_weight: float
     block_weight: float
     edge: bool  # the block is the last along an axis of its grid
+    inside: tuple[tuple[int, int] | None, ...] = ()  # by axis: its number among blocks like it, and how many they are
     loop: LoopPosition = field(default_factory=LoopPosition)
     thinned: bool = False  # some lanes have left on a condition on data
     guards: list[Guard] = field(default_factory=lambda: [])  # the conditions around the statement that is run

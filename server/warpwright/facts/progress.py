@@ -17,6 +17,7 @@ class LoopPosition:
 
     run: int = 0
     iteration: int = 0
+    skips: bool = False  # this iteration stands for many
 
 
 @dataclass(slots=True)

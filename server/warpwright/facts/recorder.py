@@ -12,6 +12,7 @@ from warpwright.facts.memory import Addresses, Pattern, placed
 from warpwright.facts.model import (
     BANK_BYTES,
     BANKS,
+    SECTOR_BYTES,
     WARP,
     WIDEST,
     Access,
@@ -29,7 +30,7 @@ from warpwright.facts.position import Guard, Position
 from warpwright.facts.predication import Key, Side, Sides
 from warpwright.facts.requests import Requests
 from warpwright.facts.results import access_fact, barrier_fact, branch_fact, without_counts
-from warpwright.facts.tallies import AccessTally, BarrierVisit, BranchTally, Request
+from warpwright.facts.tallies import AccessTally, BarrierVisit, BranchTally, Request, Shifts, shifts_of
 from warpwright.facts.values import ASSUMED, EXACT, FULL, LANE_BITS, MOST_KEPT, Value
 from warpwright.syntax.source import Span
 
@@ -50,6 +51,9 @@ class Recorder:
     overrun: set[str] = field(default_factory=set)  # shared arrays of which an index passed its row
     reach: dict[str, int] = field(default_factory=lambda: {})  # shared array -> end of the highest byte touched
     callees: dict[ir.Call, tuple[ir.Function, list[ir.Expr]]] = field(default_factory=lambda: {})  # what calls mean
+    firsts: dict[Key, tuple[int, int]] = field(default_factory=lambda: {})  # address and lanes of its first request
+    drifts: dict[Key, list[int]] = field(default_factory=lambda: {})  # access -> bytes to the next block, by axis
+    one_alignment: bool = False  # one block stands for all, which may be aligned otherwise
     left_out: set[str] = field(default_factory=set)  # what was not followed, in words
     open_ended: bool = False  # a loop was left before its end: what it would have touched is not known
     loops_run: int = 0
@@ -145,10 +149,13 @@ class Recorder:
         if not pattern.active:
             return
         tally.progress.visit(position.loop, pointer, weight)
+        if key not in self.firsts and not pointer.soft:
+            self.firsts[key] = (first, pattern.active)
         tally.distinct += weight * pattern.distinct
         tally.active += weight * pattern.active
         tally.seen += weight
-        tally.basis = max(tally.basis, pointer.basis, ASSUMED if self.forcing else EXACT)
+        sampled = self.forcing or (self.one_alignment and space is Space.GLOBAL)
+        tally.basis = max(tally.basis, pointer.basis, ASSUMED if sampled else EXACT)
         if size > 1 and tally.misaligned is None and _is_misaligned(first, pattern, size, pointer, position.guards):
             tally.misaligned = LaneAddresses(position.warp, position.block, pattern.at(first))
         self.order += 1
@@ -159,7 +166,7 @@ class Recorder:
             known = tally.structure.align
         request = Request(
             self.order, pointer.region, first, pattern, size, gcd(known, pointer.soft, pointer.grain), weight,
-            tally, pointer, (position.warp, position.block),
+            tally, pointer, (position.warp, position.block), self._shifts(key, tally, position),
         )  # fmt: skip
         if kind is AccessKind.ATOMIC or space is Space.CONSTANT:
             self.flush()
@@ -167,6 +174,16 @@ class Recorder:
             tally.together.add(request, size)
         else:
             self.requests.add(request)
+
+    def _shifts(self, key: Key, tally: AccessTally, position: Position) -> Shifts:
+        """Where the requests start that one stands for: those of other blocks and of iterations that are left out."""
+        moves: list[tuple[int, int, int]] = []
+        if key in self.drifts:
+            by_axis = zip(self.drifts[key], position.inside, strict=False)
+            moves += ((step, *place) for step, place in by_axis if place is not None)
+        if position.loop.skips and tally.progress.step:
+            moves.append((tally.progress.step, 0, SECTOR_BYTES))
+        return shifts_of(tuple(moves)) if moves else ()
 
     def begin_warp(self) -> None:
         self.requests.begin_warp()

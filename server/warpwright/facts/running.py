@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 
 from warpwright.facts import ir
 from warpwright.facts.interpret import Interpreter
 from warpwright.facts.launches import LaunchSite
-from warpwright.facts.model import MAX_THREADS_PER_BLOCK, WARP, Basis, Dim3, Launch
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, SECTOR_BYTES, WARP, Basis, Dim3, Launch
 from warpwright.facts.position import Position
+from warpwright.facts.predication import Key
 from warpwright.facts.recorder import Recorder
 from warpwright.facts.unit import Unit
 from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Value
@@ -47,15 +49,20 @@ def run_warps(
         unit, function, launch, shape, arguments, recorder, ASSUMED if launch.basis is not Basis.EXACT else EXACT
     )
     budget = unit.step_budget
+    recorder.drifts = run.drifts(blocks[0][0], budget)
     first = FIRST_WARPS if budget == STEP_BUDGET else 2
     try:
         while blocks:
             block_index, block_weight, edge = blocks.pop(0)
+            inside = tuple(
+                (index, SECTOR_BYTES) if count is None else (index, count - 1) if index < count - 1 else None
+                for index, count in zip(block_index, launch.grid, strict=True)
+            )
             affordable = max(2, budget // (run.cost * (len(blocks) + 1))) if run.cost else first
             samples = _sample_warps(warps, affordable)
             while samples:
                 warp, warp_weight = samples.pop(0)
-                steps = run.warp(Position(block_index, warp, warp_weight, block_weight, edge))
+                steps = run.warp(Position(block_index, warp, warp_weight, block_weight, edge, inside))
                 if steps > budget:  # one warp has to stand for all
                     samples, blocks = [], []
                 elif steps > budget // 4:  # the last warp stands for the others, the last block for the edge
@@ -98,6 +105,34 @@ class _Run:
                 recorder.warps_seen.setdefault(position.block, {})[position.warp] = alive
         self.cost = max(self.cost, interpreter.steps)
         return interpreter.steps
+
+    def drifts(self, block: Dim3, budget: int) -> dict[Key, list[int]]:
+        """By how many bytes each access moves from this block to the next along each axis, where that is no multiple of
+        a sector: blocks inside of the grid differ in alignment then. They are compared by their first warp."""
+        if all(count is not None and count <= 2 for count in self.launch.grid):
+            return {}
+        here, cost = self._firsts(block)
+        if cost > budget // 4:
+            self.recorder.one_alignment = True
+            return {}
+        out: dict[Key, list[int]] = {}
+        for axis, count in enumerate(self.launch.grid):
+            if count is not None and count <= 2:
+                continue
+            x, y, z = (i + (number == axis) for number, i in enumerate(block))
+            for key, (at, active) in self._firsts((x, y, z))[0].items():
+                if key in here and here[key][1] == active:
+                    out.setdefault(key, [0, 0, 0])[axis] = at - here[key][0]
+        return {key: steps for key, steps in out.items() if any(step % SECTOR_BYTES for step in steps)}
+
+    def _firsts(self, block: Dim3) -> tuple[dict[Key, tuple[int, int]], int]:
+        """Where the accesses of a block's first warp start, and the steps that it takes."""
+        recorder = Recorder()
+        context = warp_context(self.shape, self.launch, Position(block, 0, 1.0, 1.0, False), self.basis)
+        interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
+        with suppress(OutOfStepsError):
+            interpreter.run(self.function, list(self.arguments))
+        return recorder.firsts, interpreter.steps
 
     def explore(self, blocks: list[Dim3], warps: int, budget: int) -> None:
         """Find what no sampled warp did: in other blocks, and then by following both ways of what stayed one-sided.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from warpwright.facts.memory import Pattern, ideal_sectors, ideal_wavefronts
 from warpwright.facts.merging import Pending
@@ -11,6 +12,29 @@ from warpwright.facts.position import Guard
 from warpwright.facts.progress import Progress
 from warpwright.facts.values import Value
 from warpwright.syntax.source import Span
+
+Shifts = tuple[tuple[int, float], ...]
+"""(bytes modulo a sector, share) of the requests that one stands for."""
+
+
+@lru_cache(maxsize=4096)
+def shifts_of(moves: tuple[tuple[int, int, int], ...]) -> Shifts:
+    """Where requests start that move by (step in bytes, the number of the one looked at, how many there are) along each
+    of some axes; empty where all start alike.
+
+    >>> shifts_of(((16, 0, 3),)), shifts_of(((64, 1, 9),))
+    (((0, 0.6666666666666666), (16, 0.3333333333333333)), ())
+    """
+    shares = {0: 1.0}
+    for step, own, count in moves:
+        longer: dict[int, float] = {}
+        for number in range(min(count, SECTOR_BYTES)):
+            of_many = (count - number + SECTOR_BYTES - 1) // SECTOR_BYTES / count
+            for shift, share in shares.items():
+                at = (shift + step * (number - own)) % SECTOR_BYTES
+                longer[at] = longer.get(at, 0.0) + share * of_many
+        shares = longer
+    return tuple(sorted(shares.items())) if len(shares) > 1 else ()
 
 
 @dataclass(slots=True)
@@ -34,7 +58,12 @@ class Counts:
         elif space is Space.CONSTANT:
             count, ideal = pattern.distinct, 1
         else:
-            count = _aligned_on_average(first, pattern, width, request.pointer.soft)
+            soft = request.pointer.soft
+            count = _aligned_on_average(first, pattern, width, soft)
+            if request.shifts and all(shift % width == 0 for shift, _ in request.shifts):
+                count = sum(
+                    share * _aligned_on_average(first + shift, pattern, width, soft) for shift, share in request.shifts
+                )
             ideal = ideal_sectors(count, pattern.active, width)
         self.requests += weight
         self.counted += weight * count
@@ -94,6 +123,7 @@ class Request(Pending):
     tally: AccessTally
     pointer: Value
     warp: tuple[int, Dim3]  # its number and its block
+    shifts: Shifts = ()  # where the requests that it stands for start, seen from it
 
 
 @dataclass(slots=True)
