@@ -291,7 +291,7 @@ class Lowerer(ExpressionReader):
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
             inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
             if inner is not None and inner.type == "function_declarator" and not _is_pointer_to_function(inner):
-                made = self._constructed(base, inner)
+                made = self._constructed(base, inner, re.search(r"\b(const|constexpr)\b", head) is not None)
                 if made is not None:
                     out.append(made)
                 continue
@@ -338,19 +338,24 @@ class Lowerer(ExpressionReader):
             out.append(ir.Declare(place, self.declare(label, kind), label, kind, piece, True))
         return out
 
-    def _constructed(self, kind: CType, node: Node) -> ir.Stmt | None:
-        """`View v(p);`, which reads as a function's declaration until one knows that p is a variable."""
+    def _constructed(self, kind: CType, node: Node, const: bool) -> ir.Stmt | None:
+        """`View v(p);` and `int n(A * B);`, which read as functions' declarations until one knows that p, A and B are
+        values."""
         label, listed = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
         given = uncommented(listed) if listed is not None else []
         names = [self.source.node_text(parameter) for parameter in given]
         if label is None or label.type != "identifier" or not names:
             return None
-        if not all(isinstance(self.lookup(name), int) for name in names):
+        if not all(self.is_value(word) for name in names for word in re.findall(r"[A-Za-z_]\w*", name)):
             return None
-        arguments = [self.name(name, self.span(parameter)) for name, parameter in zip(names, given, strict=True)]
+        read = [self.expression_of_text(name, self.span(p)) for name, p in zip(names, given, strict=True)]
         name, place = self.source.node_text(label), self.span(node)
-        init = ir.Construct(place, kind, arguments)
-        return ir.Declare(place, self.declare(name, kind), name, kind, init, False)
+        init: ir.Expr = ir.Construct(place, kind, [argument for argument in read if argument is not None])
+        slot, folded = self.declare(name, kind), fold(read[0]) if kind.is_integer and const else None
+        if folded is not None:
+            self.scopes[-1].names[name] = _constant_name(folded, kind)
+            init = ir.Const(place, folded, kind)
+        return ir.Declare(place, slot, name, kind, init, False)
 
     def _shared(self, name: str, kind: CType, dynamic: bool, span: Span) -> ir.SharedVariable:
         dims: list[int | None] = []

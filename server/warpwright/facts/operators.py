@@ -85,11 +85,11 @@ class OperatorReader(DeclarationReader):
         if node.type != "cast_expression" or kind is None or operator is None or argument is None:
             return [node]
         name = self.source.node_text(kind).strip()
-        if operator.type not in ("+", "-", "*", "&") or not name.isidentifier() or not self._is_value(name):
+        if operator.type not in ("+", "-", "*", "&") or not name.isidentifier() or not self.is_value(name):
             return [node]
         return [self.name(name, self.span(kind)), operator.type, *self._operand_tokens(argument)]
 
-    def _is_value(self, name: str) -> bool:
+    def is_value(self, name: str) -> bool:
         """Whether a name is a variable or a number, and no type."""
         found = self.lookup(name)
         if found is not None:

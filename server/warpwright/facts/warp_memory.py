@@ -137,7 +137,10 @@ class WarpMemory:
                     region = Region(span.text, Space.GLOBAL, kind.to or UNKNOWN_TYPE)
                     start = self.starts[name] = Value(0, kind, ASSUMED, 0, pointer.thread, region)
                 return Value(0, kind, ASSUMED, 0, pointer.thread, start.region)
-            local = pointer.region is not None and pointer.region.space is Space.LOCAL
+            memory = pointer.region
+            if memory is not None and memory.space is Space.CONSTANT and memory.element == kind and kind.is_integer:
+                return Value(self.unit.extent, kind, ASSUMED, 0, pointer.thread, grain=1)  # set as an argument is
+            local = memory is not None and memory.space is Space.LOCAL
             return unknown(kind, DATA) if local else soft(kind, pointer.thread)
         return unknown(kind, DATA if pointer.basis <= DATA else pointer.basis, True)
 
