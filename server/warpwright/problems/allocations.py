@@ -22,6 +22,7 @@ _ALLOCATORS = {
     "hipMalloc": 1,
 }  # fmt: skip
 """By name, the place of the size in bytes; the pointer's address comes first."""
+_FILLS = {"cudaMemset", "cudaMemsetAsync", "hipMemset"}
 _POINTER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*|\[\d+\])*")
 _CAST = re.compile(r"^\((?:const)?\w+(?:<[^()]*>)?\*+(?:const)?\)|^(?:reinterpret|static|const)_cast<[^()]*>")
 
@@ -56,6 +57,19 @@ class Allocations:
         self.program = program
         self.symbolic = symbolic
         self.defaults: dict[str, Value] = {}
+
+    def is_zeroed(self, text: str) -> bool:
+        """Whether host code fills the array behind a pointer with zeros."""
+        variable = pointer_name(text)
+        for source in self.program.sources.values() if variable else ():
+            for call in nodes_below(source, source.root, "call_expression"):
+                function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+                if function is None or arguments is None or source.node_text(function) not in _FILLS:
+                    continue
+                given = [source.node_text(a) for a in arguments.named_children]
+                if len(given) > 1 and pointer_name(given[0]) == variable and given[1].strip() in ("0", "0x00", "0x0"):
+                    return True
+        return False
 
     def elements(self, source: Source, function: Node | None, text: str, bytes_each: int) -> Expression | None:
         """The elements behind the pointer that `text` is in a host function; None where no allocation is in sight.
@@ -160,7 +174,7 @@ class Allocations:
         return None
 
     def _reader(self, source: Source, function: Node | None) -> HostExpressions:
-        return HostExpressions(self.program.sources.values(), source, function, self.symbolic)
+        return HostExpressions(self.program, source, function, self.symbolic)
 
     def _keep(self, defaults: Mapping[str, Value]) -> None:
         for name, value in defaults.items():

@@ -70,13 +70,12 @@ class ArgumentReader:
         self.structs: dict[str, list[tuple[int, str]]] = {}
 
     def _host_reader(self) -> HostExpressions:
-        sources = self.program.sources.values()
         if self.site is None:
-            return HostExpressions(sources, self.kernel.source, None)
+            return HostExpressions(self.program, self.kernel.source, None)
         device = device_identifiers(self.program)
         passed = {self.site.source.node_text(a) for a in self.site.arguments if a.type == "identifier"}
         function = enclosing(self.site.call, "function_definition", "lambda_expression")
-        return HostExpressions(sources, self.site.source, function, frozenset(passed - device))
+        return HostExpressions(self.program, self.site.source, function, frozenset(passed - device))
 
     def _passed(self) -> dict[str, Node]:
         if self.site is None:
@@ -285,8 +284,9 @@ class ArgumentReader:
         return settled
 
     def whole_numbers(self) -> Mapping[str, Expression]:
-        """The whole-number arguments by parameter or member."""
-        return {n: parse(s.value) for n, s in self.scalar_values.items() if "float" not in s.type}
+        """The whole-number arguments by parameter or member: a number, a symbol, or `@name` for an expression."""
+        values = {n: parse(s.value) for n, s in self.scalar_values.items() if "float" not in s.type}
+        return {n: v if isinstance(v, (Name, Number)) else Name(f"@{n}") for n, v in values.items()}
 
     # Together -------------------------------------------------------------------------------------------------------
 

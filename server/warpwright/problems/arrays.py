@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warpwright.facts.launches import LaunchSite
+from warpwright.facts.model import Basis
 from warpwright.facts.types import CType
 from warpwright.problems import ranges
 from warpwright.problems.allocations import Allocations
@@ -64,6 +66,8 @@ class ArrayReader:
             override = self.said.get(pointer.name, ArrayOverride())
             role = override.role or ("in" if pointer.is_const else reach.role)
             values = override.values or self._values(pointer.name)
+            if override.values is None and role == "in-out" and self._starts_at_zero(pointer, reach):
+                values = "index(1)"
             extent = override.extent or show(self.settled.extents[pointer.name])
             if override.extent is not None:
                 said = self.arguments.said
@@ -76,6 +80,14 @@ class ArrayReader:
                     f"{pointer.name} holds structs `{pointer.to.name}`, which are filled with small whole numbers"
                 )
         return out
+
+    def _starts_at_zero(self, pointer: PointerArgument, reach: ArrayReach) -> bool:
+        """Whether host code fills it with zeros, or its counters give places, as in `out[atomicAdd(count, 1)]`."""
+        if self.allocations.is_zeroed(pointer.passed):
+            return True
+        if reach.counts:
+            self.notes.append(f"{pointer.name} holds counters; they start at 0")
+        return reach.counts
 
     def globals(self) -> tuple[Array, ...]:
         """`__constant__` and `__device__` variables that the kernel reads and that the text gives no value."""
@@ -99,8 +111,11 @@ class ArrayReader:
                     return False
         return True
 
-    def dynamic_shared_bytes(self) -> str:
-        """As much as the kernel reaches. Raises LackingError where an index of it has no bound."""
+    def dynamic_shared_bytes(self, site: LaunchSite | None) -> str:
+        """As much as the kernel reaches; where an index of it has no bound, what the facts read of the launch.
+
+        Raises LackingError where that is nothing either.
+        """
         most: Expression | None = None
         for array in self.arguments.kernel.shared_arrays:
             if not array.dynamic:
@@ -109,13 +124,17 @@ class ArrayReader:
             size = array.element_bytes or (reach.element.size if reach is not None else None)
             extent = self._in_symbols(reach.extent) if reach is not None and reach.extent is not None else None
             if extent is None or size is None:
-                raise LackingError("nothing says how much dynamic shared memory it has", _SHARED_EXAMPLE)
+                most = None
+                break
             whole = ranges.combine("*", extent, Number(size))
             most = whole if most is None else ranges.largest(most, whole)
         if most is None or any(name.startswith("#") for name in names(most)):
+            known = site.launch.dynamic_shared_bytes if site is not None else None
+            if known is not None and site is not None and site.launch.basis is Basis.EXACT:
+                return str(known)
             raise LackingError("nothing says how much dynamic shared memory it has", _SHARED_EXAMPLE)
         self.notes.append(
-            "no launch in sight says how much dynamic shared memory it has; what its indices need was taken"
+            "the text does not say how much dynamic shared memory it has; what its indices need was taken"
         )
         return show(most)
 
@@ -163,7 +182,7 @@ class ArrayReader:
                         f"an index of {pointer.name} has no bound in the kernel's text; the {show(allocated)} elements"
                         " that are allocated are taken to hold it"
                     )
-            needs.append(Need(pointer.name, allocated, extent, limited))
+            needs.append(Need(pointer.name, allocated, extent, limited, short=pointer.to.size == 1))
         for name, (_, count) in self._globals.items():
             reach = self.reach.arrays[f"::{name}"]
             extent = self._in_symbols(reach.extent) if reach.extent is not None else None
@@ -207,7 +226,7 @@ class ArrayReader:
             found = self.allocations.elements(site.source, self.arguments.reader.function, pointer.passed, size)
             for name, value in self.allocations.defaults.items():
                 self.arguments.reader.defaults.setdefault(name, value)
-            return self.arguments.settled(found, self.symbols) if found is not None else None
+            return ranges.normal(self.arguments.settled(found, self.symbols)) if found is not None else None
         except ExpressionError:
             return None
 
@@ -216,6 +235,9 @@ class ArrayReader:
         sizes = {f"blockDim.{axis}": parse(text) for axis, text in zip("xyz", self.block, strict=True)}
         fixed = {f"gridDim.{axis}": parse(text) for axis, text in zip("xyz", self.grid, strict=True) if text.isdigit()}
         whole = ranges.normal(substitute(extent, {**sizes, **fixed}))
+        values = self.arguments.scalar_values
+        hidden = {name: parse(values[name[1:]].value) for name in names(whole) if name.startswith("@")}
+        whole = substitute(whole, hidden) if hidden else whole
         known = {*self.symbols, *(f"gridDim.{axis}" for axis in "xyz")}
         if any(name not in known and not name.startswith("#") for name in names(whole)):
             return None

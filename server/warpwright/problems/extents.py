@@ -29,7 +29,7 @@ Try = Callable[[Expression], list[Value | None]]
 class Need:
     """An array: elements that are allocated, elements that the kernel reaches, and whether its values are indices.
 
-    `said` where the user says the extent, which then stands.
+    `said` where the user says the extent, which then stands; `short` where its values are bytes, which index little.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Need:
     reach: Expression | None
     limited: bool
     said: bool = False
+    short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _limits(
     open_ended = [extents[need.name] for need in needs if need.reach is None and need.name in extents]
     if open_ended:  # some index has no bound: whatever else is used as a whole number may be in it
         smallest = min(open_ended, key=lambda extent: [value or 0 for value in at_shapes(extent)])
-        limits |= {name: smallest for name in used - wanted.keys()}
+        limits |= dict.fromkeys(used - wanted.keys() - {need.name for need in needs if need.short}, smallest)
     for name, indexed in wanted.items():
         fixed = [need for need in indexed if need.name in extents]
         candidates = [*_candidates(name, fixed, extents), *sizes]

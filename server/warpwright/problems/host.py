@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from warpwright.facts.lower import Lowerer
+from warpwright.facts.model import Program
 from warpwright.facts.unit import function_name
 from warpwright.problems.expressions import (
     FUNCTIONS,
@@ -32,6 +34,7 @@ from warpwright.problems.expressions import (
     split_arguments,
     substitute,
 )
+from warpwright.problems.kernel_text import read_unit
 from warpwright.problems.types import element_type
 from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
@@ -51,9 +54,10 @@ class HostExpressions:
     """Expressions of one host function of one file. `defaults` collects the values of the symbols met."""
 
     def __init__(
-        self, sources: Iterable[Source], source: Source, function: Node | None, symbolic: frozenset[str] = frozenset()
+        self, program: Program, source: Source, function: Node | None, symbolic: frozenset[str] = frozenset()
     ) -> None:
-        self.sources = tuple(sources)
+        self.program = program
+        self.sources = tuple(program.sources.values())
         self.source = source
         self.function = function
         self.symbolic = symbolic
@@ -210,7 +214,7 @@ class HostExpressions:
                     continue
                 if unqualified(source.node_text(function)) != own:
                     continue
-                caller = HostExpressions(self.sources, source, enclosing(call, "function_definition"))
+                caller = HostExpressions(self.program, source, enclosing(call, "function_definition"))
                 caller._active = [*self._active, f"{own}()"]
                 try:
                     passed = caller.resolve(arguments.named_children[place])
@@ -236,7 +240,7 @@ class HostExpressions:
                     continue
                 if node.type == "init_declarator" and any(a.type == "function_definition" for a in ancestors(node)):
                     continue
-                whole = HostExpressions(self.sources, source, None, self.symbolic)
+                whole = HostExpressions(self.program, source, None, self.symbolic)
                 whole._active = self._active
                 if node.type == "preproc_def":
                     return whole.resolve_text(re.sub(r"//.*|/\*.*?\*/", "", source.node_text(value)))
@@ -335,13 +339,17 @@ class HostExpressions:
         text = _inside(self.text(described)) if described else ""
         if described is not None and "*" in self.text(described) and not text.startswith("*"):
             return 8
-        element = element_type(text)
+        element, declared = element_type(text), None
         if element is None:
             declared = self.declared_type(text.strip("()* ").split("[")[0])
             element = element_type(declared) if declared else None
-        if element is None:
+        if element is not None:
+            return element.bytes
+        unit, _ = read_unit(self.program)
+        kind = Lowerer(unit, self.source).type_of_text(declared or text)
+        if kind is None or kind.size is None or kind.assumed:
             raise ExpressionError(f"`{self.text(node)}` is of an unknown type")
-        return element.bytes
+        return kind.size
 
     # Declarations ---------------------------------------------------------------------------------------------------
 

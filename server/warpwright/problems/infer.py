@@ -16,6 +16,7 @@ from warpwright.problems.expressions import (
     Expression,
     ExpressionError,
     Number,
+    evaluate,
     names,
     parse,
     show,
@@ -87,7 +88,7 @@ class _Finder:
         reader = ArrayReader(self.arguments, reach, symbols, (grid, block), own)
         arrays = reader.arrays()
         if shared is None:
-            shared = reader.dynamic_shared_bytes()
+            shared = reader.dynamic_shared_bytes(self.text.site)
         draft = Problem(
             kernel=self.kernel.name,
             arguments=self.arguments.filled(arrays),
@@ -133,8 +134,22 @@ class _Finder:
             dims = self.reader.resolve_dims(self.site.configuration[0])
         except ExpressionError:
             return ()
+        self._set_block_sizes(known)
         found = frozenset().union(*(names(self.arguments.renamed_in(d)) for d in dims))
         return tuple(sorted(found - self.reader.defaults.keys() - known.keys() - _AXES))
+
+    def _set_block_sizes(self, known: Mapping[str, None]) -> None:
+        """A block's run-time size, such as an `int threads = atoi(argv[2])`, is no size of the data: 256 threads."""
+        if self.site is None or len(self.site.configuration) < 2:
+            return
+        try:
+            dims = [self.arguments.renamed_in(d) for d in self.reader.resolve_dims(self.site.configuration[1])]
+        except ExpressionError:
+            return
+        size = (256, 16, 8)[max(0, sum(show(d) != "1" for d in dims) - 1)]
+        for name in sorted(frozenset().union(*map(names, dims)) - self.reader.defaults.keys() - known.keys()):
+            self.reader.defaults[name] = size
+            self.notes.append(f"the text does not say how large a block {name} makes; {size} was taken")
 
     def _settle_floats(self, symbols: tuple[str, ...]) -> None:
         """Floating-point arguments in the symbols and numbers; 1.5 where nothing says one."""
@@ -176,9 +191,19 @@ class _Finder:
             x, y, z = (
                 self.arguments.settled(d, symbols) for d in self.reader.resolve_dims(self.site.configuration[place])
             )
+            if not any(self._is_possible((x, y, z), symbols, size) for size in (64, 1009)):
+                return None
         except ExpressionError:
             return None
         return x, y, z
+
+    def _is_possible(self, dims: Dims, symbols: tuple[str, ...], size: int) -> bool:
+        """Whether it can be computed with all symbols as large, those of the block of the grid's sizes included."""
+        values = {**dict.fromkeys(_AXES, 1), **dict.fromkeys(symbols, size)}
+        try:
+            return all(evaluate(part, values) >= 1 for part in dims)
+        except ExpressionError:
+            return False
 
     def _block(self, symbols: tuple[str, ...]) -> tuple[str, str, str]:
         dims = self._configuration(1, symbols)
@@ -225,12 +250,7 @@ class _Finder:
                 return show(self.arguments.settled(self.reader.resolve(self.site.configuration[2]), symbols))
             except ExpressionError:
                 pass
-        if not any(array.dynamic for array in self.kernel.shared_arrays):
-            return "0"
-        launch = self.text.site.launch if self.text.site is not None else None
-        if launch is not None and launch.basis.value == "exact" and launch.dynamic_shared_bytes is not None:
-            return str(launch.dynamic_shared_bytes)
-        return None
+        return None if any(array.dynamic for array in self.kernel.shared_arrays) else "0"
 
     # Shapes ---------------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from warpwright.problems.reach_values import (
     name_of,
 )
 
-_PASSES = 3
+_PASSES = 6
 _ROUNDS = 4
 _ATOMICS = ("atomic", "red_")
 _SAME = {"__ldg", "__ldcs", "__ldca", "__ldcg", "__ldlu", "__ldcv", "ldg"}
@@ -53,6 +53,7 @@ class ArrayReach:
     element: CType
     limited: bool
     followed: bool
+    counts: bool = False  # what atomics add to it are whole numbers that are used
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,11 @@ def kernel_reach(unit: Unit, function: ir.Function, parameters: Mapping[str, Exp
     walker = _Walker(unit, parameters)
     complete = True
     try:
-        for _ in range(_PASSES):  # so that what one part stores is known where another loads it
+        for number in range(_PASSES):  # so that what one part stores is known where another loads it
             before = {name: memory.contents for name, memory in walker.memories.items()}
             for memory in walker.memories.values():
                 memory.high, memory.unbounded = None, False
+            walker.widening = number >= 2
             walker.start(function)
             walker.statement(function.body)
             if all(memory.contents == before.get(name) for name, memory in walker.memories.items() if memory.loaded):
@@ -95,7 +97,8 @@ def _said(memory: Memory, complete: bool) -> ArrayReach:
         role = "in-out"
     else:
         role = "out" if memory.stored else "in"
-    return ArrayReach(extent, role, memory.element, memory.limited, followed)
+    counts = memory.counted and memory.element.is_integer
+    return ArrayReach(extent, role, memory.element, memory.limited, followed, counts)
 
 
 class _Walker(ValueReader):
@@ -105,7 +108,7 @@ class _Walker(ValueReader):
         super().__init__(unit, parameters)
         self.exits: list[Environment] = []  # at the break and continue statements of the loop that is read
         self.returned: list[tuple[Value, Environment]] = []
-        self.stored_locals: dict[Key, Value] = {}
+        self.used = True  # the value of what is read
 
     def start(self, function: ir.Function) -> None:
         self.environment, self.frame, self.frames = {}, 0, 0
@@ -143,7 +146,9 @@ class _Walker(ValueReader):
             case ir.Declare():
                 self._declare(node)
             case ir.Evaluate(expr=expr):
+                self.used = not isinstance(expr, ir.Call)
                 self.value(expr)
+                self.used = True
             case ir.If(condition=condition, then=then, otherwise=otherwise):
                 self.value(condition)
                 before, written = self.environment, self.written
@@ -459,6 +464,7 @@ class _Walker(ValueReader):
         for pointer in target.pointers:
             memory = self.memories[pointer.memory]
             memory.changed = memory.changed or self.recording
+            memory.counted = memory.counted or (not plain and self.used)
         return before if plain and isinstance(before, Range) else UNBOUNDED
 
     def _group(self, node: ir.Call, name: str) -> Value | None:

@@ -38,6 +38,7 @@ class Memory:
     loaded: bool = False
     stored: bool = False
     changed: bool = False  # by an atomic
+    counted: bool = False  # by an atomic whose result is used
     escapes: bool = False  # its pointer goes where it is not followed
     limited: bool = False  # its values are used as whole numbers
     contents: Range | None = None  # what the kernel stores in it
@@ -124,6 +125,7 @@ class ValueReader:
         self.environment: Environment | None = {}
         self.aliases: dict[Key, Value] = {}
         self.recording = True
+        self.widening = False  # what the kernel stores still grows: as `count[i] += 1` does, without an end
         self.frame = 0
         self.frames = 0
         self.depth = 0
@@ -240,7 +242,8 @@ class ValueReader:
                 memory.changed = memory.changed or atomic
             if target.kind.is_integer or not isinstance(value, Range):
                 given = value if isinstance(value, Range) and not atomic else UNBOUNDED
-                memory.contents = given if memory.contents is None else ranges.join(memory.contents, given)
+                together = given if memory.contents is None else ranges.join(memory.contents, given)
+                memory.contents = UNBOUNDED if self.widening and together != memory.contents else together
 
     def _touch(self, pointer: Pointer, kind: CType) -> Memory:
         memory = self.memories[pointer.memory]

@@ -63,7 +63,7 @@ def profile_shape(
     The user's own where that fits. Else the sizes that the grid depends on are primes that differ, for several full
     blocks and a partial one, or powers of two where the arrays do not hold what the kernel reaches at such primes, as
     those of a kernel without a guard do not (`holds`); other sizes are the user's own, up to 64. `size` gives (threads
-    of the grid, of a block, bytes of the arrays), None where it cannot be launched. None where nothing fits.
+    of the grid, of a block, bytes of the arrays), None where it cannot be launched. Where all are larger, the smallest.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> profile_shape(["n", "m"], {"n": 1 << 20, "m": 900}, frozenset({"n"}), lambda s: (blocks(s) * 256, 256, s["n"]))
@@ -80,11 +80,10 @@ def profile_shape(
         for power in range(15, 1, -1):
             tried.append({s: 1 << power if s in of_grid else inner[s] for s in symbols})
     tried.append(inner if not of_grid else dict.fromkeys(symbols, 1))
-    fitting: list[tuple[Shape, int, int]] = []
-    for shape in tried:
-        found = size(shape)
-        if found is not None and found[0] <= PROFILE_THREADS and found[2] <= PROFILE_BYTES:
-            fitting.append((shape, found[0], found[1]))
+    sizes_of = [(shape, found) for shape in tried if (found := size(shape)) is not None and found[2] <= PROFILE_BYTES]
+    fitting = [(shape, found[0], found[1]) for shape, found in sizes_of if found[0] <= PROFILE_THREADS]
+    if sizes_of and not fitting:
+        return min(sizes_of, key=lambda one: one[1][0])[0]
     several = [shape for shape, threads, block in fitting if threads >= 4 * block] or [shape for shape, _, _ in fitting]
     return next(filter(holds, several), several[0] if several else None)
 
