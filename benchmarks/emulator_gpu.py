@@ -75,10 +75,12 @@ class Job:
         return f"{Path(self.unit.source.path).parent.name}/{self.kernel.name}"
 
 
-def jobs_of(path: Path) -> Iterator[Job | str]:
-    """The kernels of a file, each launched once in the emulator; a sentence for one that cannot be."""
+def jobs_of(path: Path, only: str | None = None) -> Iterator[Job | str]:
+    """The kernels of a file, or one, each launched once in the emulator; a sentence for one that cannot be."""
     unit = analyze(read_source(path), read_include)
     for kernel in unit.defined_kernels:
+        if only not in (None, kernel.name):
+            continue
         problem = find_problem(unit, kernel)
         if isinstance(problem, Missing):
             yield f"{path.parent.name}/{kernel.name}: {problem}"
@@ -94,37 +96,42 @@ def jobs_of(path: Path) -> Iterator[Job | str]:
         yield Job(unit, kernel, problem, case, program, arguments, result, time.perf_counter() - start)
 
 
+def lay_out(jobs: list[Job], directory: Path) -> None:
+    """Write what `gpu_launch.py` launches: the kernels of one file, compiled, and their arguments."""
+    compiled = compile_cubin(jobs[0].unit.source, arch=ARCH)
+    if compiled.cubin is None:
+        raise SystemExit(compiled.reason)
+    (directory / "kernels.cubin").write_bytes(compiled.cubin.read_bytes())
+    described = []
+    for number, job in enumerate(jobs):
+        resources = instance_of(compiled.kernels, job.kernel.name, job.problem.instance)
+        assert resources is not None
+        arguments = []
+        for argument in job.arguments:
+            if isinstance(argument, ScalarArgument):
+                arguments.append({"bytes": argument.data.hex()})
+                continue
+            file = f"{number}.{argument.name}"
+            (directory / file).write_bytes(np.ascontiguousarray(argument.data).tobytes())
+            arguments.append({"array": file})
+        described.append(
+            {
+                "function": resources.mangled_name,
+                "grid": job.case.grid,
+                "block": job.case.block,
+                "shared": job.case.dynamic_shared_bytes,
+                "arguments": arguments,
+            }
+        )
+    (directory / "jobs.json").write_text(json.dumps(described))
+
+
 def on_gpu(jobs: list[Job], ncu: Path) -> tuple[list[dict[str, bytes]], dict[str, Profile]]:
     """What the kernels of one file leave on the GPU, and their profiles by kernel."""
     unit = jobs[0].unit
-    compiled = compile_cubin(unit.source, arch=ARCH)
-    if compiled.cubin is None:
-        raise SystemExit(compiled.reason)
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
-        (directory / "kernels.cubin").write_bytes(compiled.cubin.read_bytes())
-        described = []
-        for number, job in enumerate(jobs):
-            resources = instance_of(compiled.kernels, job.kernel.name, job.problem.instance)
-            assert resources is not None
-            arguments = []
-            for argument in job.arguments:
-                if isinstance(argument, ScalarArgument):
-                    arguments.append({"bytes": argument.data.hex()})
-                    continue
-                file = f"{number}.{argument.name}"
-                (directory / file).write_bytes(np.ascontiguousarray(argument.data).tobytes())
-                arguments.append({"array": file})
-            described.append(
-                {
-                    "function": resources.mangled_name,
-                    "grid": job.case.grid,
-                    "block": job.case.block,
-                    "shared": job.case.dynamic_shared_bytes,
-                    "arguments": arguments,
-                }
-            )
-        (directory / "jobs.json").write_text(json.dumps(described))
+        lay_out(jobs, directory)
         report = directory / "counted.ncu-rep"
         launcher = Path(__file__).with_name("gpu_launch.py")
         command = [str(ncu), *SECTIONS, "-f", "-o", str(report), sys.executable, str(launcher), folder]

@@ -166,6 +166,22 @@ def test_an_atomic_and_the_plain_read_after_it_need_a_barrier() -> None:
     ]
 
 
+def test_the_first_guess_of_a_loop_of_compare_and_swap() -> None:
+    code = """
+    ld.global.u32 %r1, [%rd0];
+    LOOP:
+    mov.b32 %r2, %r1;
+    max.u32 %r3, %r2, %r0;
+    atom.global.cas.b32 %r1, [%rd0], %r2, %r3;
+    setp.ne.u32 %p1, %r1, %r2;
+    @%p1 bra LOOP;
+    """
+    result = emulate(code, grid=3, arrays=[words(1)])
+    assert (result.found, result.run.outputs["x"].tolist()) == ([], [63])
+    other = code.replace("ld.global.u32 %r1", "ld.global.u32 %r5").replace("LOOP:", "add.u32 %r1, %r5, 1;\nLOOP:", 1)
+    assert emulate(other, grid=3, arrays=[words(1)]).found == [("race", 6, 1)]
+
+
 LAST_BLOCK = """
 mul.wide.u32 %rd2, %r39, 4;
 add.u64 %rd3, %rd0, %rd2;

@@ -26,7 +26,7 @@ BATCH_LANES = 1 << 15
 MOST_RESIDENT_LANES = MULTIPROCESSORS * 2048
 """Threads of blocks that wait for each other: as many as a GPU holds at once."""
 
-MOST_LANE_STEPS = 10_000_000_000
+MOST_LANE_STEPS = 5_000_000_000
 """Instructions of threads, each instruction with `STEP_LANES` more: about a minute."""
 MOST_FAULTS = 200
 

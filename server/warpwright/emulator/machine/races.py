@@ -9,11 +9,12 @@ because nothing orders the lanes of one warp, the kind is `missing-syncwarp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpwright.emulator.flow import reads_and_writes, registers_in
 from warpwright.emulator.machine.faults import FaultKind, FoundFault, thread_of
 from warpwright.emulator.machine.group import Array, Group, Layout
 from warpwright.emulator.machine.memory import GLOBAL_WINDOW
@@ -51,6 +52,28 @@ def is_strong(instruction: Instruction) -> bool:
     if instruction.opcode in {"atom", "red"} or kinds & _ORDERED:
         return True
     return "volatile" in kinds and "shared" not in kinds
+
+
+def first_guesses(steps: Sequence[Instruction]) -> set[int]:
+    """The plain loads of a value that an `atom.cas` compares with, which finds out whether it has changed since: as in
+    `old = *p; do { was = old; old = atomicCAS(p, was, f(was)); } while (old != was);`. They count as strong."""
+    wanted = {
+        name for i in steps if i.opcode == "atom" and "cas" in i.modifiers for name in registers_in(i.operands[2])
+    }
+    found: set[int] = set()
+    grows = bool(wanted)
+    while grows:
+        before = len(wanted)
+        for step, i in enumerate(steps):
+            if i.opcode in {"mov", "selp", "ld"}:
+                reads, writes = reads_and_writes(i)
+                if writes & wanted:
+                    if i.opcode == "ld":
+                        found.add(step)
+                    else:
+                        wanted |= reads
+        grows = len(wanted) > before
+    return found
 
 
 def is_acquiring(instruction: Instruction) -> bool:
@@ -94,8 +117,9 @@ class Watch:
         steps = [step for step, i in enumerate(program.steps) if i.opcode in ACCESSES]
         self.steps = (*steps[:MOST_ACCESSES], steps[-1] if steps else 0)
         self.stamps = {step: np.uint64(min(n, MOST_ACCESSES) << ACCESS_AT) for n, step in enumerate(steps)}
+        guesses = first_guesses(program.steps)
         for step in steps:
-            if is_strong(program.steps[step]):
+            if is_strong(program.steps[step]) or step in guesses:
                 self.stamps[step] |= STRONG
         tentative = _tentative(program.steps)
         self.is_tentative: Array = np.array([*(step in tentative for step in self.steps), False])
