@@ -140,7 +140,10 @@ def div(a: Lanes, b: Lanes) -> Lanes:
     >>> div(np.int32(-7), np.int32(2)), div(np.uint32(7), np.array([0, 2], np.uint32)).tolist()
     (np.int32(-3), [4294967295, 3])
     """
-    return mend(_quotient(a, b), b == 0, _all_ones, a)
+    if a.dtype.kind == "u":
+        return mend(_quotient(a, b), b == 0, lambda x: ~np.zeros_like(x), a)
+    # By -1 the least number overflows, which processors convert from a double differently; it is its own negative.
+    return mend(_quotient(a, b), _unsigned(b + b.dtype.type(1)) < 2, lambda x, y: np.where(y == 0, y - 1, -x), a, b)
 
 
 def rem(a: Lanes, b: Lanes) -> Lanes:
@@ -149,15 +152,15 @@ def rem(a: Lanes, b: Lanes) -> Lanes:
     >>> rem(np.int32(-7), np.int32(2)), rem(np.uint32(7), np.array([0, 2], np.uint32)).tolist()
     (np.int32(-1), [4294967295, 1])
     """
-    return mend(a - _quotient(a, b) * b, b == 0, _all_ones, a)
-
-
-def _all_ones(a: Lanes) -> Lanes:
-    return ~np.zeros_like(a)
+    if a.dtype.kind == "u":
+        return mend(a - _quotient(a, b) * b, b == 0, lambda x: ~np.zeros_like(x), a)
+    return mend(
+        a - _quotient(a, b) * b, _unsigned(b + b.dtype.type(1)) < 2, lambda x: np.where(x == 0, x - 1, x + 1), b
+    )
 
 
 def _quotient(a: Lanes, b: Lanes) -> Lanes:
-    """a / b toward zero where b is not 0."""
+    """a / b toward zero, where b is not 0 and the quotient is in range."""
     if a.dtype.itemsize < 8:
         # 32-bit operands are exact in f64, and a quotient that is no integer is at least 2^-32 of itself away from the
         # next one, so that rounding to 53 bits never reaches it.
