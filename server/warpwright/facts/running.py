@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -16,7 +15,7 @@ from warpwright.facts.predication import Key
 from warpwright.facts.recorder import Recorder
 from warpwright.facts.unit import Unit
 from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Value
-from warpwright.facts.warp_memory import OutOfStepsError
+from warpwright.facts.warp_memory import MAX_STEPS, OutOfStepsError
 from warpwright.facts.warp_start import argument, warp_context
 
 FIRST_WARPS = 8
@@ -111,28 +110,28 @@ class _Run:
         a sector: blocks inside of the grid differ in alignment then. They are compared by their first warp."""
         if all(count is not None and count <= 2 for count in self.launch.grid):
             return {}
-        here, cost = self._firsts(block)
-        if cost > budget // 4:
-            self.recorder.one_alignment = True
-            return {}
+        here = self._firsts(block, budget)
         out: dict[Key, list[int]] = {}
         for axis, count in enumerate(self.launch.grid):
             if count is not None and count <= 2:
                 continue
             x, y, z = (i + (number == axis) for number, i in enumerate(block))
-            for key, (at, active) in self._firsts((x, y, z))[0].items():
+            for key, (at, active) in self._firsts((x, y, z), budget).items():
                 if key in here and here[key][1] == active:
                     out.setdefault(key, [0, 0, 0])[axis] = at - here[key][0]
         return {key: steps for key, steps in out.items() if any(step % SECTOR_BYTES for step in steps)}
 
-    def _firsts(self, block: Dim3) -> tuple[dict[Key, tuple[int, int]], int]:
-        """Where the accesses of a block's first warp start, and the steps that it takes."""
+    def _firsts(self, block: Dim3, budget: int) -> dict[Key, tuple[int, int]]:
+        """Where the accesses of a block's first warp start. With few steps left, loops run one iteration."""
         recorder = Recorder()
         context = warp_context(self.shape, self.launch, Position(block, 0, 1.0, 1.0, False), self.basis)
         interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
-        with suppress(OutOfStepsError):
+        interpreter.steps = MAX_STEPS - max(budget // 4, LEAST_STEPS)
+        try:
             interpreter.run(self.function, list(self.arguments))
-        return recorder.firsts, interpreter.steps
+        except OutOfStepsError:
+            self.recorder.one_alignment = True
+        return recorder.firsts
 
     def explore(self, blocks: list[Dim3], warps: int, budget: int) -> None:
         """Find what no sampled warp did: in other blocks, and then by following both ways of what stayed one-sided.
