@@ -126,6 +126,26 @@ def test_a_reason_that_no_longer_explains_the_number_goes() -> None:
     assert access(other, "in[i * 8]").why == ""
 
 
+def test_requests_without_a_lane_are_left_out_of_what_is_said() -> None:
+    """Of 8 requests 6 have no lane on: those that have move 16 sectors where 4 would do."""
+    few = Traffic(Space.GLOBAL, AccessKind.LOAD, 4, 8, 64, sectors=32, ideal_sectors=4, array="in")
+    after = with_profiles(program(), [profile(line(GATHER, load(32, 32, "at"), few))])
+    found = access(after, "in[at[i]]")
+    assert (found.sectors_per_request, found.ideal_sectors_per_request, found.idle) == (4.0, 0.5, 0.5)
+    (finding,) = [f for f in run_rules(after) if f.span.text == "in[at[i]]"]
+    assert "8 sectors per request where 1 would do; block 64 from a.cu:11, measured." in finding.message
+
+
+def test_an_atomic_keeps_what_the_text_knows() -> None:
+    """The compiler makes a loop of an atomic on floats, which comes again for each lane that did not get its turn."""
+    text = TEXT.replace("out[i] = in[at[i]];", "atomicAdd(&out[0], 1.0f);")
+    tries = Traffic(Space.GLOBAL, AccessKind.ATOMIC, 4, 64, 1024, sectors=64, ideal_sectors=64)
+    before = program(text)
+    atomics = [a for a in kernel(before).accesses if a.kind is AccessKind.ATOMIC]
+    after = with_profiles(before, [profile(line(GATHER, tries))])
+    assert [a for a in kernel(after).accesses if a.kind is AccessKind.ATOMIC] == atomics
+
+
 @pytest.mark.parametrize(
     ("branches", "divergent", "divergence"),
     [(8, 0, Divergence.UNIFORM), (8, 2, Divergence.BOUNDARY), (0, 0, Divergence.UNIFORM)],

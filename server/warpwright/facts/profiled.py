@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from warpwright.facts.model import Access, Basis, Branch, Divergence, Kernel, Launch, Program, Space
+from warpwright.facts.model import Access, AccessKind, Basis, Branch, Divergence, Kernel, Launch, Program, Space
 from warpwright.facts.profile import Backend, Line, Profile, Traffic
 
 SAME = 0.1
@@ -34,7 +34,7 @@ def with_profiles(program: Program, profiles: Sequence[Profile]) -> Program:
 def profiled(kernel: Kernel, profile: Profile) -> Kernel:
     """The kernel with the numbers of one run, for the launches of that run's block shape.
 
-    Where every launch was assumed, the run's block takes its place: it is one that works.
+    Where the only launch was assumed, the run's block takes its place: it is one that works.
     """
     launches, held = _launches(kernel, profile)
     if not held:
@@ -57,17 +57,18 @@ def _launches(kernel: Kernel, profile: Profile) -> tuple[tuple[Launch, ...], fro
     launches = kernel.launches
     if block is None:
         return launches, frozenset({0} if len(launches) == 1 else ())
-    same = frozenset(index for index, launch in enumerate(launches) if launch.block == block)
-    if same or len(launches) != 1 or launches[0].basis is not Basis.ASSUMED or launches[0].span is not None:
-        return launches, same
-    source = f"the {profile.basis.value} run"
-    return (replace(launches[0], block=block, basis=profile.basis, source=source),), frozenset({0})
+    if len(launches) == 1 and launches[0].basis is Basis.ASSUMED:
+        source = f"the {profile.basis.value} run"
+        return (replace(launches[0], block=block, basis=profile.basis, source=source),), frozenset({0})
+    return launches, frozenset(index for index, launch in enumerate(launches) if launch.block == block)
 
 
 def _access(access: Access, accesses: Sequence[Access], lines: _Places, profile: Profile) -> Access:
     line = lines.get((access.span.path, access.span.line))
     if line is None or access.joined or access.space not in _REPLACED or access.misaligned is not None:
         return access
+    if access.kind is AccessKind.ATOMIC and access.basis in (Basis.EXACT, Basis.ASSUMED):
+        return access  # the compiler may make a loop of it, which asks again for lanes that did not get their turn
     traffic = line.of(access.space, access.kind)
     rivals = [other for other in accesses if _is_beside(access, other)]
     if all(each.array is not None for each in traffic):
@@ -117,8 +118,11 @@ def _counted(access: Access, traffic: Sequence[Traffic], basis: Basis) -> Access
         wavefronts_per_request=each_request(each.wavefronts for each in traffic),
         ideal_wavefronts_per_request=each_request(each.ideal_wavefronts for each in traffic),
     )
-    before, now = _per_request(access)[0], _per_request(after)[0]
-    explains = before is not None and now is not None and abs(before - now) <= SAME * now
+    fewest = _per_request(after)[1]
+    if fewest is not None and fewest < 1:  # a request with a lane on needs one: so many have none, or more
+        after = replace(after, idle=1 - fewest)
+    pairs = zip(_per_request(access), _per_request(after), strict=True)
+    explains = all(was is not None and now is not None and abs(was - now) <= SAME * now for was, now in pairs)
     return after if explains else replace(after, why="")
 
 

@@ -37,13 +37,15 @@ def holds_for(launch: Launch | None, basis: Basis, why: str = "") -> str:
     if launch is None:
         return ""
     assumed = basis is Basis.ASSUMED and launch.basis is Basis.EXACT and "run-time" not in why
-    ran = f", {basis.value}" if basis in (Basis.EMULATED, Basis.MEASURED) else ""
+    ran = f", {basis.value}" if basis in (Basis.EMULATED, Basis.MEASURED) and basis is not launch.basis else ""
     return f"; {block_of(launch)}" + (", run-time values assumed" if assumed else ran)
 
 
 def block_of(launch: Launch) -> str:
     """Which block shape a number holds for, and where that shape comes from."""
     text = f"block {dims_text(launch.block)}"
+    if launch.basis in (Basis.EMULATED, Basis.MEASURED):
+        return f"{text} from {launch.source}"
     if launch.span is not None:
         place = f"{PurePath(launch.span.path).name}:{launch.span.line}"
         return f"{text} from {place}" if launch.basis is Basis.EXACT else f"{text} assumed, {place} does not say"

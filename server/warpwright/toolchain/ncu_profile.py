@@ -34,8 +34,10 @@ _OPS = {  # what an instruction accesses where no lane was ever on, so that the 
     "ATOMS": (Space.SHARED, AccessKind.ATOMIC),
     "LDL": (Space.LOCAL, AccessKind.LOAD), "STL": (Space.LOCAL, AccessKind.STORE),
 }  # fmt: skip
+NOTABLE_SHARE = 1.0
+"""Percent of the instructions that stand in other files from which it is said."""
 _TOOLKIT = re.compile(r"[\\/](?:cuda[^\\/]*|nvidia)[\\/](?:.*[\\/])?include[\\/]")
-_CAST = re.compile(r"\((?:bool|(?:(?:un)?signed )?(?:char|short|int|long|long long))\)")
+_CAST = re.compile(r"\([\w: ]+\)(?=-?\d)")
 
 
 def profiles_of(
@@ -260,12 +262,14 @@ def _profile(
         for (file, line), s in sorted(sums.items())
     )
     notes = []
-    if elsewhere:
-        share = 100 * elsewhere / (elsewhere + sum(line.instructions for line in counted))
+    share = 100 * elsewhere / (elsewhere + sum(line.instructions for line in counted)) if elsewhere else 0.0
+    if share >= NOTABLE_SHARE:
         notes.append(f"{share:.0f} % of the instructions stand at no line of these files.")
     if not own.checked:
         notes.append("The report holds no source text, so that it is not known whether it is of the present one.")
     mine = [each for each in launches if _plain(each.kernel) == _plain(function)]
+    namesakes = [each for each in launches if kernel_of(each.kernel) == kernel_of(function)]
+    mine = mine or (namesakes if len(namesakes) == 1 else [])
     if mine:
         first = mine[0]
         launch = replace(launch, grid=first.grid, block=first.block, dynamic_shared_bytes=first.dynamic_shared_bytes)

@@ -117,11 +117,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 continue
             level = Severity.INFORMATION
             said.add(access.array)
-        why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
+        why = (f": {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'wavefront')} per request where {number(ideal)} would do:{why}. "
+                f"{plural(got, 'wavefront')} per request where {number(ideal)} would do{why}. "
                 + _advice(kernel, access, array, merged)
             ),
             severity=weighed(kernel, access, level),

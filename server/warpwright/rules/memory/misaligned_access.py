@@ -121,6 +121,7 @@ def _straddles(access: Access) -> bool:
         return False
     if (
         stride(access.lanes) != access.bytes
+        or (first_address(access) or 0) % SECTOR_BYTES == 0
         or access.active_lanes < WARP / 2
         or got - ideal < STRADDLES * max(1.0, ideal / 4)
     ):

@@ -91,7 +91,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         if steps_over_structures(access) or elements_of_a_lane(kernel, access):
             continue  # strided-struct-access and narrow-access say what to do about these
         launch = launch_of(kernel, access.launch)
-        why = (f" {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
+        why = (f": {access.why}" if access.why else "") + holds_for(launch, access.basis, access.why)
         own, used = neighbours.shares(access)
         level = Severity.WARNING if excess >= GRAVE and got - ideal >= MANY else Severity.INFORMATION
         if cached := (used >= MOSTLY_USED and used > own) or walks_on(access):
@@ -102,7 +102,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         yield Finding(
             span=access.span,
             message=(
-                f"{plural(got, 'sector')} per request where {number(ideal)} would do:{why}. " + _advice(kernel, cached)
+                f"{plural(got, 'sector')} per request where {number(ideal)} would do{why}. " + _advice(kernel, cached)
             ),
             severity=weighed(kernel, access, level),
             evidence={
