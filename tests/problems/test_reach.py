@@ -93,6 +93,23 @@ def test_device_functions_are_followed() -> None:
     assert extent(reach("View v{a, m}; v.at(n, 3) = 1;", before=helpers)) == "m * n + 4"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "elsewhere(a);",
+        'asm volatile("st.global.f32 [%0], %1;" :: "l"(a + n), "f"(1.0f));',
+        "auto put = [&](int j) { a[j] = 1; }; put(n);",
+        "*(a + (int)a[0]) = 1;",
+    ],
+)
+def test_what_is_not_followed_gives_no_bound(body: str) -> None:
+    assert extent(reach(body)) is None
+
+
+def test_either_side_of_a_choice_may_be_reached() -> None:
+    assert extent(reach("(m > 3 ? a[n] : a[2 * n]) = 1;")) == "2 * n + 1"
+
+
 def test_what_is_done_with_an_array_is_its_role() -> None:
     found = reach("a[0] = idx[0]; b[0] += 1; atomicAdd(c, 1); out(d);", "int* a, int* idx, int* b, int* c, int* d")
     assert {name: array.role for name, array in found.arrays.items()} == {

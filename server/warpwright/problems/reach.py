@@ -69,7 +69,7 @@ class KernelReach:
 def kernel_reach(unit: Unit, function: ir.Function, parameters: Mapping[str, Expression]) -> KernelReach:
     """Read a kernel. `parameters` gives its whole numbers, members such as `p.n` too, where they are known."""
     walker = _Walker(unit, parameters)
-    complete = True
+    complete = not function.incomplete
     try:
         for number in range(_PASSES):  # so that what one part stores is known where another loads it
             before = {name: memory.contents for name, memory in walker.memories.items()}
@@ -81,7 +81,7 @@ def kernel_reach(unit: Unit, function: ir.Function, parameters: Mapping[str, Exp
             if all(memory.contents == before.get(name) for name, memory in walker.memories.items() if memory.loaded):
                 break
         else:
-            complete = not any(memory.limited and memory.contents for memory in walker.memories.values())
+            complete = complete and not any(memory.limited and memory.contents for memory in walker.memories.values())
     except (TooLongError, RecursionError):
         complete = False
     arrays = {name: _said(memory, complete) for name, memory in walker.memories.items()}
@@ -109,6 +109,7 @@ class _Walker(ValueReader):
         self.exits: list[Environment] = []  # at the break and continue statements of the loop that is read
         self.returned: list[tuple[Value, Environment]] = []
         self.used = True  # the value of what is read
+        self.by_reference = False  # the function that is read returns a reference
 
     def start(self, function: ir.Function) -> None:
         self.environment, self.frame, self.frames = {}, 0, 0
@@ -166,7 +167,9 @@ class _Walker(ValueReader):
                 self.value(value)
                 self._switch(cases)
             case ir.Return(value=given):
-                result = self.value(given) if given is not None else UNBOUNDED
+                result: Value = UNBOUNDED
+                if given is not None:
+                    result = self.address(given) if self.by_reference else self.value(given)
                 self.returned.append((result, self.environment))
                 self.environment = None
             case ir.Break() | ir.Continue():
@@ -186,8 +189,9 @@ class _Walker(ValueReader):
         before, outer = self.environment, self.exits
         self.exits = []
         ends: Environment | None = before
+        self.environment = None
         for _, body in cases:
-            self.environment = dict(before) if before is not None else None
+            self.environment = _met(self.environment, dict(before) if before is not None else None)
             for child in body:
                 self.statement(child)
             ends = _met(ends, self.environment)
@@ -409,7 +413,7 @@ class _Walker(ValueReader):
 
     # Calls ----------------------------------------------------------------------------------------------------------
 
-    def call(self, node: ir.Call) -> Value:
+    def call(self, node: ir.Call, address: bool = False) -> Value:
         name = node.name.removeprefix("cg::")
         values = [self.value(a) for a in node.arguments]
         numbers = [v for v in values if isinstance(v, Range)]
@@ -444,7 +448,7 @@ class _Walker(ValueReader):
             return group
         text = self._function(node, name)
         if text is not None:
-            return self._inlined(node, text, values)
+            return self._inlined(node, text, values, address)
         if name not in _HARMLESS:
             for value in values:
                 self.escape(value)
@@ -498,7 +502,7 @@ class _Walker(ValueReader):
         fitting = [t for t in listed.get(name, []) if not t.is_kernel and _takes(self, t, wanted)]
         return fitting[0] if fitting else None
 
-    def _inlined(self, node: ir.Call, text: FunctionText, values: list[Value]) -> Value:
+    def _inlined(self, node: ir.Call, text: FunctionText, values: list[Value], address: bool) -> Value:
         if text.node.id in self.calling or len(self.calling) >= MAX_CALL_DEPTH or self.environment is None:
             for value in values:
                 self.escape(value)
@@ -521,6 +525,7 @@ class _Walker(ValueReader):
                 self.assign(key, value)
                 self.frame = outer
         outer_frame, outer_returned, outer_exits = self.frame, self.returned, self.exits
+        outer_reference, self.by_reference = self.by_reference, function.reference
         self.frame, self.returned, self.exits = frame, [], []
         self.calling.append(text.node.id)
         try:
@@ -532,8 +537,11 @@ class _Walker(ValueReader):
         finally:
             self.calling.pop()
             self.frame, self.returned, self.exits = outer_frame, outer_returned, outer_exits
+            self.by_reference = outer_reference
         self.environment = {k: v for k, v in ends.items() if isinstance(k, str) or k[0] != frame} if ends else ends
-        return result
+        if function.reference and not address:
+            return self.read(self._named_by(result))
+        return result if address is function.reference else UNBOUNDED
 
     def _bind_place(self, key: Key, place: Key | Target | None) -> None:
         if isinstance(place, Target):

@@ -154,7 +154,14 @@ class ValueReader:
                 return self.place(operand)
             case ir.Global(name=name):
                 return self._global(name)
+            case ir.Call():  # `at(i, j) = 1`, by a reference that it returns
+                return self._named_by(self.call(node, address=True))
+            case ir.Conditional():
+                return self._named_by(self.value(ir.AddressOf(node.span, node)))
         return None
+
+    def _named_by(self, address: Value) -> Key | Target | None:
+        return address.key if isinstance(address, Local) else self.target_of(address)
 
     def _member(self, place: Key | Target | None, name: str) -> Key | Target | None:
         if isinstance(place, Target):
@@ -163,8 +170,7 @@ class ValueReader:
         return (place[0], place[1], f"{place[2]}.{name}") if place is not None else None
 
     def _deref(self, node: ir.Expr) -> Key | Target | None:
-        value = self.value(node)
-        return value.key if isinstance(value, Local) else self.target_of(value)
+        return self._named_by(self.value(node))
 
     @staticmethod
     def target_of(value: Value | None) -> Target | None:
@@ -269,6 +275,12 @@ class ValueReader:
         elif isinstance(value, Struct):
             for _, member in value.members:
                 self.escape(member)
+
+    def escape_everything(self) -> None:
+        """Code that is not read may do anything with every address that a variable holds."""
+        for value in list((self.environment or {}).values()):
+            if isinstance(value, (Pointers, Struct)):
+                self.escape(value)
 
     def forget(self, key: Key) -> None:
         for other in self._parts(key):
@@ -386,10 +398,10 @@ class ValueReader:
                 self.value(left)
                 return self.value(right)
             case ir.AddressOf(target=target):
-                place = self.place(target)
-                if isinstance(place, Target):
-                    return Pointers(tuple(Pointer(p.memory, p.offset, place.kind) for p in place.pointers))
-                return Local(place) if place is not None else UNBOUNDED
+                if isinstance(target, ir.Conditional):
+                    self.value(target.condition)
+                    return joined(self.address(target.then), self.address(target.otherwise))
+                return self.address(target)
             case ir.Cast(type=kind, operand=operand):
                 return cast(self.value(operand), kind)
             case ir.Construct(type=kind, arguments=arguments):
@@ -405,7 +417,21 @@ class ValueReader:
             case ir.Opaque(parts=parts):
                 for part in parts:
                     self.escape(self.value(part))
+                if not parts and "asm" in node.span.text:
+                    self.escape_everything()
+            case ir.Lambda():
+                self.escape_everything()
         return UNBOUNDED
+
+    def address(self, node: ir.Expr) -> Value:
+        """The address of what an expression names; what is not followed escapes."""
+        place = self.place(node)
+        if isinstance(place, Target):
+            return Pointers(tuple(Pointer(p.memory, p.offset, place.kind) for p in place.pointers))
+        if place is None:
+            self.escape(self.value(node))
+            return UNBOUNDED
+        return Local(place)
 
     def binary(self, op: str, left: Value, right: Value) -> Value:
         if isinstance(left, Pointers) and isinstance(right, Range) and op in ("+", "-"):
@@ -504,7 +530,8 @@ class ValueReader:
 
     # Calls ----------------------------------------------------------------------------------------------------------
 
-    def call(self, node: ir.Call) -> Value:
+    def call(self, node: ir.Call, address: bool = False) -> Value:
+        """What a call returns; with `address`, the address of it where that is a reference."""
         raise NotImplementedError
 
     def function(self, text: FunctionText, bindings: dict[str, CType | int], this: CType | None = None) -> ir.Function:
