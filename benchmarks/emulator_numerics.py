@@ -7,7 +7,7 @@ numbers, mixed. Integers and plain floats must agree in every bit; the approxima
 bound that stands beside them. Writes emulator_numerics.json with the command, the hardware and the versions, prints one
 line for each instruction that differs and a summary, and exits 1 where one differs by more than it may.
 
-`--ptx` prints the PTX and stops, which needs no GPU.
+`--ptx` prints the PTX and stops, which needs no GPU. Most of this file is the list of the instructions.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def _div_f64(a: Lanes, b: Lanes, rounding: str) -> Lanes:
 
 def rcp(a: Lanes, rounding: str = "rn") -> Lanes:
     """rcp: 1 / a, correctly rounded."""
-    return div(np.ones_like(a)[()], a, rounding)
+    return div(a.dtype.type(1), a, rounding)
 
 
 def sqrt(a: Lanes, rounding: str = "rn") -> Lanes:
@@ -250,8 +250,7 @@ def mul_ftz(a: Lanes, b: Lanes, rounding: str = "rn") -> Lanes:
     np.float32(0.0)
     """
     a, b = flush(a), flush(b)
-    result = mul(a, b, rounding)
-    return _flush_before_rounding(result, lambda x, y: x.astype(np.float64) * y.astype(np.float64), a, b)
+    return _flush_before_rounding(mul(a, b, rounding), lambda x, y: x.astype(np.float64) * y.astype(np.float64), a, b)
 
 
 def fma_ftz(a: Lanes, b: Lanes, c: Lanes, rounding: str = "rn") -> Lanes:
@@ -329,8 +328,7 @@ def _other_than_nan(result: Lanes, a: Lanes, b: Lanes) -> Lanes:
 
 def _zeros(result: Lanes, a: Lanes, b: Lanes, pick: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
     """Of two zeros NumPy takes either; the bits' `pick` is the right one."""
-    equal = a == b
-    if not equal.any():
+    if not (equal := a == b).any():
         return result
     word = _WORD[a.dtype.itemsize]
     return mend(result, equal & (result == 0), lambda x, y: pick(x.view(word), y.view(word)).view(x.dtype), a, b)
@@ -391,6 +389,7 @@ def slct(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     return select(c >= 0, a, b)
 
 
+# testp by its name.
 TESTS: dict[str, Callable[[Lanes], Lanes]] = {
     "finite": np.isfinite,
     "infinite": np.isinf,
@@ -399,4 +398,3 @@ TESTS: dict[str, Callable[[Lanes], Lanes]] = {
     "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).smallest_normal),
     "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).smallest_normal),
 }
-"""testp by its name (PTX ISA 9.7.3, testp)."""
