@@ -11,7 +11,11 @@ from warpwright.emulator.ptx.model import Instruction, Place
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.profile import InstructionSet, Line, Traffic
 
-_KINDS = {"ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "st": AccessKind.STORE, "ldmatrix": AccessKind.LOAD}
+_KINDS = {
+    "ld": AccessKind.LOAD, "ldu": AccessKind.LOAD, "ldmatrix": AccessKind.LOAD, "wmma.load": AccessKind.LOAD,
+    "st": AccessKind.STORE, "stmatrix": AccessKind.STORE, "wmma.store": AccessKind.STORE,
+    "cp global": AccessKind.LOAD, "cp shared": AccessKind.STORE,
+}  # fmt: skip
 _SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "local": Space.LOCAL}
 
 
@@ -64,11 +68,17 @@ def lines_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Line, 
         instruction = program.steps[step]
         if "param" in instruction.modifiers:  # what is passed to a function, which the machine does in registers
             continue
-        kind = _KINDS.get(instruction.opcode, AccessKind.ATOMIC)
+        kind = _kind(instruction, space)
         total = here.traffic.setdefault((_SPACES[space], kind, traffic.bytes), [0, 0, 0, 0])
         for place, more in enumerate((traffic.requests, traffic.lanes, traffic.moved, traffic.ideal)):
             total[place] += more
     return tuple(_line(file, line, total) for (file, line), total in sorted(sums.items()))
+
+
+def _kind(instruction: Instruction, space: str) -> AccessKind:
+    """What an instruction does to a space; an asynchronous copy reads one and writes the other."""
+    name = {"cp": f"cp {space}", "wmma": f"wmma.{instruction.modifiers[0]}"}.get(instruction.opcode, instruction.opcode)
+    return _KINDS.get(name, AccessKind.ATOMIC)
 
 
 def _line(file: str, line: int, total: _Sum) -> Line:

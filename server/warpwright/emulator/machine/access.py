@@ -130,13 +130,20 @@ class Access:
                         whole[places] = part
                 return spread
             _, _, space, address = parts[0]
+        index = self._locate(step, group, space, address, size * count)[1]
+        self._count(step, group, space, address, index, size * count)
+        return self.fetch(step, group, space, address, size, count)
+
+    def fetch(
+        self, step: int, group: Group, space: str, address: Array, size: int, count: int = 1
+    ) -> tuple[Array, ...]:
+        """What `load` gives of one space, checked and not counted."""
         stretch, index, holder = self._locate(step, group, space, address, size * count)
         if space in {"global", "const", "shared"} and not (holder is not None and holder.is_known):
             for k in range(count):
                 self._need_written(step, group, stretch, index + k * size, size, space, address, k * size)
         if _is_checked(space, holder):
             self.races.load(step, group, space, index, size * count)
-        self._count(step, group, space, address, index, size * count)
         return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
 
     def _store(self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]) -> None:
@@ -148,11 +155,17 @@ class Access:
                     self._store(step, inner, there, own, size, [_at(value, places) for value in values])
                 return
             _, _, space, address = parts[0]
+        index = self._locate(step, group, space, address, total)[1]
+        self._count(step, group, space, address, index, total)
+        self.put(step, group, space, address, size, values)
+
+    def put(self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]) -> None:
+        """What `store` does in one space, checked and not counted."""
+        total = size * len(values)
         stretch, index, holder = self._locate(step, group, space, address, total)
         if holder is not None and holder.is_constant:
             text = f"to {holder.name}, which is constant"
             raise KernelFaultError(self._fault(FaultKind.WRITE_TO_CONSTANT, step, group, 0, space, address, text))
-        self._count(step, group, space, address, index, total)
         if holder is not None:
             holder.is_tracked = True
         is_checked = _is_checked(space, holder)
@@ -299,6 +312,10 @@ class Access:
             count = int(np.count_nonzero(lacking)) if lacking.ndim else group.size
             fault = self._fault(FaultKind.UNINITIALISED, step, group, at, space, address, "", count, past)
             self.prepared.note(fault)
+
+    def count(self, step: int, group: Group, space: str, address: Array, size: int) -> None:
+        """Count an access of one space as it is made by `load` and `store`."""
+        self._count(step, group, space, address, self._locate(step, group, space, address, size)[1], size)
 
     def _count(self, step: int, group: Group, space: str, address: Array, index: Array, size: int) -> None:
         if space == "shared":

@@ -10,6 +10,7 @@ import numpy as np
 from warpwright.emulator.flow import Goto
 from warpwright.emulator.machine.access import Access
 from warpwright.emulator.machine.barriers import Barriers
+from warpwright.emulator.machine.copies import Copies
 from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout
 from warpwright.emulator.machine.held import Held
@@ -38,6 +39,7 @@ class Batch(Access):
         self._pending: dict[tuple[float, int], list[Group]] = {}
         self._order: list[tuple[float, int]] = []
         self._special: dict[str, Array] = {}
+        self.copies = Copies(self)
         self.send(Goto(0, 0.0), self.everyone)
 
     # What happens to lanes

@@ -35,13 +35,12 @@ def load_matrices(
     for j in range(count):
         own = rows[:, ROWS * j : ROWS * (j + 1)]
         if transposed:
-            halves = [
-                batch.fetch(step, group, space, (own[:, 2 * (lane & 3) + k] + _offset(rows, 2 * (lane >> 2))).ravel(), 2)
-                for k in (0, 1)
-            ]
+            there = [(own[:, 2 * (lane & 3) + k] + _offset(rows, 2 * (lane >> 2))).ravel() for k in (0, 1)]
+            halves = [batch.fetch(step, group, space, half, 2)[0] for half in there]
             found.append(halves[0].astype(np.uint32) | (halves[1].astype(np.uint32) << np.uint32(16)))
         else:
-            found.append(batch.fetch(step, group, space, (own[:, lane >> 2] + _offset(rows, 4 * (lane & 3))).ravel(), 4))
+            place = (own[:, lane >> 2] + _offset(rows, 4 * (lane & 3))).ravel()
+            found.append(batch.fetch(step, group, space, place, 4)[0])
         _count_rows(batch, step, group, own)
     return tuple(found)
 
@@ -55,15 +54,15 @@ def store_matrices(
     lane = np.arange(WARP)
     for j, value in enumerate(values):
         own = rows[:, ROWS * j : ROWS * (j + 1)]
-        value = np.broadcast_to(value, group.size)
+        whole = np.broadcast_to(value, group.size)
         if transposed:
             for k in (0, 1):
-                half = (value >> np.uint32(16 * k)).astype(np.uint16)
+                half = (whole >> np.uint32(16 * k)).astype(np.uint16)
                 there = (own[:, 2 * (lane & 3) + k] + _offset(rows, 2 * (lane >> 2))).ravel()
-                batch.put_silently(step, group, space, there, 2, half)
+                batch.put(step, group, space, there, 2, (half,))
         else:
             there = (own[:, lane >> 2] + _offset(rows, 4 * (lane & 3))).ravel()
-            batch.put_silently(step, group, space, there, 4, value)
+            batch.put(step, group, space, there, 4, (whole,))
         _count_rows(batch, step, group, own)
 
 
@@ -101,15 +100,24 @@ def multiply(
 
 
 def wmma_addresses(
-    name: str, shape: tuple[int, int, int], slots: int, size: int, by_row: bool, address: Array, stride: Array, group: Group
+    name: str,
+    shape: tuple[int, int, int],
+    slots: int,
+    size: int,
+    by_row: bool,
+    address: Array,
+    stride: Array,
+    group: Group,
 ) -> list[Array]:
     """The byte address of each of a lane's `slots` elements in memory; `stride` is in elements between rows."""
+    rows: Array
+    columns: Array
     rows, columns = matrix.wmma_places(name, matrix.Shape(*shape), slots)
-    lanes = group.lane
-    step = stride.astype(address.dtype)
+    dtype, lanes = address.dtype, group.lane
+    step = stride.astype(dtype)
     found = []
     for slot in range(slots):
-        row, column = (part[lanes, slot].astype(address.dtype) for part in (rows, columns))
+        row, column = rows[lanes, slot].astype(dtype), columns[lanes, slot].astype(dtype)
         offset = row * step + column if by_row else column * step + row
-        found.append(address + offset * address.dtype.type(size))
+        found.append(address + offset * dtype.type(size))
     return found

@@ -29,7 +29,7 @@ def wavefronts(group: Group, addresses: Array, size: int) -> tuple[Array, Array]
     if addresses.ndim == 0:
         counted: Array = np.full(group.warps, max(1, size // BANK_BYTES // 2), dtype=np.int64)
     elif size <= BANK_BYTES:
-        counted = _passes(group, addresses >> 2, group.order, group.warps)
+        counted = passes(addresses >> 2, group.order, group.warps)
     else:
         counted = _wide_passes(group, addresses, size)
     return counted, np.minimum(counted, ideal)
@@ -57,7 +57,7 @@ def _distinct(group: Group, keys: Array) -> Array:
     return np.add.reduceat(changed, group.starts, dtype=np.int64)
 
 
-def _passes(group: Group, words: Array, part: Array, parts: int) -> Array:
+def passes(words: Array, part: Array, parts: int) -> Array:
     """For each part (of a warp), the most different words that its lanes want of one bank."""
     slots = (part << 5) | (words & (BANKS - 1))
     counts = np.bincount(slots, minlength=parts * BANKS)
@@ -80,6 +80,6 @@ def _wide_passes(group: Group, addresses: Array, size: int) -> Array:
     lanes_of_part = np.where(in_pairs, 2 * WARP // per_warp, WARP // per_warp)
     part = group.order * per_warp + group.lane // lanes_of_part[group.order]
     words = ((addresses >> 2)[:, None] + np.arange(words_each)).ravel()
-    passes = _passes(group, words, np.repeat(part, words_each), group.warps * per_warp)
-    total: Array = passes.reshape(group.warps, per_warp).sum(axis=1)
+    found = passes(words, np.repeat(part, words_each), group.warps * per_warp)
+    total: Array = found.reshape(group.warps, per_warp).sum(axis=1)
     return total

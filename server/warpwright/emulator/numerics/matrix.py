@@ -2,8 +2,8 @@
 
 A fragment is an array (registers, warps, 32 lanes) of 32-bit words. f16, bf16, tf32 and 8-bit products are exact in
 float64 and in 64-bit integers. The hardware adds them in an order and with a truncation that no document gives, so a
-result of floats agrees with it to the precision of float32 (2^-23 of the largest term), not bit for bit; integer results
-are exact.
+result of floats agrees with it to the precision of float32 (2^-23 of the largest term), not bit for bit; a result of
+integers is exact.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def wmma_places(matrix: str, shape: Shape, slots: int) -> tuple[Any, Any]:
     (1, 10)
     """
     rows, columns = fragment(matrix, shape)
-    numbers = np.arange(WARP * slots).reshape(WARP, slots) % (rows * columns)
+    numbers: Lanes = np.arange(WARP * slots).reshape(WARP, slots) % (rows * columns)
     return numbers // columns, numbers % columns
 
 
