@@ -286,6 +286,9 @@ def test_other_numbers_that_change_no_count_are_said_once() -> None:
         ("void f(float* a) { int t = 96; read(&t); k<<<1, t>>>(a, t); }", Basis.ASSUMED, 96),
         ("void f(float* a) { int t = 96; cudaMemcpy(a, &t, 4, kind); k<<<1, t>>>(a, t); }", Basis.EXACT, 96),
         ("void f(float* a) { int t = 0; read(&t); t = 96; k<<<1, t>>>(a, t); }", Basis.EXACT, 96),
+        ("void f(float* a, int c) { int t = 96; if (c > 1) t = read(); k<<<1, t>>>(a, t); }", Basis.ASSUMED, 96),
+        ("void f(float* a, int c) { int t = 0; if (c > 1) t = read(); k<<<1, t>>>(a, t); }", Basis.ASSUMED, 256),
+        ("struct P { int t = 0; }; void f(float* a, P p) { k<<<1, p.t>>>(a, p.t); }", Basis.ASSUMED, 256),
     ],
 )
 def test_a_variable_that_is_written_elsewhere_is_at_most_likely(host: str, basis: Basis, threads: int) -> None:

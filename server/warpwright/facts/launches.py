@@ -530,7 +530,7 @@ class HostReader:
     def _one_of(self, value: HostValue, earlier: HostValue) -> HostValue:
         """A variable that was set and perhaps set again: what the text gives is likely."""
         if value is None or (isinstance(value, Known) and self._is_from_outside(value) and earlier is not None):
-            value = earlier
+            return self._replaced(earlier)
         return Known(value.value, assumed=True) if isinstance(value, Known) else value
 
     def _replaced(self, value: HostValue) -> HostValue:
@@ -693,7 +693,7 @@ class HostReader:
         ]
         self.tracing.pop()
         known = {v.value for v in values if isinstance(v, Known) and not self._is_from_outside(v)}
-        return Known(known.pop(), assumed=True) if len(known) == 1 else self._outside()
+        return self._replaced(Known(known.pop())) if len(known) == 1 else self._outside()
 
     def _choice(
         self, condition: ir.Expr, then: ir.Expr, otherwise: ir.Expr, scope: HostScope, before: int
