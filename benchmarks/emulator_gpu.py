@@ -11,6 +11,7 @@ every line that differs; exits 1 where an output differs that should not. `--emu
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import platform
 import subprocess
@@ -176,6 +177,14 @@ def compared_outputs(job: Job, after: Mapping[str, bytes]) -> dict[str, Any]:
     }
 
 
+def digest(job: Job, after: Mapping[str, bytes]) -> str:
+    """SHA-256 of the bytes that the GPU left in the arrays that a kernel writes, in the order of their names."""
+    whole = hashlib.sha256()
+    for name in sorted(job.result.outputs):
+        whole.update(after[name])
+    return whole.hexdigest()
+
+
 def device_name() -> str:
     """The GPU and its driver."""
     command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
@@ -248,7 +257,8 @@ def main() -> int:
                 {
                     "kernel": job.name,
                     "shape": dict(job.case.shape),
-                    "faults": [fault.text for fault in job.result.faults],
+                    "outputs": digest(job, after),
+                    "faults": [str(fault.kind) for fault in job.result.faults],
                     **result,
                     "lines": len(lines),
                     "lines_equal": same,

@@ -74,7 +74,7 @@ def _count_rows(batch: Batch, step: int, group: Group, rows: Array) -> None:
     """Eight rows of 16 bytes are one pass where they lie in different banks."""
     places = rows.astype(np.int64)
     each = ((places >> 2)[:, :, None] + np.arange(4)).reshape(len(places), -1)
-    part = np.repeat(np.arange(len(places)), each.shape[1])
+    part: Array = np.repeat(np.arange(len(places)), each.shape[1])
     passes = traffic.passes(each.ravel(), part, len(places))
     batch.tallies.move(step, "shared", group, ROW_BYTES, (passes, np.ones(len(places), dtype=np.int64)))
 
