@@ -8,7 +8,7 @@ from warpwright.missing import Missing
 from warpwright.problems.document import write_problem
 from warpwright.problems.expressions import evaluate
 from warpwright.problems.infer import find_problem
-from warpwright.problems.model import Problem
+from warpwright.problems.model import Problem, Struct
 from warpwright.syntax.source import Source, read_source
 
 SAMPLES = sorted((Path(__file__).parents[2] / "csrc_samples").glob("*/*/kernel.cu"))
@@ -203,6 +203,161 @@ int main() {
     assert problem.case({"n": 10, "m": 7}).limits == {"idx": 7}
 
 
+def test_a_struct_is_filled_in_member_by_member() -> None:
+    problem = found(
+        """
+struct Box { int lo; double scale; };
+struct Grid { float* cells; int width, height; bool wrap; Box box; };
+__global__ void fill(Grid g, float2 by) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+    if (x < g.width && y < g.height) g.cells[y * g.width + x] = by.x;
+}
+int main() {
+    Grid g;
+    g.width = 640; g.height = 480; g.wrap = true; g.box.lo = 3; g.box.scale = 0.5;
+    cudaMalloc(&g.cells, g.width * g.height * sizeof(float));
+    fill<<<dim3((g.width + 63) / 64, g.height), 64>>>(g, make_float2(1.0f, 2.0f));
+}"""
+    )
+    grid, by = problem.arguments
+    assert isinstance(grid, Struct) and isinstance(by, Struct)
+    assert (grid.bytes, [offset for offset, _ in grid.members]) == (40, [0, 8, 12, 16, 24, 32])
+    assert extents(problem) == {"g.cells": ("g_height * g_width", "out", "launch")}
+    assert problem.own_shape == {"g_width": 640, "g_height": 480, "g_wrap": 1, "g_box_lo": 3}
+    case = problem.case({"g_width": 100, "g_height": 3, "g_wrap": 1, "g_box_lo": 3})
+    assert (case.grid, case.counts) == ((2, 3, 1), {"g.cells": 300})
+    assert (case.scalars["g.box.scale"], case.scalars["by.y"]) == (0.5, 2.0)
+
+
+def test_an_array_of_structs_is_filled_as_its_numbers() -> None:
+    text = """
+struct Body { float x, y, z, mass; };
+struct Cell { int first; float weight; };
+__global__ void k(const Body* bodies, const Cell* cells, float* out, int n) {
+    int i = threadIdx.x; if (i < n) out[i] = bodies[cells[i].first].mass * cells[i].weight;
+}
+int main() {
+    const int n = 100; Body* b; Cell* c; float* o;
+    cudaMalloc(&b, 7 * n * sizeof(Body)); cudaMalloc(&c, n * sizeof(Cell)); cudaMalloc(&o, n * sizeof(float));
+    k<<<1, 128>>>(b, c, o, n);
+}"""
+    problem = found(text)
+    assert [(a.type, a.extent, a.values) for a in problem.arrays] == [
+        ("float[4]", "7 * n", "any"), ("unsigned int[2]", "n", "index(7 * n)"), ("float", "n", "any"),
+    ]  # fmt: skip
+    assert "cells holds structs `Cell`, which are filled with small whole numbers" in problem.notes
+
+
+def test_allocations_are_traced_through_the_functions_of_the_host_code() -> None:
+    problem = found(
+        """
+__global__ void k(float* a, float* b, float* c) { a[threadIdx.x] = b[threadIdx.x] + c[threadIdx.x]; }
+struct State { float* data; };
+void launch(float* first, State& s, int blocks, float* third) { k<<<blocks, 64>>>(first, s.data, third); }
+int main(int argc, char** argv) {
+    int size = argc > 1 ? atoi(argv[1]) : 4096;
+    State state; float* mine; float* other = new float[size + 1];
+    cudaMalloc((void**)&mine, sizeof(float) * size);
+    cudaMalloc(&state.data, size * 8);
+    launch(mine, state, size / 64, other);
+}"""
+    )
+    assert {a.name: a.extent for a in problem.arrays} == {"a": "4096", "b": "8192", "c": "4097"}
+    assert problem.case({}).grid == (64, 1, 1)
+
+
+def test_without_a_launch_the_guards_say_how_large_the_grid_is() -> None:
+    problem = found(
+        """
+__global__ void __launch_bounds__(128) add(float* a, int w, int h) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x >= w || blockIdx.y >= h) return;
+    a[blockIdx.y * w + x] += 1;
+}"""
+    )
+    assert (problem.grid, problem.block) == (("(w + 127) / 128", "h", "1"), ("128", "1", "1"))
+    assert extents(problem) == {"a": ("h * w", "in-out", "inferred")}
+    assert problem.notes == (
+        "no launch of it is in sight; blocks of 128 threads were taken",
+        "no launch of it is in sight; as many blocks as its guards ask for were taken",
+    )
+
+
+def test_a_grid_without_guards_is_a_size_of_its_own() -> None:
+    problem = found("__global__ void k(float* a) { a[blockIdx.x] = threadIdx.x; }")
+    assert (problem.symbols, problem.grid[0], problem.arrays[0].extent) == (("blocks",), "blocks", "gridDim.x")
+
+
+def test_a_counter_that_gives_places_starts_at_zero() -> None:
+    text = """
+__global__ void keep(const float* in, float* out, int* count, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n && in[i] > 0) out[atomicAdd(count, 1)] = in[i];
+}
+int main() {
+    const int n = 1000; float *a, *b; int* c;
+    cudaMalloc(&a, n * 4); cudaMalloc(&b, n * 4); cudaMalloc(&c, 4);
+    keep<<<(n + 127) / 128, 128>>>(a, b, c, n);
+}"""
+    problem = found(text)
+    assert problem.arrays[2].values == "index(1)"
+    assert "count holds counters; they start at 0" in problem.notes
+    assert any(note.startswith("an index of out has no bound") for note in problem.notes)
+
+
+def test_an_allocation_for_the_own_size_grows_with_the_others() -> None:
+    problem = found(
+        COPY + "int main() { float *a, *b; cudaMalloc(&a, 400); cudaMalloc(&b, 400); copy<<<1, 128>>>(a, b, 100); }"
+    )
+    assert problem.symbols == ()
+    text = (
+        COPY + "int main(int c, char** v) { float *a, *b; cudaMalloc(&a, 400); cudaMalloc(&b, 400); int n = atoi(v[1]);"
+    )
+    grown = found(text + " copy<<<n / 100, 128>>>(a, b, n); }")
+    assert {a.extent for a in grown.arrays} == {"max(100, n)"}
+    assert "the host code allocates in for its own sizes; for others it is made longer" in grown.notes
+
+
+def test_variables_of_the_file_that_host_code_sets_are_arrays_too() -> None:
+    problem = found(
+        """
+__constant__ float weights[9];
+__constant__ int order[4];
+__device__ int known = 7;
+__global__ void k(float* a) { a[order[threadIdx.x % 4]] = weights[threadIdx.x % 9] + known; }
+int main() { float* a; cudaMalloc(&a, 64 * 4); k<<<1, 32>>>(a); }"""
+    )
+    assert [(g.name, g.type, g.extent, g.values) for g in problem.globals] == [
+        ("weights", "float", "9", "any"), ("order", "int", "4", "index(64)"),
+    ]  # fmt: skip
+    assert problem.case({}).counts == {"a": 64, "weights": 9, "order": 4}
+
+
+def test_shapes_that_outgrow_the_kernels_own_arrays_are_left_out() -> None:
+    problem = found(
+        """
+__global__ void k(float* a, int n) { __shared__ float s[64]; for (int j = 0; j < n; j++) s[j] = a[j]; a[0] = s[0]; }
+void run(float* a, int n) { k<<<1, 32>>>(a, n); }"""
+    )
+    assert {shape["n"] for shape in problem.check} == {1, 31, 33}
+
+
+@pytest.mark.parametrize(
+    ("launch", "profile"),
+    [
+        ("const int n = 5000;", {"n": 5000}),
+        ("const int n = 1 << 24;", {"n": 50021}),
+        ("int n = atoi(v[1]);", {"n": 50021}),
+    ],
+)
+def test_a_profile_has_few_threads_and_a_partial_block(launch: str, profile: dict[str, int]) -> None:
+    text = f"int main(int c, char** v) {{ float *a, *b; {launch} copy<<<(n + 255) / 256, 256>>>(a, b, n); }}"
+    problem = found(COPY + text)
+    assert problem.profile == profile
+    threads, block, _ = problem.size(profile) or (0, 0, 0)
+    assert 4 * block < threads <= 1 << 16 and profile["n"] % block
+
+
 DIRECTED = """
 // Fills y.
 // warpwright: array y[n + 1] out
@@ -210,6 +365,7 @@ DIRECTED = """
 // warpwright: launch grid((n + 63) / 64, 2) block(64) shared(4 * n)
 // warpwright: shape n=5000
 // warpwright: check n=3
+// warpwright: profile n=300
 /* warpwright: check n=77 */
 __global__ void fill(float* y, float alpha, int n) { y[threadIdx.x] = alpha; }
 """
@@ -221,6 +377,7 @@ def test_directives_say_how_to_run_a_kernel_that_nothing_launches() -> None:
     assert problem.scalars[0].value == "0.25"
     assert problem.launch_origin == "directive"
     assert (problem.own_shape, problem.check) == ({"n": 5000}, ({"n": 3}, {"n": 77}))
+    assert problem.profile == {"n": 300}
     case = problem.case({"n": 100})
     assert (case.grid, case.block, case.dynamic_shared_bytes) == ((2, 2, 1), (64, 1, 1), 400)
 

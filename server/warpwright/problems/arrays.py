@@ -25,6 +25,7 @@ from warpwright.problems.kernel_text import filled_type, is_mixed
 from warpwright.problems.lacking import LackingError
 from warpwright.problems.model import Array
 from warpwright.problems.overrides import ArrayOverride, merged
+from warpwright.problems.ranges import ZERO
 from warpwright.problems.reach import ArrayReach, KernelReach
 from warpwright.problems.shapes import Shape, check_shapes
 from warpwright.problems.types import element_type
@@ -111,24 +112,18 @@ class ArrayReader:
                     return False
         return True
 
-    def dynamic_shared_bytes(self, site: LaunchSite | None) -> str:
-        """As much as the kernel reaches; where an index of it has no bound, what the facts read of the launch.
+    def dynamic_shared_bytes(self, given: str | None, site: LaunchSite | None) -> str:
+        """What the launch says, `given`, or more where that is for the user's own sizes and others reach further.
 
+        Without one as much as the kernel reaches; where an index of it has no bound, what the facts read of the launch.
         Raises LackingError where that is nothing either.
         """
-        most: Expression | None = None
-        for array in self.arguments.kernel.shared_arrays:
-            if not array.dynamic:
-                continue
-            reach = self.reach.arrays.get(f"shared {array.name}")
-            size = array.element_bytes or (reach.element.size if reach is not None else None)
-            extent = self._in_symbols(reach.extent) if reach is not None and reach.extent is not None else None
-            if extent is None or size is None:
-                most = None
-                break
-            whole = ranges.combine("*", extent, Number(size))
-            most = whole if most is None else ranges.largest(most, whole)
-        if most is None or any(name.startswith("#") for name in names(most)):
+        most = self._shared_reach()
+        if given is not None:
+            if most is None or not given.isdigit() or not names(most):
+                return given
+            return show(ranges.largest(Number(int(given)), most) or Number(int(given)))
+        if most is None:
             known = site.launch.dynamic_shared_bytes if site is not None else None
             if known is not None and site is not None and site.launch.basis is Basis.EXACT:
                 return str(known)
@@ -137,6 +132,18 @@ class ArrayReader:
             "the text does not say how much dynamic shared memory it has; what its indices need was taken"
         )
         return show(most)
+
+    def _shared_reach(self) -> Expression | None:
+        """The bytes of dynamic shared memory that the kernel reaches; None where an index of it has no bound."""
+        most: Expression | None = ZERO
+        for array in self.arguments.kernel.shared_arrays:
+            if array.dynamic:
+                reach = self.reach.arrays.get(f"shared {array.name}")
+                size = array.element_bytes or (reach.element.size if reach is not None else None)
+                extent = self._in_symbols(reach.extent) if reach is not None and reach.extent is not None else None
+                bytes_of_it = ranges.combine("*", extent, Number(size)) if size is not None else None
+                most = ranges.largest(most, bytes_of_it)
+        return None if most is None or any(name.startswith("#") for name in names(most)) else most
 
     # Parts ----------------------------------------------------------------------------------------------------------
 
@@ -187,10 +194,9 @@ class ArrayReader:
             reach = self.reach.arrays[f"::{name}"]
             extent = self._in_symbols(reach.extent) if reach.extent is not None else None
             needs.append(Need(f"::{name}", count, extent, reach.limited, said=True))
-        for name, reach in self.reach.arrays.items():  # what indexes shared memory must stay in it
-            size = self._shared_elements(name)
-            if size is not None and reach.extent is not None:
-                needs.append(Need(name, size, self._in_symbols(reach.extent), False, said=True))
+        for name, reach in self.reach.arrays.items():  # what indexes an array of its own must stay in it
+            if reach.declared is not None and reach.extent is not None:
+                needs.append(Need(name, Number(reach.declared), self._in_symbols(reach.extent), False, said=True))
         sizes = [Name(s) for s in self.symbols]
         self._needs = needs
         settled = settle(needs, sizes, evaluator(self._shapes()))
@@ -202,14 +208,6 @@ class ArrayReader:
                     f"{name.removeprefix('::')} holds indices; whole numbers below {show(limit)} are put in"
                 )
         return settled
-
-    def _shared_elements(self, name: str) -> Expression | None:
-        if not name.startswith("shared "):
-            return None
-        for array in self.arguments.kernel.shared_arrays:
-            if f"shared {array.name}" == name and array.bytes and array.element_bytes and not array.dynamic:
-                return Number(array.bytes // array.element_bytes)
-        return None
 
     def _values(self, name: str) -> str:
         limit = self.settled.limits.get(name)

@@ -7,10 +7,11 @@
     // warpwright: shape width=4096 height=4096
     // warpwright: check width=1 height=33
     // warpwright: time width=1237 height=853
+    // warpwright: profile width=131 height=67
 
 Each is optional and overrides what the launch and the kernel's text show. `array` takes the extent in elements, the
 role (in, out or in-out), and for an array of indices the bound of its values. `shape` is the user's own size; `check`
-and `time` may stand several times, once for each size.
+and `time` may stand several times, once for each size; `profile` is the size that a profile is made at.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from warpwright.problems.overrides import ArrayOverride, Overrides
 from warpwright.problems.shapes import Shape
 
 _DIRECTIVE = re.compile(
-    r"^\s*(?://+|/?\*+)?\s*warpwright:\s*(array|scalar|launch|shape|check|time)\b\s*(.*?)\s*(?:\*/)?$"
+    r"^\s*(?://+|/?\*+)?\s*warpwright:\s*(array|scalar|launch|shape|check|time|profile)\b\s*(.*?)\s*(?:\*/)?$"
 )
 _ARRAY = re.compile(r"(\w+)\s*\[(.*)\]\s*(in-out|in|out)\b\s*(index\(.*\))?$")
 _SCALAR = re.compile(r"(\w+)\s*=\s*(.+)$")
@@ -83,6 +84,8 @@ def _read(overrides: Overrides, verb: str, rest: str) -> None:
             raise ExpressionError("expected `symbol=value`, one or more")
         if verb == "shape":
             overrides.shape = shape
+        elif verb == "profile":
+            overrides.profile = shape
         else:
             (overrides.check if verb == "check" else overrides.time).append(shape)
 

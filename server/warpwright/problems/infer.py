@@ -82,13 +82,13 @@ class _Finder:
         symbols = self._symbols()
         reach = kernel_reach(self.text.unit, self.text.function, self.arguments.whole_numbers())
         grid, block, shared, launch_origin, more = self._launch(symbols, reach)
+        said_shared = self.said.dynamic_shared_bytes or self.directives.dynamic_shared_bytes
         symbols += more
         own = self._own_shape(symbols)
         self._settle_floats(symbols)
         reader = ArrayReader(self.arguments, reach, symbols, (grid, block), own)
         arrays = reader.arrays()
-        if shared is None:
-            shared = reader.dynamic_shared_bytes(self.text.site)
+        shared = said_shared or reader.dynamic_shared_bytes(shared, self.text.site)
         draft = Problem(
             kernel=self.kernel.name,
             arguments=self.arguments.filled(arrays),

@@ -53,6 +53,7 @@ class ArrayReach:
     element: CType
     limited: bool
     followed: bool
+    declared: int | None = None  # the elements of an array of the kernel's own
     counts: bool = False  # what atomics add to it are whole numbers that are used
 
 
@@ -98,7 +99,7 @@ def _said(memory: Memory, complete: bool) -> ArrayReach:
     else:
         role = "out" if memory.stored else "in"
     counts = memory.counted and memory.element.is_integer
-    return ArrayReach(extent, role, memory.element, memory.limited, followed, counts)
+    return ArrayReach(extent, role, memory.element, memory.limited, followed, memory.count, counts)
 
 
 class _Walker(ValueReader):
@@ -207,7 +208,9 @@ class _Walker(ValueReader):
             while element.kind == "array" and element.to is not None:
                 element = element.to
             name = f"{'shared' if node.shared is not None else 'local'} {node.name}"
-            self.memories.setdefault(name, Memory(name, element))
+            memory = self.memories.setdefault(name, Memory(name, element))
+            if kind.size and element.size:
+                memory.count = min(kind.size // element.size, memory.count or kind.size)
             target = Pointer(name, point(ZERO), kind)
             if kind.kind == "array":
                 self.assign(key, self.load(Target((target,), kind)))

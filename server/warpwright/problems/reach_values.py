@@ -41,6 +41,7 @@ class Memory:
     counted: bool = False  # by an atomic whose result is used
     escapes: bool = False  # its pointer goes where it is not followed
     limited: bool = False  # its values are used as whole numbers
+    count: int | None = None  # elements of an array that the kernel declares
     contents: Range | None = None  # what the kernel stores in it
 
     def reach(self, high: Expression | None) -> None:
