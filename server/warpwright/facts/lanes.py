@@ -175,7 +175,7 @@ _ANY: dict[str, _Lanewise] = {
 _BY_POSITIVE: dict[str, _Lanewise] = {
     "/": operator.floordiv, "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift,
 }  # fmt: skip
-"""Right for integers that are not negative on the left, and one from 1 to 63 on the right."""
+"""Right for integers that are not negative on the left, and a positive one on the right, of shifts below 64."""
 
 
 def compute(op: str, left: Data, right: Data) -> Data:
@@ -197,8 +197,8 @@ def compute(op: str, left: Data, right: Data) -> Data:
 
 def _by_lists(op: str, left: Number | list[Number | None], right: Number | list[Number | None]) -> Data:
     fast = _ANY.get(op)
-    if fast is None and isinstance(right, int) and 0 < right < 64 and isinstance(left, list) and _all_natural(left):
-        fast = _BY_POSITIVE.get(op)
+    if fast is None and isinstance(right, int) and right > 0 and isinstance(left, list) and _all_natural(left):
+        fast = _BY_POSITIVE.get(op) if right < 64 or op in ("/", "%") else None
     if fast is not None:
         lefts: Iterable[Number | None] = left if isinstance(left, list) else repeat(left)
         rights: Iterable[Number | None] = right if isinstance(right, list) else repeat(right)
