@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.emulator.merging import LineAccess, find_lines, merge, widths_of
 from warpwright.emulator.program import outline
-from warpwright.emulator.ptx.model import Instruction
+from warpwright.emulator.ptx.model import Instruction, Place
 from warpwright.emulator.ptx.parse import parse
 from warpwright.facts.model import AccessKind, Space
 from warpwright.missing import Missing
@@ -122,8 +122,8 @@ def test_accesses_that_the_compiler_left_without_a_line_stand_where_the_machine_
     def access(line: int, width: int = 4) -> MemoryInstruction:
         return MemoryInstruction("/a.cu", line, "LDS", Space.SHARED, AccessKind.LOAD, width, 16 * line)
 
-    assert find_lines(blocks, [access(5), access(6), access(6)], []) == {1: ("/a.cu", 6)}
-    assert find_lines(blocks, [access(5), access(5, 8), access(6)], []) == {2: ("/a.cu", 5)}
+    assert find_lines(blocks, [access(5), access(6), access(6)], []) == {1: Place("/a.cu", 6, 1)}
+    assert find_lines(blocks, [access(5), access(5, 8), access(6)], []) == {2: Place("/a.cu", 5, 1)}
     assert find_lines(blocks, [access(5), access(5), access(6), access(6)], []) == {}
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from warpwright.emulator.flow import reads_and_writes
 from warpwright.emulator.ptx.declarations import TYPE_BYTES
-from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Place, Register, Symbol, Vector
 from warpwright.facts.model import AccessKind, Space
 from warpwright.toolchain.machine_code import MemoryInstruction
 
@@ -59,7 +59,6 @@ def widths_of(instructions: Iterable[MemoryInstruction]) -> dict[LineAccess, Cou
 def merge(blocks: Sequence[Sequence[Instruction]], widths: Mapping[LineAccess, Counter[int]]) -> list[Merged]:
     """The accesses that are one in the machine code. An instruction's number is its place in all blocks together.
 
-    >>> from warpwright.emulator.ptx.model import Place
     >>> def load(row, offset):
     ...     operands = Register("%f1"), Address(Register("%r7"), offset)
     ...     return Instruction("ld", ("shared", "f32"), operands, None, Place("a.cu", 5, 1), row)
@@ -86,8 +85,8 @@ def merge(blocks: Sequence[Sequence[Instruction]], widths: Mapping[LineAccess, C
 
 def find_lines(
     blocks: Sequence[Sequence[Instruction]], instructions: Sequence[MemoryInstruction], merged: Iterable[Merged]
-) -> dict[int, tuple[str, int]]:
-    """File and line for accesses that the compiler moved and gave line 0, by number: where the machine code has them.
+) -> dict[int, Place]:
+    """Places for accesses that the compiler moved and gave line 0, by number: where the machine code has them.
 
     The line table has no line 0, so that such an instruction counts for the line of the code before it. Those lines
     have more accesses than PTX says. Where there are as many too many as there are without a line, of one kind and
@@ -105,7 +104,7 @@ def find_lines(
             expected[key, width] += 1
         else:
             wanted.setdefault((key.space, key.kind, width), []).append(access.number)
-    spare: dict[tuple[Space, AccessKind, int], list[tuple[str, int]]] = {}
+    spare: dict[tuple[Space, AccessKind, int], list[MemoryInstruction]] = {}
     for i in instructions:
         if i.space is None:
             continue
@@ -113,13 +112,21 @@ def find_lines(
         if expected[at]:
             expected[at] -= 1
         else:
-            spare.setdefault((i.space, i.kind, i.width), []).append((i.file, i.line))
+            spare.setdefault((i.space, i.kind, i.width), []).append(i)
     return {
-        number: place
+        number: _place_of(i)
         for what, numbers in wanted.items()
         if len(numbers) == len(spare.get(what, ()))
-        for number, place in zip(numbers, spare[what], strict=True)
+        for number, i in zip(numbers, spare[what], strict=True)
     }
+
+
+def _place_of(instruction: MemoryInstruction) -> Place:
+    """Where an instruction of the machine code stands; the line table has no columns, so it is the first."""
+    caller: Place | None = None
+    for file, line in reversed(instruction.callers):
+        caller = Place(file, line, 1, caller)
+    return Place(instruction.file, instruction.line, 1, caller)
 
 
 # The accesses of PTX, with addresses as sums

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from warpwright.emulator.ready import ARCH, make_ready
@@ -13,6 +15,8 @@ from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Problem
 from warpwright.problems.shapes import Shape
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
+from warpwright.toolchain.compile import compile_cubin
+from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
 from warpwright.toolchain.names import demangle
 
 SEED = 20
@@ -22,6 +26,19 @@ def own_files(unit: Unit) -> dict[str, str]:
     """The paths of a unit's files as its sources have them, by the absolute paths that compilers write."""
     paths = (unit.source.path, *unit.sources)
     return {spelt: path for path in paths for spelt in (str(Path(path).resolve()), str(Path(path).absolute()))}
+
+
+def _machine_code(
+    unit: Unit, arch: str, flags: tuple[str, ...], is_cancelled: IsCancelled
+) -> Mapping[str, Sequence[MemoryInstruction]] | Missing:
+    """The memory instructions that ptxas made, by kernel, or why they are not known. Raises CancelledError."""
+    compiled = compile_cubin(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    if compiled.cubin is None:
+        return Missing("cubin", compiled.reason, "")
+    try:
+        return memory_instructions(compiled.cubin, is_cancelled=is_cancelled)
+    except DisassemblyError as error:
+        return Missing("machine code", str(error), "")
 
 
 def profile_kernel(
@@ -37,14 +54,22 @@ def profile_kernel(
 ) -> Profile | Missing:
     """The profile of one launch, or why there is none. Blocks for seconds. Raises CancelledError."""
     progress("Compiling", None)
-    program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    with ThreadPoolExecutor(1) as beside:
+        machine = beside.submit(_machine_code, unit, arch, flags, is_cancelled)
+        program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if isinstance(program, Missing):
         return program
+    code, notes = machine.result(), problem.notes
+    if isinstance(code, Missing):
+        notes += (f"accesses are counted as the PTX has them, and not as ptxas merged them: {code.reason}",)
     from warpwright.emulator.launch import Launch, LaunchError, run
     from warpwright.emulator.lines import lines_of
+    from warpwright.emulator.program import as_machine_code
     from warpwright.emulator.report import faults_of
     from warpwright.emulator.values import UnknownTypeError, arguments_of, variables_of
 
+    if not isinstance(code, Missing):
+        program = as_machine_code(program, code.get(program.kernel, ()))
     try:
         case = problem.case(shape)
         arguments = arguments_of(problem, case, seed=SEED)
@@ -62,7 +87,7 @@ def profile_kernel(
         {path: text_hash(source.data) for path, source in unit.sources.items()},
         lines_of(program, result, own),
         faults_of(program, result, own),
-        notes=problem.notes,
+        notes=notes,
         function=demangle(program.kernel),
         flags=(f"-arch={arch}", *flags),
     )

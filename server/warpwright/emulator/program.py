@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from warpwright.emulator.contract import contracted
 from warpwright.emulator.flow import Block, blocks_of
 from warpwright.emulator.inline import Flat, RecursionFoundError, flatten, function_addresses
+from warpwright.emulator.merging import Merged, find_lines, merge, widths_of
 from warpwright.emulator.ptx.model import Instruction, Module, Variable
 from warpwright.emulator.spins import spin_headers
 from warpwright.emulator.translate.registry import UnsupportedError
 from warpwright.emulator.translate.writer import DTYPES, Names, Writer, kind_of
+from warpwright.toolchain.machine_code import MemoryInstruction
 
 MOST_SHARED_BYTES = 227 << 10
 
@@ -25,7 +27,8 @@ class Program:
 
     `registers` holds each register's first value. `shared` and `local` map a variable to its byte offset; the block's
     dynamic shared memory begins at `static_shared_bytes`. `parameters` maps each of the kernel's own to (offset, size).
-    `spins` are the first blocks of loops that wait for other threads.
+    `spins` are the first blocks of loops that wait for other threads. `merged` maps the first step of an access that
+    the machine code has as one to it, and the other steps to None: they are counted with the first.
     """
 
     module: Module
@@ -46,6 +49,7 @@ class Program:
     functions_at: Mapping[str, int]
     text: str
     spins: frozenset[int]
+    merged: Mapping[int, Merged | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,16 @@ def translate(module: Module, kernel: str) -> Program:
         text,
         spin_headers(blocks),
     )
+
+
+def as_machine_code(program: Program, code: Sequence[MemoryInstruction]) -> Program:
+    """The program with its accesses counted at the widths and lines that ptxas gave them; what it computes stays."""
+    blocks = [[program.steps[step] for step in steps] for steps in program.block_steps]
+    found = merge(blocks, widths_of(code))
+    places = find_lines(blocks, code, found)
+    steps = tuple(replace(i, place=places[n]) if n in places else i for n, i in enumerate(program.steps))
+    merged: dict[int, Merged | None] = dict.fromkeys(member for one in found for member in one.members)
+    return replace(program, steps=steps, merged=merged | {one.members[0]: one for one in found})
 
 
 def _own(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """The memory instructions of machine code (SASS), with their source lines and widths, through nvdisasm.
 
-ptxas merges neighbouring accesses into wider ones, and what a warp requests is what it made of them: the profiler counts
-requests of these instructions. Source of the opcodes: CUDA Binary Utilities, "Instruction Set Reference".
+ptxas merges neighbouring accesses into wider ones, and what a warp requests is what it made of them: the profiler
+counts requests of these instructions. Source of the opcodes: CUDA Binary Utilities, "Instruction Set Reference".
 """
 
 from __future__ import annotations

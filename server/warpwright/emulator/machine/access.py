@@ -23,6 +23,7 @@ from warpwright.emulator.machine.memory import (
     Stretch,
 )
 from warpwright.emulator.machine.races import Races
+from warpwright.emulator.merging import Merged
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
@@ -318,6 +319,12 @@ class Access:
         self._count(step, group, space, address, self._locate(step, group, space, address, size)[1], size)
 
     def _count(self, step: int, group: Group, space: str, address: Array, index: Array, size: int) -> None:
+        if step in self.program.merged:
+            one = self.program.merged[step]
+            if one is None:
+                return
+            step, size = one.at, one.width
+            address, index = (_start(place, one) for place in (address, index))
         if space == "shared":
             self.tallies.move(step, "shared", group, size, traffic.wavefronts(group, address.astype(np.int64), size))
         elif space == "local":
@@ -380,6 +387,12 @@ class Access:
     def thread_at(self, lane: int) -> Thread:
         """The thread that a lane of the batch is."""
         return thread_of(self.first_block * self.layout.threads + lane, self.prepared.grid, self.prepared.block)
+
+
+def _start(place: Array, merged: Merged) -> Array:
+    """Where a merged access begins whose first member is at a place: at a multiple of its width."""
+    start: Array = (place.astype(np.int64) - merged.before) & -merged.width
+    return start
 
 
 def _at(values: Array, places: Array) -> Array:
