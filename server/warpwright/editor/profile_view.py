@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from warpwright.facts.document import dims_text
-from warpwright.facts.model import Basis, Program, Space
+from warpwright.facts.model import Basis, Kernel, Program, Space
 from warpwright.facts.profile import Backend, Fault, InstructionSet, Line, Profile
 from warpwright.syntax.source import Source
 
@@ -69,11 +69,11 @@ def view_of(profile: Profile, program: Program) -> View:
     faults: dict[tuple[str, int], list[Fault]] = {}
     for fault in profile.faults:
         faults.setdefault((fault.file, fault.line), []).append(fault)
-    kernel = program.kernel(profile.kernel)
+    kernel = _definition(profile, program)
     spoken = {file for file, _ in (*lines, *faults)}
     files = []
     for path, source in program.sources.items():
-        own = kernel if kernel is not None and kernel.node is not None and kernel.source.path == path else None
+        own = kernel if kernel is not None and kernel.source.path == path else None
         if path in spoken or own is not None:
             span = (own.span.line, own.span.end_line) if own is not None else None
             files.append(_file(source, lines, faults, span))
@@ -87,6 +87,17 @@ def view_of(profile: Profile, program: Program) -> View:
         _largest(counts),
         tuple(fault for fault in profile.faults if (fault.file, fault.line) not in shown),
     )
+
+
+def _definition(profile: Profile, program: Program) -> Kernel | None:
+    """The kernel's definition; of specialisations and overloads, which share a name, the one that ran the most."""
+    ran = [(line.file, line.line, line.instructions) for line in profile.lines]
+
+    def share(kernel: Kernel) -> int:
+        first, last = kernel.span.line, kernel.span.end_line
+        return sum(count for file, line, count in ran if file == kernel.source.path and first <= line <= last)
+
+    return max((k for k in program.defined_kernels if k.name == profile.kernel), key=share, default=None)
 
 
 def _file(
@@ -217,12 +228,13 @@ BASES = {
 
 
 def fault_words(fault: Fault) -> str:
-    """`out-of-bounds: a[1024] is past the end. Block (0, 0, 0), thread (3, 0, 0) and 12 more.`"""
+    """
+    >>> fault_words(Fault(FaultKind.OUT_OF_BOUNDS, "a.cu", 7, "Thread (3, 0, 0) reads past the end of a.", count=12))
+    'out-of-bounds: Thread (3, 0, 0) reads past the end of a. Met 12 times.'
+    """
     text = f"{fault.kind.value}: {fault.message}"
-    if fault.threads:
-        shown = [f"block {thread.block}, thread {thread.thread}" for thread in fault.threads[:2]]
-        more = fault.count - len(shown)
-        text += f" By {' and '.join(shown)}" + (f" and {more:,} more." if more > 0 else ".")
-    if fault.other is not None:
-        text += f" The other access: {PurePath(fault.other.file).name}:{fault.other.line}."
+    if fault.count > 1:
+        text += f" Met {fault.count:,} times."
+    if fault.other is not None and fault.other.file != fault.file:
+        text += f" The other access stands at {PurePath(fault.other.file).name}:{fault.other.line}."
     return text

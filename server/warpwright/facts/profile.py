@@ -167,7 +167,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a run did wrong, once for each kind and line. `threads` are the first ones that did it, `count` how many.
+    """What a run did wrong, once for each kind and line. `threads` are the first ones that did it, `count` is how often
+    it was done.
 
     `address` is in bytes from the start of `array` where that is known, else as the kernel saw it; None where memory
     has no part in it. Of a race, `other` is the other access's place and the last of `threads` its thread. `message` is
