@@ -83,8 +83,8 @@ def test_reads_of_what_nothing_wrote() -> None:
     assert sentences(emulate(shared)) == [
         "3: Thread (0, 0, 0) of block (0, 0, 0) reads byte 0 of tile, which nothing has written."
     ]
-    assert sentences(emulate(shared.replace("tile+4", "tile+8"))) == [
-        "3: Thread (0, 0, 0) of block (0, 0, 0) reads byte 0 of tile, which nothing has written.",
+    assert sentences(emulate(shared.replace("tile+4", "tile"))) == [
+        "3: Thread (0, 0, 0) of block (0, 0, 0) reads byte 4 of tile, which nothing has written."
     ]
 
 
@@ -123,3 +123,16 @@ def test_calls_of_inlined_code_are_named() -> None:
     assert sentences(result) == [
         "3: Thread (0, 0, 0) of block (0, 0, 0) reads byte 0 of tile, which nothing has written (called from line 7)."
     ]
+
+
+def test_results_that_nobody_uses() -> None:
+    own = "shl.b32 %r1, %r0, 2;\nmov.u32 %r2, tile;\nadd.u32 %r3, %r2, %r1;\n"
+    unread = own + "st.shared.u32 [%r3+256], %r0;\nst.shared.u32 [%r3], %r0;\nld.shared.u32 %r4, [%r3];"
+    assert sentences(emulate(unread, grid=3)) == ["4: No thread loads from tile what this line stores there."]
+    replaced = own + "st.shared.u32 [%r3], 0;\nst.shared.u32 [%r3], %r0;\nld.shared.u32 %r4, [%r3];"
+    assert sentences(emulate(replaced)) == []
+    counted = own + "st.shared.u32 [%r3], 0;\nred.shared.add.u32 [%r3], 1;\nld.shared.u32 %r4, [%r3];"
+    assert sentences(emulate(counted)) == []
+    out = ArrayArgument("y", np.zeros(64, np.uint32), "out")
+    assert sentences(emulate("mov.u32 %r1, 5;", arrays=[out])) == ["0: Nothing writes y, which is an output."]
+    assert sentences(emulate("st.global.u32 [%rd0], 5;", arrays=[out])) == []

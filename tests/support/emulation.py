@@ -55,6 +55,11 @@ class Emulated:
             (f.kind.value, lines[f.step], None if f.other_step is None else lines[f.other_step]) for f in faults
         )
 
+    @property
+    def races(self) -> list[tuple[str, int, int | None]]:
+        """The faults that are races, within a warp or not."""
+        return [each for each in self.found if each[0] in {"race", "missing-syncwarp"}]
+
 
 def emulate(
     code: str,

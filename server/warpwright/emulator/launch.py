@@ -172,6 +172,11 @@ def run(
                 waiting = [batch for batch in waiting if not batch.run()]
             while waiting:
                 waiting = [batch for batch in waiting if not batch.run()]
+            for fault in prepared.watch.unused():
+                prepared.note(fault)
+            for argument, allocation in placed:
+                if argument.role == "out" and not prepared.memory.is_written(allocation):
+                    prepared.note(FoundFault(FaultKind.UNUSED, 0, "", space="global", array=argument.name))
         except KernelFaultError as error:
             prepared.note(error.fault)
             is_complete = False

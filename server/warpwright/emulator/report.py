@@ -132,6 +132,11 @@ def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> st
             return f"{who} {does} {_where(found)}, which nothing has written"
         case faults.FaultKind.OUT_OF_BOUNDS | faults.FaultKind.MISALIGNED | faults.FaultKind.WRITE_TO_CONSTANT:
             return f"{who} {does} {found.text}"
+        case faults.FaultKind.UNUSED:
+            name = "shared memory" if found.array is None else plain_name(found.array)
+            if found.space == "global":
+                return f"Nothing writes {name}, which is an output"
+            return f"No thread loads from {name} what this line stores there"
         case faults.FaultKind.TRAP:
             return f"{who} executes {found.text}"
     return f"{found.text[:1].upper()}{found.text[1:]}"

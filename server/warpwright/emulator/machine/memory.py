@@ -119,3 +119,8 @@ class GlobalMemory(Stretch):
         if holder is None or place >= holder.end:
             return None, None
         return holder.name, place - holder.start
+
+    def is_written(self, allocation: Allocation) -> bool:
+        """Whether any byte of an array was written; one of no bytes counts as written."""
+        states = self.state[allocation.start : allocation.end]
+        return not len(states) or bool((states & WRITTEN).any())

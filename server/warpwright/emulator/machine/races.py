@@ -39,7 +39,6 @@ MOST_SHADOW_BYTES = 6 << 30
 """Of stamps for global memory; where a launch's arrays would need more, its global memory is not checked."""
 
 ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma"}
-CHANGES = {"atom", "red"}
 _ORDERED = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
 
 
@@ -55,12 +54,13 @@ def is_strong(instruction: Instruction) -> bool:
 
 
 def first_guesses(steps: Sequence[Instruction]) -> set[int]:
-    """The plain loads of a value that an `atom.cas` compares with, which finds out whether it has changed since: as in
-    `old = *p; do { was = old; old = atomicCAS(p, was, f(was)); } while (old != was);`. They count as strong."""
-    wanted = {
-        name for i in steps if i.opcode == "atom" and "cas" in i.modifiers for name in registers_in(i.operands[2])
-    }
-    found: set[int] = set()
+    """The plain loads of what an `atom.cas` compares with, or of the place that it names in the same words, which
+    finds out whether it has changed since: as in `old = *p; do { was = old; old = atomicCAS(p, was, f(was)); } while
+    (old != was);`. They count as strong."""
+    swaps = [i for i in steps if i.opcode == "atom" and "cas" in i.modifiers]
+    wanted = {name for i in swaps for name in registers_in(i.operands[2])}
+    places = {i.operands[1] for i in swaps}
+    found = {step for step, i in enumerate(steps) if i.opcode == "ld" and i.operands[1] in places}
     grows = bool(wanted)
     while grows:
         before = len(wanted)
@@ -121,16 +121,12 @@ class Watch:
         for step in steps:
             if is_strong(program.steps[step]) or step in guesses:
                 self.stamps[step] |= STRONG
-        tentative = _tentative(program.steps)
-        self.is_tentative: Array = np.array([*(step in tentative for step in self.steps), False])
-        self.is_change: Array = np.array([*(program.steps[step].opcode in CHANGES for step in self.steps), False])
         self.acquiring = frozenset(step for step in steps if is_acquiring(program.steps[step]))
         self.fencing = frozenset(step for step in steps if is_fence(program.steps[step]))
         self.can_check = prepared.threads * prepared.blocks <= MOST_THREADS
         has_fences = any(is_fence(i) for i in program.steps)
         self.fences = Fences(prepared.threads, prepared.blocks) if has_fences and self.can_check else None
-        self.stores = _stores(program.steps, "shared")
-        self.was_stored: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
+        self.unread: dict[int, FoundFault] = {}
         self.was_read: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
         self.global_shadow: Shadow | None = None
         shift = _cell_shift(program.steps, "global")
@@ -140,16 +136,23 @@ class Watch:
         self.shared_shift = _cell_shift(program.steps, "shared")
         self.has_shared = bool(prepared.shared_bytes) and self.can_check
 
+    def unused(self) -> list[FoundFault]:
+        """Stores to shared memory of which no value was read, where that holds of all stores of the source line: the
+        compiler unrolls loops, and what one copy stores may be read where another's is not."""
+        steps = self.prepared.program.steps
+        read = {_line(steps[step]) for number, step in enumerate(self.steps) if self.was_read[number]}
+        return [fault for fault in self.unread.values() if _line(steps[fault.step]) not in read]
+
+
+def _line(instruction: Instruction) -> tuple[str, int] | int:
+    """The source line of an instruction, or, where it has none, its row in the PTX."""
+    place = instruction.place
+    return instruction.row if place is None else (place.file, place.line)
+
 
 def _spaces(instruction: Instruction) -> set[str]:
     named = {m.split("::")[0] for m in instruction.modifiers} & {"global", "shared", "local", "const", "param"}
     return named or {"global", "shared"}
-
-
-def _tentative(steps: tuple[Instruction, ...]) -> frozenset[int]:
-    """The plain loads of a place that an `atom.cas` of the kernel names in the same words."""
-    compared = {i.operands[1] for i in steps if i.opcode == "atom" and "cas" in i.modifiers}
-    return frozenset(n for n, i in enumerate(steps) if i.opcode == "ld" and i.operands[1] in compared)
 
 
 def _stores(steps: tuple[Instruction, ...], space: str) -> bool:
@@ -237,8 +240,8 @@ class Races:
             suspects = self._suspects(shadow, group, last, stamp)
             if suspects is not None:
                 self._judge(step, group, shadow, cell, suspects, last, changes)
-            if shadow is self.shared and changes is None:
-                self._note_read(last)
+            if shadow is self.shared:
+                self._note_read(last, self.watch.stamps[step] if changes is not None else None)
             for read in (shadow.read, shadow.other) if shadow.has_other else (shadow.read,):
                 before = read.take(cell)
                 suspects = self._suspects(shadow, group, before, stamp)
@@ -246,7 +249,7 @@ class Races:
                     self._judge(step, group, shadow, cell, suspects, before)
             shadow.write[cell] = stamp
         if shadow is self.shared and changes is not None:
-            self.watch.was_stored[int(self.watch.stamps[step]) >> ACCESS_AT] = True
+            self._note_store(step, group, shadow, index)
 
     def atomic(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
         """Lanes are about to change elements atomically."""
@@ -297,12 +300,6 @@ class Races:
         if self.watch.stamps[step] & STRONG:
             weak = old & STRONG == 0
             old, places = old[weak], places[weak]
-        numbers = access_number(old)
-        own = int(self.watch.stamps[step]) >> ACCESS_AT
-        for tries, changes_it in ((numbers, own), (own, numbers)):
-            allowed = self.watch.is_tentative[tries] & self.watch.is_change[changes_it]
-            if np.any(allowed):
-                old, places, numbers = old[~allowed], places[~allowed], numbers[~allowed]
         bad, is_warp = self.order.unordered(group.lanes[places], old)
         if changes is not None and bad.any():
             bad &= changes(places)
@@ -351,11 +348,31 @@ class Races:
         )
         prepared.note(fault)
 
-    def _note_read(self, stamps: Array) -> None:
-        """Remember whose stores were read, until all were."""
+    def _note_store(self, step: int, group: Group, shadow: Shadow, index: Array) -> None:
+        """Remember a store to shared memory whose values nobody may come to read."""
         watch = self.watch
-        if (watch.was_stored > watch.was_read).any():
-            watch.was_read[access_number(stamps[stamps != 0])] = True
+        number = int(access_number(watch.stamps[step]))
+        if watch.was_read[number] or number in watch.unread or number == MOST_ACCESSES:
+            return
+        lane = int(group.lanes[0])
+        byte = int(index[0] if index.ndim else index) - lane // self.layout.threads * watch.prepared.shared_stride
+        thread = thread_of(self.first_block * self.layout.threads + lane, watch.prepared.grid, watch.prepared.block)
+        array, offset = watch.prepared.shared_place(byte)
+        watch.unread[number] = FoundFault(
+            FaultKind.UNUSED, step, "", thread, byte, space="shared", array=array, offset=offset
+        )
+
+    def _note_read(self, stamps: Array, own: Array | None = None) -> None:
+        """Whose values are read, or written over by another instruction than `own`: theirs are no unused results."""
+        watch = self.watch
+        if not watch.unread:
+            return
+        numbers = access_number(stamps[stamps != 0])
+        if own is not None:
+            numbers = numbers[numbers != access_number(own)]
+        watch.was_read[numbers] = True
+        for number in [n for n in watch.unread if watch.was_read[n]]:
+            del watch.unread[number]
 
 
 def _spread(index: Array, group: Group) -> Array:
