@@ -561,6 +561,9 @@ def main() -> int:
     if "missing" in gpu:
         print(f"emulator_numerics: {gpu['missing']}", file=sys.stderr)
         return 2
+    import torch
+
+    torch.zeros(1, device="cuda")  # makes torch's context current, in which the driver then loads
     rows = []
     with Module(assemble(module(cases, gpu["arch"]), gpu["arch"])) as loaded, np.errstate(all="ignore"):
         for number, case in enumerate(cases):
