@@ -228,10 +228,7 @@ BASES = {
 
 
 def fault_words(fault: Fault) -> str:
-    """
-    >>> fault_words(Fault(FaultKind.OUT_OF_BOUNDS, "a.cu", 7, "Thread (3, 0, 0) reads past the end of a.", count=12))
-    'out-of-bounds: Thread (3, 0, 0) reads past the end of a. Met 12 times.'
-    """
+    """`out-of-bounds: Thread (3, 0, 0) of block (0, 0, 0) reads past the end of a. Met 12 times.`"""
     text = f"{fault.kind.value}: {fault.message}"
     if fault.count > 1:
         text += f" Met {fault.count:,} times."
