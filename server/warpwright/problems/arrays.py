@@ -93,9 +93,13 @@ class ArrayReader:
     def globals(self) -> tuple[Array, ...]:
         """`__constant__` and `__device__` variables that the kernel reads and that the text gives no value."""
         return tuple(
-            Array(name, kind, show(extent), "in", "inferred", self._values(f"::{name}"))
+            Array(name, kind, show(extent), "in", "inferred", self._said_values(name) or self._values(f"::{name}"))
             for name, (kind, extent) in self._globals.items()
         )
+
+    def _said_values(self, name: str) -> str | None:
+        override = self.said.get(name)
+        return override.values if override is not None else None
 
     def holds(self, shape: Shape) -> bool:
         """Whether each array is as long as the kernel's text says that it reaches, at one shape."""

@@ -10,7 +10,7 @@
     // warpwright: profile width=131 height=67
 
 Each is optional and overrides what the launch and the kernel's text show. `array` takes the extent in elements, the
-role (in, out or in-out), and for an array of indices the bound of its values. `shape` is the user's own size; `check`
+role (in, out or in-out), and for an array of indices the bound of its values. A struct's member is named `p.data`. `shape` is the user's own size; `check`
 and `time` may stand several times, once for each size; `profile` is the size that a profile is made at.
 """
 
@@ -27,8 +27,8 @@ from warpwright.problems.shapes import Shape
 _DIRECTIVE = re.compile(
     r"^\s*(?://+|/?\*+)?\s*warpwright:\s*(array|scalar|launch|shape|check|time|profile)\b\s*(.*?)\s*(?:\*/)?$"
 )
-_ARRAY = re.compile(r"(\w+)\s*\[(.*)\]\s*(in-out|in|out)\b\s*(index\(.*\))?$")
-_SCALAR = re.compile(r"(\w+)\s*=\s*(.+)$")
+_ARRAY = re.compile(r"([\w.]+)\s*\[(.*)\]\s*(in-out|in|out)\b\s*(index\(.*\))?$")
+_SCALAR = re.compile(r"([\w.]+)\s*=\s*(.+)$")
 _PART = re.compile(r"\b(grid|block|shared)\s*\(")
 _SIZE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d+)")
 
