@@ -164,11 +164,8 @@ class ArrayReader:
             variable = self.arguments.text.unit.variables.get(name)
             if reach is None or reach.role == "out" or variable is None or variable.value is not None:
                 continue
-            element, count = kind, 1
-            while element.kind == "array" and element.to is not None:
-                count *= element.extent or 0
-                element = element.to
-            filled = filled_type(element)
+            count = _count(kind)
+            filled = filled_type(reach.element)
             if filled is None or not count:
                 raise LackingError(f"the variable `{name}`, which it reads, is of a type that cannot be filled in")
             found[name] = filled, Number(count)
@@ -194,10 +191,16 @@ class ArrayReader:
                         " that are allocated are taken to hold it"
                     )
             needs.append(Need(pointer.name, allocated, extent, limited, short=pointer.to.size == 1))
-        for name, (_, count) in self._globals.items():
+        for name, (_, held) in self._globals.items():
             reach = self.reach.arrays[f"::{name}"]
             extent = self._in_symbols(reach.extent) if reach.extent is not None else None
-            needs.append(Need(f"::{name}", count, extent, reach.limited, said=True))
+            needs.append(Need(f"::{name}", held, extent, reach.limited, said=True))
+        for name, kind in self.reach.globals.items():  # and in one of the file that has its values
+            known = self.reach.arrays.get(f"::{name}")
+            count = _count(kind)
+            if name not in self._globals and known is not None and known.extent is not None and count:
+                reached = self._in_symbols(known.extent)
+                needs.append(Need(f"::{name}", Number(count), reached, False, said=True))
         for name, reach in self.reach.arrays.items():  # what indexes an array of its own must stay in it
             if reach.declared is not None and reach.extent is not None:
                 needs.append(Need(name, Number(reach.declared), self._in_symbols(reach.extent), False, said=True))
@@ -264,3 +267,12 @@ class ArrayReader:
         except ExpressionError:
             return None
         return values
+
+
+def _count(kind: CType) -> int:
+    """The elements of a variable: 1 for a plain one, 0 where an extent is not known."""
+    count = 1
+    while kind.kind == "array" and kind.to is not None:
+        count *= kind.extent or 0
+        kind = kind.to
+    return count

@@ -10,8 +10,9 @@
     // warpwright: profile width=131 height=67
 
 Each is optional and overrides what the launch and the kernel's text show. `array` takes the extent in elements, the
-role (in, out or in-out), and for an array of indices the bound of its values. A struct's member is named `p.data`. `shape` is the user's own size; `check`
-and `time` may stand several times, once for each size; `profile` is the size that a profile is made at.
+role (in, out or in-out), and for an array of indices the bound of its values. A struct's member is named `p.data`.
+`shape` is the user's own size; `check` and `time` may stand several times, once for each size; `profile` is the size
+that a profile is made at.
 """
 
 from __future__ import annotations
