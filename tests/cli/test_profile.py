@@ -214,6 +214,24 @@ def test_the_emulator_runs_a_kernel(tmp_path: Path) -> None:
 
 
 @pytest.mark.nvcc
+def test_what_the_emulator_does_not_run_is_named_with_its_line(tmp_path: Path) -> None:
+    text = """\
+__global__ void k(float* a) {
+    asm volatile("wgmma.fence.sync.aligned;");
+    a[threadIdx.x] = 1;
+    asm volatile("griddepcontrol.wait;");
+}
+int main() { float* a; cudaMalloc(&a, 128); k<<<1, 32>>>(a); }
+"""
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = run_command("profile", "a.cu", "--arch", "sm_90a", cwd=tmp_path, env=env)
+    assert ran.status == 2
+    assert "a.cu:2: warpgroup matrix multiplication (wgmma) is not emulated" in ran.stderr
+    assert "a.cu:4: programmatic dependent launch (griddepcontrol) is not emulated" in ran.stderr
+
+
+@pytest.mark.nvcc
 def test_check_makes_what_is_not_there(tmp_path: Path) -> None:
     directives = "// warpwright: array in[65536] in\n// warpwright: array out[65536] out\n"
     (tmp_path / "a.cu").write_text(directives + CONFLICT, encoding="utf-8")

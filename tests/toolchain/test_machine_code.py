@@ -112,12 +112,27 @@ def test_kernels_are_apart_and_in_the_order_of_their_code(
 
 
 @pytest.mark.sass
+def test_a_cubin_is_disassembled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compile_cubin(Source(str(tmp_path / "k.cu"), b"__global__ void k(int* a) { a[0] = 1; }"))
+    assert compiled.cubin is not None, compiled.reason
+    first = memory_instructions(compiled.cubin)
+    monkeypatch.setattr("warpwright.toolchain.machine_code.run_limited", None)
+    assert memory_instructions(compiled.cubin) == first
+
+
+@pytest.mark.sass
 def test_a_file_that_is_no_cubin_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.cubin").write_text("not a cubin")
     with pytest.raises(DisassemblyError) as caught:
         memory_instructions(tmp_path / "a.cubin")
     assert "cannot read a.cubin" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.sass
+def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DisassemblyError, match=r"a\.cubin cannot be read"):
+        memory_instructions(tmp_path / "a.cubin")
 
 
 def test_no_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 ARCH = "sm_90"
 """What kernels are compiled for where nobody asks for another: the newest that the emulator covers."""
 
+MOST_REASONS = 3
+
 
 def make_ready(
     unit: Unit,
@@ -31,13 +33,14 @@ def make_ready(
 ) -> Program | Missing:
     """The instance of a kernel that its problem launches, or why it cannot be run. Raises CancelledError.
 
-    Places in it have absolute paths.     `flags` are the compiler's. Blocks for seconds where nothing is cached.
+    Places in it have absolute paths. `flags` are the compiler's. Blocks for seconds where nothing is cached.
     """
     if find_spec("numpy") is None:
         return Missing("numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install numpy`.")
     from warpwright.emulator.program import translate
     from warpwright.emulator.ptx.parse import parse
     from warpwright.emulator.ptx.tokens import PtxError
+    from warpwright.emulator.support import unsupported
     from warpwright.emulator.translate.registry import UnsupportedError
 
     compiled = compile_ptx(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
@@ -48,8 +51,13 @@ def make_ready(
         reason = f"Which compiled instance of {kernel.name} is launched is not known."
         return Missing("instance", reason, "Launch it in this file, or write the template arguments in the launch.")
     try:
-        return translate(parse(compiled.text), name)
+        module = parse(compiled.text)
     except PtxError as error:
-        return Missing("PTX", f"nvcc's PTX cannot be read: {error}.", "Report it with the file.")
+        return Missing("PTX", f"nvcc's PTX cannot be read: {error}", "Report it with the file.")
+    try:
+        return translate(module, name)
     except UnsupportedError as error:
-        return Missing("emulation", f"{kernel.name} cannot be emulated: {error}.", "It can be run on a GPU.")
+        sentences = unsupported(module, name) or [f"{error}."]
+        said = "; ".join(sentence.removesuffix(".") for sentence in sentences[:MOST_REASONS])
+        more = f"; and {len(sentences) - MOST_REASONS} more" if len(sentences) > MOST_REASONS else ""
+        return Missing("emulation", f"{kernel.name} cannot be emulated: {said}{more}.", "It can be run on a GPU.")

@@ -1,9 +1,9 @@
 """Compilations kept on disk: one folder per result, found by hash, never changed after it appears.
 
 `manifests/<key>.json` says, for one text with its flags and compiler, which files it included, their hashes, and the
-result; it holds only while all of those files are unchanged. `results/<id>/` holds the cubin or the PTX and what the
-compiler printed. Both appear by a rename, so that a reader sees a whole entry or none, and two writers of one entry do
-no harm.
+result; it holds only while all of those files are unchanged. `results/<id>/` holds the cubin or the PTX, and what the
+compiler or the disassembler printed. Both appear by a rename, so that a reader sees a whole entry or none, and two
+writers of one entry do no harm.
 """
 
 from __future__ import annotations

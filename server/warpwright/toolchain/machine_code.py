@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from warpwright.directories import cache_dir
 from warpwright.facts.model import AccessKind, Space
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.toolchain import cache
 from warpwright.toolchain.find import find_toolchain
-from warpwright.toolchain.process import run_limited
+from warpwright.toolchain.process import LOG, run_limited
 
 OUTPUT_BYTES = 512 << 20
 MEMORY_BYTES = 12 << 30
@@ -84,25 +85,42 @@ def memory_instructions(
     if toolchain.nvdisasm is None:
         reason = f"NVIDIA's disassembler nvdisasm was not found beside {toolchain.nvcc}, on PATH or among its wheels."
         return Missing("nvdisasm", reason, _ADVICE)
-    with tempfile.TemporaryDirectory(prefix="warpwright-sass-") as folder:
-        try:
+    return parse_memory_instructions(_disassembled(toolchain.nvdisasm, cubin, timeout, is_cancelled))
+
+
+def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsCancelled) -> str:
+    """What nvdisasm prints of a cubin, kept in the user's cache under a hash of the cubin and the disassembler.
+
+    Without its analysis of data flow, which finds the targets of computed branches and takes a third of its time.
+    """
+    try:
+        key = cache.key_of("nvdisasm", cubin.read_bytes(), str(nvdisasm), nvdisasm.stat().st_mtime_ns)
+    except OSError as error:
+        raise DisassemblyError(f"{error.filename} cannot be read ({error.strerror}).") from error
+    kept = cache.lookup(key, LOG)
+    if kept is not None:
+        return kept.output
+    try:
+        with cache.building_directory() as directory:
             finished = run_limited(
-                [str(toolchain.nvdisasm), "-c", "-gi", str(cubin.absolute())],
-                directory=Path(folder),
+                [str(nvdisasm), "-c", "-gi", "-ndf", str(cubin.absolute())],
+                directory=directory,
                 environment=os.environ,
                 timeout=timeout,
                 output_bytes=OUTPUT_BYTES,
                 memory_bytes=MEMORY_BYTES,
                 is_cancelled=is_cancelled,
             )
-        except OSError as error:
-            raise DisassemblyError(f"{toolchain.nvdisasm} could not be started ({error.strerror}).") from error
-    if finished.stopped:
-        raise DisassemblyError(f"{toolchain.nvdisasm} {finished.stopped}.")
-    if finished.returncode != 0:
-        said = next((line.strip() for line in finished.output.splitlines() if line.strip()), "nothing")
-        raise DisassemblyError(f"{toolchain.nvdisasm} cannot read {cubin.name}; it said: {said.rstrip('.')}.")
-    return parse_memory_instructions(finished.output)
+            if finished.stopped:
+                raise DisassemblyError(f"{nvdisasm} {finished.stopped}.")
+            if finished.returncode != 0:
+                said = next((line.strip() for line in finished.output.splitlines() if line.strip()), "nothing")
+                raise DisassemblyError(f"{nvdisasm} cannot read {cubin.name}; it said: {said.rstrip('.')}.")
+            return cache.store(key, LOG, directory, ()).output
+    except OSError as error:
+        raise DisassemblyError(
+            f"{nvdisasm} could not be run, or {cache_dir()} not written ({error.strerror})."
+        ) from error
 
 
 def parse_memory_instructions(text: str) -> dict[str, tuple[MemoryInstruction, ...]]:
