@@ -62,8 +62,8 @@ def test_an_assumed_shape_is_called_assumed() -> None:
 def test_a_kept_profile_speaks_until_the_text_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WARPWRIGHT_CACHE_DIR", str(tmp_path))
     text = (
-        "__global__ void k(float* a, const int* at) {\n    int j = at[threadIdx.x];\n    a[j] = 0;\n}\n"
-        "void f(float* a, int* b) { k<<<1, 32>>>(a, b); }\n"
+        "__global__ void k(float* a, int m) {\n    int j = threadIdx.x * m;\n    a[j] = 0;\n}\n"
+        "void f(float* a, int m) { k<<<1, 32>>>(a, m); }\n"
     )
     store = Traffic(Space.GLOBAL, AccessKind.STORE, 4, 1, 32, sectors=17, ideal_sectors=4, array="a")
     line = Line("/src/a.cu", 3, InstructionSet.PTX, 5, 160, traffic=(store,))

@@ -14,6 +14,7 @@ from warpwright.facts.profile import (
     Backend,
     Fault,
     FaultKind,
+    Inputs,
     InstructionSet,
     Line,
     Place,
@@ -50,7 +51,7 @@ profiles = st.builds(
     Profile, words, launches, st.sampled_from(Backend), st.dictionaries(words, words, max_size=2),
     st.lists(lines, max_size=3).map(tuple), st.lists(faults, max_size=2).map(tuple),
     st.lists(words, max_size=2).map(tuple), words, words,
-    st.none() | st.lists(words, max_size=2).map(tuple),
+    st.none() | st.lists(words, max_size=2).map(tuple), st.sampled_from(Inputs),
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Access, AccessKind, Basis, Dim3, Divergence, Kernel, Program, Space
 from warpwright.facts.profile import (
     Backend,
+    Inputs,
     InstructionSet,
     Line,
     Profile,
@@ -44,7 +45,8 @@ def program(text: str = TEXT) -> Program:
 
 def profile(*lines: Line, block: Dim3 | None = (64, 1, 1), backend: Backend = Backend.NCU) -> Profile:
     launch = ProfiledLaunch((4, 1, 1), block, shape={"n": 256})
-    return Profile("k", launch, backend, {"a.cu": text_hash(TEXT.encode())}, lines)
+    texts = {"a.cu": text_hash(TEXT.encode())}
+    return Profile("k", launch, backend, texts, lines, inputs=Inputs.APPLICATION)
 
 
 def line(number: int, *traffic: Traffic, branches: int = 0, divergent: int = 0) -> Line:
@@ -155,6 +157,17 @@ def test_branches(branches: int, divergent: int, divergence: Divergence) -> None
     guard = next(b for b in kernel(after).branches if b.condition == "i < n" and b.launch == 0)
     assert guard.divergence is divergence
     assert (f"{divergent} of {branches} branches" in guard.why) == bool(branches)
+
+
+def test_what_depends_on_data_stays_so_where_the_data_were_made_up() -> None:
+    before = program(TEXT.replace("if (i < n)", "if (at[i] < n)"))
+    ran = profile(GATHERED, line(GUARD, branches=8, divergent=8))
+    own = with_profiles(before, [ran])
+    assert access(own, "in[at[i]]").basis is Basis.MEASURED
+    assert next(b for b in kernel(own).branches if b.launch == 0).divergence is Divergence.PARTIAL
+    made_up = with_profiles(before, [replace(ran, inputs=Inputs.PROBLEM)])
+    assert access(made_up, "in[at[i]]") == access(before, "in[at[i]]")
+    assert kernel(made_up).branches == kernel(before).branches
 
 
 def test_a_table_without_a_launch_holds_where_there_is_one_only() -> None:

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from warpwright.editor.profile_page import SCRIPT, STYLE
 from warpwright.editor.profile_view import (
     BASES,
+    INPUTS,
     INSTRUCTIONS,
     Counts,
     FileView,
@@ -259,7 +260,8 @@ def _legend(view: View, memories: list[_Column]) -> Iterator[str]:
     profile = view.profile
     kind = view.instruction_set
     yield '<section class="legend"><h2>What the columns say</h2><dl>'
-    yield f"<dt>{profile.basis.value}</dt><dd>{escape(BASES[profile.basis])}</dd>"
+    yield f"<dt>{_sentence(profile.basis.value)}</dt><dd>{escape(BASES[profile.basis])}</dd>"
+    yield f"<dt>Data</dt><dd>{escape(INPUTS[profile.inputs])}</dd>"
     share = "The percentage is of the whole run."
     yield f"<dt>{kind.value.upper()} instructions</dt><dd>{escape(INSTRUCTIONS[kind])} {share}</dd>"
     yield "<dt>Threads</dt><dd>Average lanes of a warp that were on and that no predicate left out, of 32.</dd>"

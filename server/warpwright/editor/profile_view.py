@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import Basis, Kernel, Program, Space
-from warpwright.facts.profile import Backend, Fault, InstructionSet, Line, Profile
+from warpwright.facts.profile import Backend, Fault, Inputs, InstructionSet, Line, Profile
 from warpwright.syntax.source import Source
 
 
@@ -220,10 +220,14 @@ INSTRUCTIONS = {
 }
 BASES = {
     Basis.EMULATED: (
-        "Emulated: the compiler's PTX was run on the CPU, lane by lane, and its memory requests were counted. Machine "
-        "code can merge, widen or drop requests that stand in the PTX."
+        "The compiler's PTX was run on the CPU, lane by lane, and its memory requests were counted. Machine code can "
+        "merge, widen or drop requests that stand in the PTX."
     ),
-    Basis.MEASURED: "Measured: counted by the GPU's own counters and read by Nsight Compute.",
+    Basis.MEASURED: "Counted by the GPU's own counters and read by Nsight Compute.",
+}
+INPUTS = {
+    Inputs.PROBLEM: "Made up for the kernel's problem: what depends on the values of arrays shows one case among many.",
+    Inputs.APPLICATION: "The application's own.",
 }
 
 

@@ -29,6 +29,13 @@ class Backend(StrEnum):
         return Basis.EMULATED if self is Backend.EMULATOR else Basis.MEASURED
 
 
+class Inputs(StrEnum):
+    """What the arrays held: values made up for the kernel's problem, or the application's own."""
+
+    PROBLEM = "problem"
+    APPLICATION = "application"
+
+
 class InstructionSet(StrEnum):
     """What is counted as an instruction. Counts of different sets are never compared or added."""
 
@@ -207,7 +214,8 @@ class Profile:
     includes (`Program.sources`), by path: a profile speaks of no other text. `device` is the GPU's name, "" for the
     emulator. `function` is the instance as the compiler spells it, such as `void k<float>(T1 *, int)`; "" where it is
     not known. `flags` are the compiler's options, such as "-arch=sm_90" and "-DTILE=16"; None where they are not known.
-    `notes` are sentences for people.
+    `inputs` says what the arrays held: of made-up values, what depends on data shows one case among many. `notes` are
+    sentences for people.
     """
 
     kernel: str
@@ -220,6 +228,7 @@ class Profile:
     device: str = ""
     function: str = ""
     flags: tuple[str, ...] | None = None
+    inputs: Inputs = Inputs.PROBLEM
 
     @property
     def basis(self) -> Basis:

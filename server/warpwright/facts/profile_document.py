@@ -12,6 +12,7 @@ from warpwright.facts.profile import (
     Backend,
     Fault,
     FaultKind,
+    Inputs,
     InstructionSet,
     Line,
     Place,
@@ -48,6 +49,7 @@ def profile_json(profile: Profile) -> Json:
         },
         "backend": profile.backend.value,
         "basis": profile.basis.value,
+        "inputs": profile.inputs.value,
         "device": profile.device,
         "flags": None if profile.flags is None else list(profile.flags),
         "texts": dict(profile.texts),
@@ -136,6 +138,7 @@ def profile_from_json(document: object) -> Profile:
         device=top.get("device", _text),
         function=top.get("function", _text),
         flags=top.get("flags", _optional(_tuple_of(_text))),
+        inputs=top.get("inputs", _one_of(Inputs)),
     )
 
 

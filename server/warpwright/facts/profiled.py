@@ -1,7 +1,8 @@
 """Facts with the numbers of a run in place of those that were worked out from the text.
 
 A number of the run replaces one of the text only where it is known to be of the same accesses: those of one line, space
-and kind, and of one array where the run tells arrays apart. What cannot be told apart keeps what the text gives.
+and kind, and of one array where the run tells arrays apart. What cannot be told apart keeps what the text gives. What
+depends on data stays so where the run's data were made up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 from functools import reduce
 
 from warpwright.facts.model import Access, AccessKind, Basis, Branch, Divergence, Kernel, Launch, Program, Space
-from warpwright.facts.profile import Backend, Line, Profile, Traffic
+from warpwright.facts.profile import Backend, Inputs, Line, Profile, Traffic
 
 SAME = 0.1
 """How far a number of the run may be from the text's, as a share, for the text's reason to explain it too."""
@@ -66,6 +67,8 @@ def _launches(kernel: Kernel, profile: Profile) -> tuple[tuple[Launch, ...], fro
 def _access(access: Access, accesses: Sequence[Access], lines: _Places, profile: Profile) -> Access:
     line = lines.get((access.span.path, access.span.line))
     if line is None or access.joined or access.space not in _REPLACED or access.misaligned is not None:
+        return access
+    if access.basis is Basis.DATA_DEPENDENT and profile.inputs is Inputs.PROBLEM:
         return access
     if access.kind is AccessKind.ATOMIC and access.basis in (Basis.EXACT, Basis.ASSUMED):
         return access  # the compiler may make a loop of it, which asks again for lanes that did not get their turn
@@ -130,6 +133,8 @@ def _branch(branch: Branch, branches: Sequence[Branch], lines: _Places, profile:
     """Whether warps parted, where the line has no other condition and the run met this one."""
     line = lines.get((branch.span.path, branch.span.line))
     if line is None or not line.branches:
+        return branch
+    if branch.divergence is Divergence.DATA_DEPENDENT and profile.inputs is Inputs.PROBLEM:
         return branch
     place = (branch.span.path, branch.span.line, branch.launch)
     if any(b.span != branch.span and (b.span.path, b.span.line, b.launch) == place for b in branches):

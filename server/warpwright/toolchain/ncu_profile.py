@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from warpwright.facts.model import AccessKind, Space
-from warpwright.facts.profile import Backend, InstructionSet, Line, Profile, ProfiledLaunch, Traffic, text_hash
+from warpwright.facts.profile import Backend, Inputs, InstructionSet, Line, Profile, ProfiledLaunch, Traffic, text_hash
 from warpwright.toolchain.ncu_tables import (
     UNREADABLE_SOURCE,
     Instruction,
@@ -285,6 +285,7 @@ def _profile(
         notes=tuple(notes),
         device=device,
         function=function,
+        inputs=Inputs.APPLICATION,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from warpwright.facts.model import Program
-from warpwright.facts.profile import Profile
+from warpwright.facts.profile import Inputs, Profile
 from warpwright.missing import Missing
 from warpwright.problems.chosen import chosen_shape
 from warpwright.problems.expressions import ExpressionError
@@ -87,4 +87,6 @@ def measured_profile(
         except NcuError as error:
             return Missing("profile", str(error), _ADVICE)
     launch = replace(profile.launch, shape=dict(shape))
-    return replace(profile, launch=launch, flags=(f"-arch={gpu.arch}", *flags), notes=(*profile.notes, *problem.notes))
+    notes = (*profile.notes, *problem.notes)
+    options = (f"-arch={gpu.arch}", *flags)
+    return replace(profile, launch=launch, flags=options, inputs=Inputs.PROBLEM, notes=notes)
