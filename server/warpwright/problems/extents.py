@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from warpwright.problems import ranges
 from warpwright.problems.expressions import (
@@ -103,7 +104,7 @@ def _limits(
     limits: dict[str, Expression] = {}
     open_ended = [extents[need.name] for need in needs if need.reach is None and need.name in extents]
     if open_ended:  # some index has no bound: whatever else is used as a whole number may be in it
-        smallest = min(open_ended, key=lambda extent: [value or 0 for value in at_shapes(extent)])
+        smallest = reduce(lambda one, other: ranges.smallest(one, other) or one, dict.fromkeys(open_ended))
         limits |= dict.fromkeys(used - wanted.keys() - {need.name for need in needs if need.short}, smallest)
     for name, indexed in wanted.items():
         fixed = [need for need in indexed if need.name in extents]

@@ -39,7 +39,9 @@ def check_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shap
         if shape not in kept and 0 < size(shape) <= LARGEST_CHECK_BYTES:
             kept.append(shape)
     if len(kept) < 3:
-        kept += [s for n in SMALL if 0 < size(s := dict.fromkeys(symbols, n)) <= LARGEST_CHECK_BYTES and s not in kept]
+        few = [dict.fromkeys(symbols, n) for n in SMALL]
+        few += [{symbol: n + 2 * place for place, symbol in enumerate(symbols)} for n in SMALL]
+        kept += [shape for shape in few if shape not in kept and 0 < size(shape) <= LARGEST_CHECK_BYTES]
     return tuple(kept)
 
 
@@ -79,7 +81,8 @@ def profile_shape(
             tried.append({s: next(sizes) if s in of_grid else inner[s] for s in symbols})
         for power in range(15, 1, -1):
             tried.append({s: 1 << power if s in of_grid else inner[s] for s in symbols})
-    tried.append(inner if not of_grid else dict.fromkeys(symbols, 1))
+    tried.append(inner if not of_grid else {symbol: 3 + 2 * place for place, symbol in enumerate(symbols)})
+    tried.append(dict.fromkeys(symbols, 1))
     sizes_of = [(shape, found) for shape in tried if (found := size(shape)) is not None and found[2] <= PROFILE_BYTES]
     fitting = [(shape, found[0], found[1]) for shape, found in sizes_of if found[0] <= PROFILE_THREADS]
     if sizes_of and not fitting:
