@@ -72,7 +72,7 @@ def traffic(program: Program) -> Counter[tuple[int, str, int, int, int]]:
 
 
 def test_four_stores_of_words_are_one_of_sixteen_bytes() -> None:
-    """Two warps: four words each with 16 bytes between lanes are four 4-way conflicts, and one access of four passes."""
+    """Words 16 bytes apart are a 4-way conflict, four times over; as one access of 16 bytes they take four passes."""
     program = translate(parse(TEXT), "k")
     assert traffic(program) == {
         (5, "shared", 4, 2, 8): 4, (7, "shared", 4, 2, 8): 1, (8, "shared", 4, 2, 8): 1, (0, "global", 4, 2, 8): 1,
