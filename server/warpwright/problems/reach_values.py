@@ -18,7 +18,7 @@ from warpwright.problems import ranges
 from warpwright.problems.expressions import Call, Expression, Name, Number
 from warpwright.problems.ranges import ONE, UNBOUNDED, ZERO, Range, point
 
-MOST_NODES = 60_000
+MOST_NODES = 150_000
 """Expressions and statements that are read of one kernel, in every pass and call of it."""
 MAX_CALL_DEPTH = 10
 
