@@ -12,7 +12,7 @@ from warpwright.emulator.inline import FIRST_FUNCTION_ADDRESS
 from warpwright.emulator.machine.batch import Batch
 from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
-from warpwright.emulator.machine.races import Watch
+from warpwright.emulator.machine.races import ACCESSES, Watch
 from warpwright.emulator.machine.special import MULTIPROCESSORS
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
@@ -27,7 +27,10 @@ MOST_RESIDENT_LANES = MULTIPROCESSORS * 2048
 """Threads of blocks that wait for each other: as many as a GPU holds at once."""
 
 MOST_LANE_STEPS = 5_000_000_000
-"""Instructions of threads, each instruction with `STEP_LANES` more: about a minute."""
+"""Instructions of threads, each instruction with `STEP_LANES` more, one that accesses memory as `MEMORY_COST`: about a
+minute."""
+
+MEMORY_COST = 5
 MOST_FAULTS = 200
 
 
@@ -100,10 +103,14 @@ class Prepared:
     is_cancelled: IsCancelled
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
     spent: int = 0
+    costs: tuple[int, ...] = field(init=False)
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
         self.watch = Watch(self)
+        steps = self.program.steps
+        weights = [MEMORY_COST if step.opcode in ACCESSES else 1 for step in steps]
+        self.costs = tuple(sum(weights[n] for n in block) or 1 for block in self.program.block_steps)
 
     @property
     def threads(self) -> int:

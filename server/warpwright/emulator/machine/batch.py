@@ -102,7 +102,7 @@ class Batch(Access):
         self._rounds += 1
         if self._rounds % ROUNDS_BETWEEN_LOOKS == 0 and prepared.is_cancelled():
             raise CancelledError
-        prepared.spent += (group.size + STEP_LANES) * (len(self.program.block_steps[number]) or 1)
+        prepared.spent += (group.size + STEP_LANES) * prepared.costs[number]
         if prepared.spent > prepared.most_lane_steps:
             raise KernelFaultError(self._endless(number, group))
 
