@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpwright.editor.includes import with_folders
 from warpwright.editor.profile_store import load_profiles
@@ -11,13 +12,14 @@ from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache
 from warpwright.facts.model import Assumptions, Kernel, Program
-from warpwright.facts.profile import Profile
-from warpwright.facts.profiled import with_profiles
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import flags_of
 from warpwright.syntax.source import Source
+
+if TYPE_CHECKING:
+    from warpwright.facts.profile import Profile
 
 MAX_BYTES = 4_000_000
 
@@ -58,7 +60,10 @@ def analyse(source: Source, include: IncludeReader, settings: Settings, cache: K
         include = with_folders(include, folders)
     program = analyze(source, include, assume, cache)
     profiles = load_profiles(program, assume.defines, assume.arch)
-    program = with_profiles(program, profiles)
+    if profiles:
+        from warpwright.facts.profiled import with_profiles
+
+        program = with_profiles(program, profiles)
     findings = tuple(run_rules(program, settings.select, settings.ignore))
     return Analysis(source, program, findings, profiles=profiles)
 

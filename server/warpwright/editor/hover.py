@@ -13,7 +13,6 @@ from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import code, number, place, prose
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_image
-from warpwright.editor.profile_view import counts_of, counts_words, fault_words, run_of
 from warpwright.facts.document import dims_text
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
@@ -112,6 +111,10 @@ def _about(analysis: Analysis, kernel: Kernel, span: Span, picture: Picture) -> 
 
 def _of_runs(analysis: Analysis, span: Span) -> Iterator[str]:
     """What the kept runs of this text say of a line, or, at a kernel's name, of the whole; one run for each kernel."""
+    if not analysis.profiles:
+        return
+    from warpwright.editor.profile_view import counts_of, counts_words, fault_words, run_of
+
     for profile in {profile.kernel: profile for profile in reversed(analysis.profiles)}.values():
         kernel = analysis.program.kernel(profile.kernel)
         lines = [each for each in profile.lines if (each.file, each.line) == (span.path, span.line)]

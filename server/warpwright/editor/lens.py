@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from warpwright.editor.actions import PROFILE, SHOW_PROFILE
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import number
-from warpwright.editor.profile_view import Counts, counts_of, excess
 from warpwright.facts.model import Kernel, Space
-from warpwright.facts.profile import InstructionSet, Profile
 from warpwright.syntax.source import Span
+
+if TYPE_CHECKING:
+    from warpwright.editor.profile_view import Counts
+    from warpwright.facts.profile import Profile
 
 _NOTABLE = 1.05
 
@@ -41,6 +44,9 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
 
 def profile_words(profile: Profile) -> str:
     """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x the fewest, 2 faults`."""
+    from warpwright.editor.profile_view import counts_of
+    from warpwright.facts.profile import InstructionSet
+
     counts = counts_of(profile.lines)
     kind = next((line.instruction_set for line in profile.lines), InstructionSet.PTX)
     parts = [f"{counts.instructions:,} {kind.value.upper()} instructions", *_wasted(counts)]
@@ -52,6 +58,8 @@ def profile_words(profile: Profile) -> str:
 
 
 def _wasted(counts: Counts) -> Iterator[str]:
+    from warpwright.editor.profile_view import excess
+
     for name, pair in (("global sectors", counts.global_sectors), ("shared wavefronts", counts.shared_wavefronts)):
         ratio = excess(pair)
         if ratio is not None and ratio >= _NOTABLE:

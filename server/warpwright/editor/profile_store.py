@@ -1,7 +1,8 @@
 """Profiles kept in the user's cache, found by the text that they were made of.
 
 `profiles/<SHA-256 of the file's text>/<what was run>.json`: an edit gives another folder, so that a stale profile is
-never found; a profile is used only where every included file is the same too. Reading costs one look for a folder.
+never found; a profile is used only where every included file is the same too. Reading costs one look for a folder,
+and what reads a profile is loaded with the first one: an editor's server starts without.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from warpwright.directories import cache_dir
 from warpwright.facts.model import Program
-from warpwright.facts.profile import Backend, Fault, Profile, text_hash
-from warpwright.facts.profile_document import ProfileError, profile_json, read_profile
 from warpwright.syntax.flags import Flags, parse_flags
+
+if TYPE_CHECKING:
+    from warpwright.facts.profile import Fault, Profile
 
 MOST_TEXTS = 500
 
@@ -31,6 +34,8 @@ def store_profile(profile: Profile) -> Path | None:
 
     None where it cannot be kept: it names no text, so that nobody could tell when it is stale. Raises OSError.
     """
+    from warpwright.facts.profile_document import profile_json
+
     if not profile.texts:
         return None
     main = next(iter(profile.texts.values()))
@@ -52,7 +57,12 @@ def load_profiles(program: Program, defines: Mapping[str, str | None], arch: str
 
     Their paths are those of `program`. What cannot be read is left out: a profile can be made again.
     """
-    folder = _folder() / text_hash(program.source.data)
+    folder = _folder() / hashlib.sha256(program.source.data).hexdigest()
+    if not folder.is_dir():
+        return ()
+    from warpwright.facts.profile import Backend
+    from warpwright.facts.profile_document import ProfileError, read_profile
+
     found: list[tuple[bool, int, Profile]] = []
     with suppress(OSError):
         for file in folder.glob("*.json"):
@@ -68,6 +78,8 @@ def placed(profile: Profile, program: Program) -> Profile | None:
 
     A file is the same where its name and its bytes are: a tree that was moved keeps its profiles.
     """
+    from warpwright.facts.profile import text_hash
+
     here = {path: (PurePath(path).name, text_hash(source.data)) for path, source in program.sources.items()}
     there = {path: (PurePath(path).name, digest) for path, digest in profile.texts.items()}
     if not there or Counter(here.values()) != Counter(there.values()):
@@ -92,6 +104,8 @@ def _fault_placed(fault: Fault, paths: Mapping[str, str]) -> Fault:
 
 def _is_compiled_alike(profile: Profile, defines: Mapping[str, str | None], arch: str) -> bool:
     """Whether what is known of a compilation is what the analysis assumes. A GPU's architecture is its own."""
+    from warpwright.facts.profile import Backend
+
     if profile.flags is None:
         return True
     flags = parse_flags(profile.flags, Path())

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.editor.actions import PROFILE, SHOW_PROFILE
-from warpwright.editor.profile_page_file import written_page
 from warpwright.editor.settings import settings_json
 from warpwright.lsp.documents import uri_of
 from warpwright.lsp.execute_command import asked_for
@@ -71,6 +70,8 @@ async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
 
 async def show_profile(ls: Server, params: types.ExecuteCommandParams) -> None:
     """Open the annotated source of a kernel's profile in a browser, where the client can; else say where it is."""
+    from warpwright.editor.profile_page_file import written_page
+
     document, kernel = await asked_for(ls, params)
     analysis = await ls.documents.analysed(document)
     profile = next((profile for profile in analysis.profiles if profile.kernel == kernel), None)
