@@ -72,6 +72,11 @@ def test_a_launch_in_clusters() -> None:
     assert refused("", directives=".reqnctapercluster 1, 1, 1") == []
 
 
+def test_addresses_of_32_bits() -> None:
+    module = parse(text("").replace(".address_size 64", ".address_size 32"))
+    assert unsupported(module, "k") == ["PTX with addresses of 32 bits is not emulated."]
+
+
 def test_recursion() -> None:
     function = ".func f(.param .b32 a) {\n{ .param .b32 p; call.uni f, (p); }\nret;\n}"
     call = "{ .param .b32 p; st.param.b32 [p], %r1; call.uni f, (p); }"

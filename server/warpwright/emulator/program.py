@@ -71,6 +71,8 @@ class Outline:
 def outline(module: Module, kernel: str) -> Outline:
     """Raises KeyError for an unknown kernel, UnsupportedError for clusters, a recursive function or an unknown type."""
     function = module.functions[kernel]
+    if module.address_bits != 64:
+        raise UnsupportedError(f"PTX with addresses of {module.address_bits} bits is not emulated")
     for name, extents in function.directives:
         if name == "explicitcluster" or (name == "reqnctapercluster" and any(n > 1 for n in extents)):
             raise UnsupportedError(f"a launch in thread block clusters (.{name}) is not emulated")

@@ -276,6 +276,7 @@ def test_modifiers() -> None:
         (HEADER + ".global .b8 a[2] = {1, 2, 3};", 4, "`a` has 2 bytes, and its initial value has 3"),
         (HEADER + ".global .b8 a[9000000000000000];", 4, "more than any memory"),
         (HEADER + ".global .align 3 .b8 a;", 4, "3 is no alignment"),
+        (".version 8.4\n.target sm_90\n.address_size 16", 3, "an address has 32 or 64 bits, not 16"),
         (HEADER + "nonsense", 4, "a variable or a function was expected, not `nonsense`"),
         (HEADER + ".entry k() { op " + "{" * 5000 + " }", 4, "more braces in each other"),
     ],

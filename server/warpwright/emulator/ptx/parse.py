@@ -77,6 +77,8 @@ def _read_header(cursor: Cursor) -> tuple[tuple[int, int], str, int]:
     address_bits = 32
     if cursor.take(".address_size"):
         address_bits = cursor.whole("32 or 64", 64)
+        if address_bits not in {32, 64}:
+            raise cursor.error(f"an address has 32 or 64 bits, not {address_bits}.")
     return version, target, address_bits
 
 
