@@ -32,14 +32,14 @@ _LOCAL_NAME = re.compile(r"^_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 
 
 def faults_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Fault, ...]:
-    """The faults of a run by line, once for each kind, line and other line, those that ended the run last.
+    """The faults of a run, once for each kind and line, those that ended the run last.
 
     `own` names the user's files (see `place_of`); what stands in none of them is given where it stands.
     """
     merged: dict[tuple[object, ...], Fault] = {}
     for found in run.faults:
         fault = _fault(program, found, own)
-        key = (fault.kind, fault.file, fault.line, fault.other)
+        key = (fault.kind, fault.file, fault.line)
         first = merged.get(key)
         if first is None:
             merged[key] = fault
