@@ -28,8 +28,8 @@ from warpwright import __version__
 from warpwright.emulator.launch import ArrayArgument, Launch, Run, ScalarArgument, run
 from warpwright.emulator.lines import lines_of
 from warpwright.emulator.profile import SEED, own_files
-from warpwright.emulator.program import Program
-from warpwright.emulator.ready import ARCH, make_ready
+from warpwright.emulator.program import Program, as_machine_code
+from warpwright.emulator.ready import ARCH, machine_code_of, make_ready
 from warpwright.emulator.values import arguments_of
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Space
@@ -90,6 +90,9 @@ def jobs_of(path: Path, only: str | None = None) -> Iterator[Job | str]:
         if isinstance(program, Missing):
             yield f"{path.parent.name}/{kernel.name}: {program}"
             continue
+        code = machine_code_of(unit)
+        if not isinstance(code, Missing):
+            program = as_machine_code(program, code.get(program.kernel, ()))
         case = problem.case(problem.profile or {})
         arguments = arguments_of(problem, case, seed=SEED)
         start = time.perf_counter()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from warpwright.emulator.ready import ARCH, make_ready
+from warpwright.emulator.ready import ARCH, machine_code_of, make_ready
 from warpwright.facts.model import Kernel
 from warpwright.facts.model import Program as Unit
 from warpwright.facts.profile import Backend, Profile, ProfiledLaunch, text_hash
@@ -15,8 +14,6 @@ from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Problem
 from warpwright.problems.shapes import Shape
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
-from warpwright.toolchain.compile import compile_cubin
-from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
 from warpwright.toolchain.names import demangle
 
 SEED = 20
@@ -26,19 +23,6 @@ def own_files(unit: Unit) -> dict[str, str]:
     """The paths of a unit's files as its sources have them, by the absolute paths that compilers write."""
     paths = (unit.source.path, *unit.sources)
     return {spelt: path for path in paths for spelt in (str(Path(path).resolve()), str(Path(path).absolute()))}
-
-
-def _machine_code(
-    unit: Unit, arch: str, flags: tuple[str, ...], is_cancelled: IsCancelled
-) -> Mapping[str, Sequence[MemoryInstruction]] | Missing:
-    """The memory instructions that ptxas made, by kernel, or why they are not known. Raises CancelledError."""
-    compiled = compile_cubin(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
-    if compiled.cubin is None:
-        return Missing("cubin", compiled.reason, "")
-    try:
-        return memory_instructions(compiled.cubin, is_cancelled=is_cancelled)
-    except DisassemblyError as error:
-        return Missing("machine code", str(error), "")
 
 
 def profile_kernel(
@@ -55,7 +39,7 @@ def profile_kernel(
     """The profile of one launch, or why there is none. Blocks for seconds. Raises CancelledError."""
     progress("Compiling", None)
     with ThreadPoolExecutor(1) as beside:
-        machine = beside.submit(_machine_code, unit, arch, flags, is_cancelled)
+        machine = beside.submit(machine_code_of, unit, arch=arch, flags=flags, is_cancelled=is_cancelled)
         program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if isinstance(program, Missing):
         return program

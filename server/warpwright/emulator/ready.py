@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from warpwright.facts.model import Program as Unit
 from warpwright.missing import Missing
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, never_cancelled
-from warpwright.toolchain.compile import compile_ptx
+from warpwright.toolchain.compile import compile_cubin, compile_ptx
+from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
 from warpwright.toolchain.names import instance_of
 
 if TYPE_CHECKING:
@@ -61,3 +63,16 @@ def make_ready(
         said = "; ".join(sentence.removesuffix(".") for sentence in sentences[:MOST_REASONS])
         more = f"; and {len(sentences) - MOST_REASONS} more" if len(sentences) > MOST_REASONS else ""
         return Missing("emulation", f"{kernel.name} cannot be emulated: {said}{more}.", "It can be run on a GPU.")
+
+
+def machine_code_of(
+    unit: Unit, *, arch: str = ARCH, flags: tuple[str, ...] = (), is_cancelled: IsCancelled = never_cancelled
+) -> Mapping[str, Sequence[MemoryInstruction]] | Missing:
+    """The memory instructions that ptxas made, by kernel, or why they are not known. Raises CancelledError."""
+    compiled = compile_cubin(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    if compiled.cubin is None:
+        return Missing("cubin", compiled.reason, "")
+    try:
+        return memory_instructions(compiled.cubin, is_cancelled=is_cancelled)
+    except DisassemblyError as error:
+        return Missing("machine code", str(error), "")
