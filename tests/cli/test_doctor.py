@@ -12,7 +12,17 @@ def test_every_part_is_named(tmp_path: Path) -> None:
     ran = run_command("doctor", "--format", "json", cwd=tmp_path)
     assert ran.status == 0
     parts = {part["name"]: part for part in ran.json}
-    assert {"warpwright", "analysis", "compiler", "GPU", "model runtime", "model", "editor"} <= parts.keys()
+    assert {
+        "warpwright",
+        "analysis",
+        "compiler",
+        "emulator",
+        "GPU",
+        "profiler",
+        "model runtime",
+        "model",
+        "editor",
+    } <= parts.keys()
     assert parts["warpwright"]["found"] and parts["analysis"]["found"]
     assert all(part["found"] or part["advice"] for part in ran.json)
 

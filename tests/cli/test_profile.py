@@ -132,6 +132,7 @@ def test_output_goes_where_it_is_asked(tmp_path: Path) -> None:
         (["a.cu", "--from", "report.csv", "--kernel", "none"], "a.cu: no kernel 'none'; it has: transpose"),
         (["empty.cu", "--from", "report.csv"], "empty.cu: no kernel (__global__ function) in this file"),
         (["changed/a.cu", "--from", "report.csv"], "was made of another text than changed/a.cu has now: its line 3"),
+        (["a.cu", "--from", "report.csv", "--shape", "n=3"], "--shape is for a run; a report has the sizes of its own"),
         (["other.cu", "--from", "report.csv"], "report.csv holds none of the kernels scale"),
     ],
 )
@@ -229,6 +230,24 @@ int main() { float* a; cudaMalloc(&a, 128); k<<<1, 32>>>(a); }
     assert ran.status == 2
     assert "a.cu:2: warpgroup matrix multiplication (wgmma) is not emulated" in ran.stderr
     assert "a.cu:4: programmatic dependent launch (griddepcontrol) is not emulated" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_a_fault_is_shown_at_its_line_and_fails_the_command(tmp_path: Path) -> None:
+    text = "// warpwright: array data[n] in-out\n" + UNCHECKED.replace("if (i < n)", "if (i < n + 8)")
+    (tmp_path / "a.cu").write_text(text, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache"), "COLUMNS": "120"}
+    ran = run_command("profile", "a.cu", "--shape", "n=1000", cwd=tmp_path, env=env)
+    assert ran.status == 1
+    lines = ran.stdout.splitlines()
+    number = line_of(text, "data[i] =")
+    below = lines[next(at for at, line in enumerate(lines) if line.startswith(f"{number} ")) + 1]
+    assert below.strip() == "^ out-of-bounds"
+    assert f"fault: a.cu:{number}: out-of-bounds: Thread (232, 0, 0) of block (3, 0, 0) reads" in ran.stdout
+    page = run_command("profile", "a.cu", "--shape", "n=1000", "--format", "html", cwd=tmp_path, env=env)
+    assert page.status == 1
+    html = (tmp_path / "a.scale.html").read_text(encoding="utf-8")
+    assert f'href="#a-cu-{number}"' in html and f'id="a-cu-{number}" class="fault"' in html
 
 
 @pytest.mark.nvcc

@@ -62,10 +62,12 @@ def _parts() -> Iterator[Part]:
     )
     yield _analysis()
     yield _compiler()
+    yield _emulator()
     gpu = _gpu()
     yield gpu
     if gpu.found:
         yield _harness()
+    yield _profiler()
     yield _runtime()
     yield _weights()
     yield _editors()
@@ -92,6 +94,25 @@ def _compiler() -> Part:
     return Part(
         name, True, f"nvcc {toolchain.version} from {toolchain.origin} ({short(toolchain.nvcc)}){beside}", gives
     )
+
+
+def _emulator() -> Part:
+    name, gives = "emulator", "kernels run and profiled without a GPU"
+    if importlib.util.find_spec("numpy") is None:
+        return Part(
+            name, False, "NumPy is not installed.", gives, "Install it with `pip install 'warpwright[emulator]'`."
+        )
+    return Part(name, True, f"NumPy {_version('numpy')}", gives)
+
+
+def _profiler() -> Part:
+    from warpwright.toolchain.ncu import find_ncu
+
+    name, gives = "profiler", "profiles measured on a GPU, and no reports (.ncu-rep) read"
+    ncu = find_ncu()
+    if isinstance(ncu, Missing):
+        return Part(name, False, ncu.reason, gives, ncu.advice)
+    return Part(name, True, f"Nsight Compute ({short(ncu)})", gives)
 
 
 def _gpu() -> Part:

@@ -93,6 +93,8 @@ def command(
     text stays as it is, hovers and `check --profile` carry its numbers. Exit status: 0 done, 1 the run found faults,
     2 it could not be run.
     """
+    if report is not None and sizes:
+        raise CannotRun("--shape is for a run; a report has the sizes of its own. Leave one of the two out.")
     program = _program(file, compiled)
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         if report is not None:

@@ -38,7 +38,9 @@ def make_ready(
     Places in it have absolute paths. `flags` are the compiler's. Blocks for seconds where nothing is cached.
     """
     if find_spec("numpy") is None:
-        return Missing("numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install numpy`.")
+        return Missing(
+            "numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install 'warpwright[emulator]'`."
+        )
     from warpwright.emulator.program import translate
     from warpwright.emulator.ptx.parse import parse
     from warpwright.emulator.ptx.tokens import PtxError
