@@ -12,7 +12,7 @@ from warpwright.emulator.machine.access import Access
 from warpwright.emulator.machine.barriers import Barriers
 from warpwright.emulator.machine.copies import Copies
 from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
-from warpwright.emulator.machine.group import Array, Group, Layout
+from warpwright.emulator.machine.group import Array, Group, Layout, layout_of
 from warpwright.emulator.machine.held import Held
 from warpwright.emulator.machine.special import special_register
 from warpwright.progress import CancelledError
@@ -30,9 +30,9 @@ class Batch(Access):
     """Run with `run`. Translated blocks call the methods of this class and of `Access`."""
 
     def __init__(self, prepared: Prepared, first_block: int, blocks: int) -> None:
-        super().__init__(prepared, Layout(blocks, prepared.threads), first_block)
+        super().__init__(prepared, layout_of(blocks, prepared.threads), first_block)
         self.registers: list[Array] = list(prepared.program.registers)
-        self.everyone = Group(self.layout, None)
+        self.everyone = self.layout.everyone
         self.barriers = Barriers(self)
         self.held = Held(self)
         self._rounds = 0

@@ -6,7 +6,7 @@ Warps do not span blocks, so where a block is not a multiple of 32 threads its l
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ WARP = 32
 
 
 class Layout:
-    """How a batch's lanes lie: `blocks` blocks of `threads` threads each."""
+    """How a batch's lanes lie: `blocks` blocks of `threads` threads each. Its arrays are never changed."""
 
     def __init__(self, blocks: int, threads: int) -> None:
         self.blocks = blocks
@@ -27,6 +27,11 @@ class Layout:
         self.warps_per_block = -(-threads // WARP)
         self.warps = blocks * self.warps_per_block
         self.is_whole = threads % WARP == 0
+
+    @cached_property
+    def everyone(self) -> Group:
+        """All lanes."""
+        return Group(self, None)
 
     @cached_property
     def every(self) -> Array:
@@ -47,6 +52,12 @@ class Layout:
     @cached_property
     def warp_of(self) -> Array:
         return self.every >> 5 if self.is_whole else self.block_of * self.warps_per_block + self.thread_of // WARP
+
+
+@lru_cache(maxsize=8)
+def layout_of(blocks: int, threads: int) -> Layout:
+    """The layout of so many blocks: batches of one size share it, and what is known of all their lanes."""
+    return Layout(blocks, threads)
 
 
 class Group:
