@@ -280,3 +280,18 @@ def test_a_producer_that_arrives_and_a_consumer_that_waits() -> None:
     assert result.run.outputs["x"].tolist() == [9]
     missing = emulate(code.replace("bar.arrive 1, 64;", "mov.u32 %r5, 0;"), arrays=[words(1)])
     assert ("deadlock", 7, None) in missing.found
+
+
+def test_each_pair_of_warps_has_a_barrier_of_its_own() -> None:
+    code = """
+    shr.u32 %r1, %r0, 6;
+    add.u32 %r1, %r1, 1;
+    shl.b32 %r2, %r0, 2;
+    mov.u32 %r3, tile;
+    add.u32 %r3, %r3, %r2;
+    st.shared.u32 [%r3], %r0;
+    bar.sync %r1, 64;
+    xor.b32 %r4, %r3, 128;
+    ld.shared.u32 %r5, [%r4];
+    """
+    assert emulate(code, block=256, grid=3).found == []

@@ -13,7 +13,7 @@ from warpwright.emulator.machine.batch import Batch
 from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.races import ACCESSES, Watch
-from warpwright.emulator.machine.special import MULTIPROCESSORS
+from warpwright.emulator.machine.special import GRID_BARRIER, MULTIPROCESSORS
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
@@ -234,6 +234,7 @@ def _prepare(
         if v.space in {"global", "const"}
     }
     bank = memory.allocate("the parameters", program.parameter_bytes, is_constant=True)
+    grid_barrier = memory.allocate(GRID_BARRIER, 64)
     try:
         memory.freeze()
     except MemoryError as error:
@@ -241,7 +242,8 @@ def _prepare(
     for argument, allocation in placed:
         if argument.role != "out":
             memory.fill(allocation, np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8))
-    symbols = _symbols(program, variables, bank)
+    symbols = {**_symbols(program, variables, bank), GRID_BARRIER: grid_barrier.address}
+    memory.fill(grid_barrier, np.zeros(grid_barrier.size, dtype=np.uint8))
     for name, allocation in variables.items():
         content = _initial(program.module.variables[name], symbols)
         given_bytes = np.frombuffer(given_variables.get(name, b"")[: content.size], dtype=np.uint8)

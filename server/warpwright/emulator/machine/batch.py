@@ -153,9 +153,21 @@ class Batch(Access):
                 mask, numbers, vote = outcome
                 here, past = self._split(group, mask)
                 assert block.next is not None
-                if here.size:
-                    self.barriers.arrive(step, here, numbers, self._among(group, mask, vote), block.next)
+                numbers = tuple(self._among(group, mask, each) for each in numbers)
+                self._arrive(step, here, numbers, self._among(group, mask, vote), block.next)
                 self.send(block.next, past)
+
+    def _arrive(self, step: int, group: Group, numbers: tuple[Array, ...], vote: Array | None, then: Goto) -> None:
+        """Let lanes come to a barrier, each to the one that it names."""
+        named = numbers[0] if numbers else None
+        if named is None or named.ndim == 0 or not group.size or (named == named[0]).all():
+            if group.size:
+                self.barriers.arrive(step, group, numbers, vote, then)
+            return
+        for number in np.unique(named):
+            there, places = group.where(named == number)
+            own = tuple(each if each.ndim == 0 else each[places] for each in numbers)
+            self.barriers.arrive(step, there, own, vote if vote is None or vote.ndim == 0 else vote[places], then)
 
     def _split(self, group: Group, mask: Array | None) -> tuple[Group, Group]:
         """The lanes for which a mask holds, and the others; None holds for all."""

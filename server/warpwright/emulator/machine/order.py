@@ -11,7 +11,8 @@ own text). An earlier access of another thread came before this one if
 - its thread, or one that met it at a barrier, has run a fence since, and this thread's block has since read something
   by an atomic or a strong load: the last-block pattern, a barrier of the grid.
 
-Where that is not certain it is taken as ordered: of a program without a race nothing is said.
+Where that is not certain it is taken as ordered: of a program without a race nothing is said. So a barrier of some of a
+block's threads orders, for those, what any thread of the block did before.
 """
 
 from __future__ import annotations

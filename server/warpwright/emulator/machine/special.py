@@ -20,8 +20,13 @@ SPECIAL_REGISTERS = CLOCKS | {
     *(f"%{stem}.{axis}" for stem in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
     *(f"%lanemask_{which}" for which in ("eq", "lt", "le", "gt", "ge")),
     "%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid", "%dynamic_smem_size", "%total_smem_size",
+    "%envreg1", "%envreg2",
 }  # fmt: skip
 """The special registers that have a value here."""
+
+
+GRID_BARRIER = "the grid's barrier"
+"""The memory through which the blocks of a cooperative launch meet; its address stands in `%envreg1` and `%envreg2`."""
 
 
 def special_register(name: str, batch: Batch) -> Array | None:
@@ -62,6 +67,8 @@ def special_register(name: str, batch: Batch) -> Array | None:
         "%nsmid": MULTIPROCESSORS,
         "%dynamic_smem_size": prepared.dynamic_shared_bytes,
         "%total_smem_size": prepared.shared_bytes,
+        "%envreg1": prepared.symbols[GRID_BARRIER] >> 32,
+        "%envreg2": prepared.symbols[GRID_BARRIER] & 0xFFFFFFFF,
     }
     return np.uint64(0) if name == "%gridid" else np.uint32(numbers[name])
 
