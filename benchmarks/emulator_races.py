@@ -70,13 +70,11 @@ def racecheck(jobs: list[Job], sanitizer: str) -> list[Row]:
         lay_out(jobs, Path(folder))
         launcher = Path(__file__).with_name("gpu_launch.py")
         command = [sanitizer, "--tool", "racecheck", "--racecheck-report", "analysis", "--print-limit", "1000"]
-        finished = subprocess.run(
-            [*command, sys.executable, str(launcher), folder],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
+        command = [*command, sys.executable, str(launcher), folder]
+        try:
+            finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"{jobs[0].name}: compute-sanitizer did not end within {SECONDS} s") from None
     text = finished.stdout + finished.stderr
     if "RACECHECK SUMMARY" not in text:
         raise SystemExit(f"compute-sanitizer did not come to its end: {text[-1000:]}")

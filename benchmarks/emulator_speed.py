@@ -129,9 +129,7 @@ def main() -> int:
         steps, seconds = function(size)
         few, short = function(smaller)
         growth = (seconds / short) / (steps / few)
-        print(
-            f"{name:24} {steps / seconds / 1e6:6.0f} million lane-instructions/s; per work {growth:.2f}x a quarter's"
-        )
+        print(f"{name:24} {steps / seconds / 1e6:6.0f} million lane-instructions/s; per work {growth:.2f}x a quarter's")
         rows.append({"kernel": name, "million_per_s": steps / seconds / 1e6, "seconds": seconds, "growth": growth})
     about = {
         "command": "python benchmarks/emulator_speed.py --write",

@@ -129,6 +129,8 @@ def test_results_that_nobody_uses() -> None:
     own = "shl.b32 %r1, %r0, 2;\nmov.u32 %r2, tile;\nadd.u32 %r3, %r2, %r1;\n"
     unread = own + "st.shared.u32 [%r3+256], %r0;\nst.shared.u32 [%r3], %r0;\nld.shared.u32 %r4, [%r3];"
     assert sentences(emulate(unread, grid=3)) == ["4: No thread loads from tile what this line stores there."]
+    may_be = unread + "\nsetp.gt.u32 %p1, %r0, 99;\n@%p1 bra END;\nbra OUT;\nEND:\nld.shared.u32 %r5, [%r3+256];\nOUT:"
+    assert sentences(emulate(may_be, grid=3)) == []
     replaced = own + "st.shared.u32 [%r3], 0;\nst.shared.u32 [%r3], %r0;\nld.shared.u32 %r4, [%r3];"
     assert sentences(emulate(replaced)) == []
     counted = own + "st.shared.u32 [%r3], 0;\nred.shared.add.u32 [%r3], 1;\nld.shared.u32 %r4, [%r3];"

@@ -35,7 +35,7 @@ from warpwright.emulator.ptx.model import Instruction
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
 
-MOST_SHADOW_BYTES = 6 << 30
+MOST_SHADOW_BYTES = 4 << 30
 """Of stamps for global memory; where a launch's arrays would need more, its global memory is not checked."""
 
 ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma"}
@@ -127,6 +127,7 @@ class Watch:
         has_fences = any(is_fence(i) for i in program.steps)
         self.fences = Fences(prepared.threads, prepared.blocks) if has_fences and self.can_check else None
         self.unread: dict[int, FoundFault] = {}
+        self.loads: set[int] = set()
         self.was_read: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
         self.global_shadow: Shadow | None = None
         shift = _cell_shift(program.steps, "global")
@@ -138,8 +139,12 @@ class Watch:
 
     def unused(self) -> list[FoundFault]:
         """Stores to shared memory of which no value was read, where that holds of all stores of the source line: the
-        compiler unrolls loops, and what one copy stores may be read where another's is not."""
+        compiler unrolls loops, and what one copy stores may be read where another's is not. None where a load was
+        never come to, which other inputs may come to."""
         steps = self.prepared.program.steps
+        loads = {n for n in self.steps if steps[n].opcode in {"ld", "ldmatrix"} and "shared" in _spaces(steps[n])}
+        if not loads <= self.loads:
+            return []
         read = {_line(steps[step]) for number, step in enumerate(self.steps) if self.was_read[number]}
         return [fault for fault in self.unread.values() if _line(steps[fault.step]) not in read]
 
@@ -195,6 +200,7 @@ class Races:
 
     def load(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
         """Lanes read `size` bytes each."""
+        self.watch.loads.add(step)
         if step in self.watch.acquiring:
             self.order.acquire(group)
         shadow = self.shadow(space)
