@@ -26,7 +26,7 @@ from warpwright.missing import Missing
 from warpwright.progress import never_cancelled, silent
 from warpwright.syntax.source import read_include, read_source
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.toolchain.ncu import SECTIONS, exported, find_ncu
+from warpwright.toolchain.ncu import COLLECT, exported, find_ncu
 from warpwright.toolchain.ncu_profile import profiles_of
 from warpwright.toolchain.ncu_tables import NcuError
 from warpwright.verify.harness import Gpu, find_gpu
@@ -123,9 +123,8 @@ def of_a_report(profiles: list[Profile]) -> Iterator[tuple[str, Any, Any]]:
         source.write_text(SEVERAL, encoding="utf-8")
         for command in (
             [compiler.nvcc, "-lineinfo", "-arch=native", "-o", "several", source],
-            [ncu, "-f", "-o", "report", *(f"--section={name}" for name in SECTIONS), "--import-source", "on",
-             "--clock-control", "none", "--cache-control", "none", "./several"],
-        ):  # fmt: skip
+            [ncu, "-f", "-o", "report", *COLLECT, "./several"],
+        ):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             if done.returncode:
                 yield "report", (done.stdout + done.stderr).strip()[-300:], "a report"

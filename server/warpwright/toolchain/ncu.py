@@ -21,7 +21,11 @@ from warpwright.toolchain.process import LOG, run_limited
 
 EXPORT_SECONDS = 300.0
 TABLE_BYTES = 2 << 30
-SECTIONS = ("SourceCounters", "LaunchStats")
+COLLECT = (
+    "--section", "SourceCounters", "--section", "LaunchStats", "--import-source", "on",
+    "--clock-control", "none", "--cache-control", "none",
+)  # fmt: skip
+"""What is collected for a profile; the GPU's clocks and caches are left as the application finds them."""
 _ADVICE = (
     "Install NVIDIA Nsight Compute, which comes with the CUDA toolkit, or set WARPWRIGHT_NCU to the path of ncu; a "
     "source page that was exported elsewhere as CSV needs none."

@@ -18,7 +18,7 @@ from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.names import instance_of
-from warpwright.toolchain.ncu import SECTIONS, exported, find_ncu, run_ncu
+from warpwright.toolchain.ncu import COLLECT, exported, find_ncu, run_ncu
 from warpwright.toolchain.ncu_profile import profiles_of
 from warpwright.toolchain.ncu_tables import NcuError
 from warpwright.verify.harness import find_gpu, harness_environment, harness_python
@@ -75,8 +75,7 @@ def measured_profile(
         asked = Path(folder) / "request.json"
         asked.write_text(json.dumps(request), encoding="utf-8")
         command = [
-            str(ncu), "-f", "-o", str(report.with_suffix("")), *(f"--section={name}" for name in SECTIONS),
-            "--import-source", "on", "--clock-control", "none", "--cache-control", "none",
+            str(ncu), "-f", "-o", str(report.with_suffix("")), *COLLECT,
             "--kernel-name-base", "mangled", "--kernel-name", resources.mangled_name, "--launch-count", "1",
             harness_python(), "-m", "warpwright_harness", "--once", str(asked),
         ]  # fmt: skip
