@@ -9,6 +9,7 @@ import numpy as np
 
 from warpwright.emulator.machine.group import Array
 from warpwright.emulator.machine.memory import UNSIGNED, Stretch
+from warpwright.emulator.numerics import halves
 
 DTYPES: Mapping[str, Any] = {
     "u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "s4": np.int32, "u8": np.uint64, "s8": np.int64,
@@ -44,6 +45,10 @@ OPERATIONS: Mapping[str, Callable[..., Array]] = {
     "cas": lambda old, compare, new: np.where(old == compare, new, old),
     "inc": _increment,
     "dec": _decrement,
+    "add_f16": halves.add_f16,
+    "add_f16x2": halves.pairs(halves.add_f16),
+    "add_bf16": halves.add_bf16,
+    "add_bf16x2": halves.pairs(halves.add_bf16, np.uint16),
 }
 
 

@@ -84,9 +84,12 @@ def atomic(w: Writer, i: Instruction) -> None:
     """`atom` gives what it found; `red` does not."""
     operation = next(m for m in i.modifiers if m in ATOMICS)
     type_name = i.modifiers[-1]
-    if type_name in {"f16", "f16x2", "bf16", "bf16x2"} or _vector_length(i) > 1:
+    is_half = type_name in {"f16", "f16x2", "bf16", "bf16x2"}
+    if (is_half and operation != "add") or _vector_length(i) > 1:
         raise UnsupportedError(f"{i.name} is not emulated")
     kind = kind_of(type_name)
+    if is_half:
+        operation = f"add_{type_name}"
     has_result = i.opcode == "atom"
     place, *operands = i.operands[has_result:]
     values = ", ".join(w.value(operand, kind) for operand in operands)
