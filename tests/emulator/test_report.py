@@ -138,3 +138,22 @@ def test_results_that_nobody_uses() -> None:
     out = ArrayArgument("y", np.zeros(64, np.uint32), "out")
     assert sentences(emulate("mov.u32 %r1, 5;", arrays=[out])) == ["0: Nothing writes y, which is an output."]
     assert sentences(emulate("st.global.u32 [%rd0], 5;", arrays=[out])) == []
+
+
+def test_calls_of_functions_are_named() -> None:
+    """`first` (line 10) calls `second` (line 20) at line 11; the kernel calls `first` at line 1."""
+    functions = """
+.func second() { .reg .b32 %r<4>; .loc 1 20 1
+    ld.shared.u32 %r1, [tile];
+    ret; }
+.func first() { .loc 1 11 1
+    call second, ();
+    ret; }
+.visible .entry k("""
+    text = kernel("call first, ();").replace(".visible .entry k(", functions)
+    text = text.replace("    .shared .align 16 .b8 tile[4096];\n", "")
+    text = text.replace(".address_size 64\n", ".address_size 64\n.shared .align 16 .b8 tile[4096];\n")
+    assert sentences(emulate_text(text)) == [
+        "20: Thread (0, 0, 0) of block (0, 0, 0) reads byte 0 of tile, which nothing has written (called from line 11, "
+        "from line 1)."
+    ]

@@ -20,6 +20,7 @@ from warpwright.emulator.ptx.model import (
     Negated,
     Operand,
     Pair,
+    Place,
     Register,
     Symbol,
     Variable,
@@ -119,7 +120,7 @@ class _Inliner:
             if call.guard is not None:
                 negated = Guard(call.guard.register, not call.guard.negated)
                 self.flat.body.append(_branch(call, behind, negated))
-            self._inline(callee, results, arguments, stack, behind)
+            self._inline(callee, results, arguments, stack, behind, call.place)
             self.flat.body.append(Label(behind))
             return
         self._call_pointer(call, target, (results, arguments), _prototype(caller, prototype), stack)
@@ -147,7 +148,7 @@ class _Inliner:
             operands = (Register(test), target, Immediate(self.addresses[callee.name]))
             self.flat.body.append(Instruction("setp", ("eq", "u64"), operands, None, call.place, call.row))
             self.flat.body.append(_branch(call, other, Guard(test, True)))
-            self._inline(callee, *passed, stack, behind)
+            self._inline(callee, *passed, stack, behind, call.place)
             self.flat.body.append(Label(other))
         self.flat.body.append(Instruction("trap", (), (), None, call.place, call.row))
         self.flat.body.append(Label(behind))
@@ -159,13 +160,21 @@ class _Inliner:
         arguments: tuple[str, ...],
         stack: tuple[str, ...],
         behind: str,
+        called_at: Place | None,
     ) -> None:
         if callee.name in stack:
             raise RecursionFoundError(callee.name)
         self.copies += 1
         parameters = {v.name: a for v, a in zip(callee.parameters, arguments, strict=False)}
         parameters |= {v.name: r for v, r in zip(callee.results, results, strict=False)}
+        start = len(self.flat.body)
         self.add(callee, _Names(self.copies, parameters), (*stack, callee.name), behind)
+        if called_at is not None:
+            places: dict[Place, Place] = {}
+            for at, item in enumerate(self.flat.body[start:], start):
+                if isinstance(item, Instruction) and item.place is not None:
+                    place = places.setdefault(item.place, _called(item.place, called_at, callee.name))
+                    self.flat.body[at] = replace(item, place=place)
         last = self.flat.body[-1]
         if not (isinstance(last, Instruction) and last.opcode == "bra" and last.guard is None):
             self.flat.body.append(Instruction("bra", (), (Symbol(behind),), None, None, 0))
@@ -173,6 +182,13 @@ class _Inliner:
     def _label(self, what: str) -> str:
         self.copies += 1
         return f"${what}@{self.copies}"
+
+
+def _called(place: Place, at: Place, function: str) -> Place:
+    """A place of a function's own text as one that is called at a line of its caller's, as the compiler inlines."""
+    if place.inlined_at is None:
+        return replace(place, inlined_at=at, function=place.function or function)
+    return replace(place, inlined_at=_called(place.inlined_at, at, function))
 
 
 def call_parts(
