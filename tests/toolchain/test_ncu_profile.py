@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.ncu import Instruction, joined, line_of, source_page
 from warpwright.facts.model import AccessKind, Basis, Space
 from warpwright.facts.profile import InstructionSet, Profile, Traffic
@@ -163,6 +167,19 @@ def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> 
     path.write_text(content, encoding="utf-8")
     with pytest.raises(NcuError, match=message):
         profiles_of(path, {"src/a.cu": TEXT.encode()}, ["scale"])
+
+
+WHOLE = page({GUARD: [branch, leave], KERNEL: [load, load, put], CALL: [store, never], CALLEE: [strided]})
+
+
+@given(st.integers(0, len(WHOLE)), st.integers(0, len(WHOLE)), st.text(max_size=6))
+def test_a_damaged_table_is_read_or_refused(start: int, end: int, put_in: str) -> None:
+    """Cut out and overwritten anywhere, as by a copy that broke off."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.csv"
+        path.write_text(WHOLE[:start] + put_in + WHOLE[max(start, end) :], encoding="utf-8", errors="replace")
+        with contextlib.suppress(NcuError):
+            profiles_of(path, {"src/a.cu": TEXT.encode()}, ["scale"])
 
 
 def test_the_details_page_gives_the_launches(tmp_path: Path) -> None:

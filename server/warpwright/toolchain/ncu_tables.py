@@ -64,7 +64,7 @@ def table_rows(table: Path) -> Iterator[LineRow | InstructionRow]:
     """The rows of a source page, in its order. Raises NcuError, also where a file is no such page."""
     file, function, line, columns = "", "", 0, [""]
     found = False
-    with table.open(newline="", encoding="utf-8", errors="replace") as text:
+    with table.open(newline="", encoding="utf-8-sig", errors="replace") as text:
         try:
             for row in csv.reader(text):
                 if row[:1] == ["File Path"]:
@@ -90,12 +90,15 @@ def table_rows(table: Path) -> Iterator[LineRow | InstructionRow]:
 
 
 def instructions(rows: Iterator[LineRow | InstructionRow]) -> list[Instruction]:
-    """Each instruction of a source page once, in the order in which they first stand there."""
+    """Each instruction of a source page once, in the order in which they first stand there. Raises NcuError."""
     cells: dict[tuple[str, int], Mapping[str, str]] = {}
     places: dict[tuple[str, int], dict[tuple[str, int], None]] = {}
     for row in rows:
         if isinstance(row, InstructionRow):
-            key = row.function, int(row.cells["Address"], 16)
+            try:
+                key = row.function, int(row.cells["Address"], 16)
+            except (KeyError, ValueError):
+                raise NcuError("The table has an instruction without an address: it is damaged.") from None
             cells.setdefault(key, row.cells)
             places.setdefault(key, {})[row.file, row.line] = None
     return [Instruction(*key, each, tuple(places[key])) for key, each in cells.items()]
@@ -132,9 +135,12 @@ def count(cells: Mapping[str, str], column: str) -> int:
     if text in ("", "-"):
         return 0
     try:
-        return int(float(text))
+        number = int(float(text))
     except (ValueError, OverflowError):
-        raise NcuError(f"The table has '{text}' under {column}, which is not a number.") from None
+        number = -1
+    if number < 0:
+        raise NcuError(f"The table has '{text}' under {column}, which is no count.")
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ def launch_rows(table: Path) -> list[LaunchRow]:
     """The launches of a details page (`ncu --import X --page details --csv`), in their order. Raises NcuError."""
     found: dict[str, tuple[str, tuple[int, int, int], tuple[int, int, int]]] = {}
     shared: dict[str, int] = {}
-    with table.open(newline="", encoding="utf-8", errors="replace") as text:
+    with table.open(newline="", encoding="utf-8-sig", errors="replace") as text:
         try:
             for row in csv.DictReader(text):
                 key = row["ID"]
