@@ -266,3 +266,38 @@ def test_races_are_those_that_all_pairs_of_accesses_have(
     )
     result = emulate("\n".join(lines), block=block, grid=grid)
     assert bool(result.races) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from(["", "warp", "block"])), min_size=2, max_size=9
+    ),
+    st.sampled_from([32, 64]),
+)
+def test_nothing_is_said_of_threads_that_are_ordered(steps: list[tuple[bool, int, str]], block: int) -> None:
+    """Each step reads or writes the word t ^ 2**k of thread t, behind nothing, `__syncwarp` or `__syncthreads`."""
+    lines = ["mov.u32 %r2, tile;"]
+    accesses: list[tuple[int, int, bool, int]] = []
+    blocks = warps = 0
+    for number, (is_write, bit, meeting) in enumerate(steps):
+        if meeting == "block":
+            lines.append("bar.sync 0;")
+            blocks, warps = blocks + 1, warps + 1
+        elif meeting == "warp":
+            lines.append("bar.warp.sync 0xffffffff;")
+            warps += 1
+        distance = (0, 1, 2, 32)[bit] % block
+        lines += [f"xor.b32 %r1, %r0, {distance};", "shl.b32 %r1, %r1, 2;", "add.u32 %r3, %r2, %r1;"]
+        lines.append(f"mad.lo.u32 %r4, %r0, 16, {number};")
+        lines.append("st.shared.u32 [%r3], %r4;" if is_write else "ld.shared.u32 %r5, [%r3];")
+        accesses.append((blocks, warps, is_write, distance))
+    within = across = False
+    for i, (blocks, warps, is_write, distance) in enumerate(accesses):
+        for other_blocks, other_warps, other_writes, other_distance in accesses[i + 1 :]:
+            if distance != other_distance and (is_write or other_writes) and blocks == other_blocks:
+                is_across = (distance ^ other_distance) >= 32
+                across |= is_across
+                within |= not is_across and warps == other_warps
+    kinds = {kind for kind, _, _ in emulate("\n".join(lines), block=block).races}
+    assert ("race" in kinds, bool(kinds)) == (across, within or across)

@@ -229,7 +229,7 @@ def _prepare(
     memory = GlobalMemory()
     placed = [(a, memory.allocate(a.name, a.data.nbytes, is_tracked=a.role != "in")) for a in arrays]
     variables = {
-        v.name: memory.allocate(v.name, v.size or 0, is_constant=v.space == "const")
+        v.name: memory.allocate(v.name, v.size or 0, is_constant=v.space == "const", is_tracked=v.space == "global")
         for v in program.module.variables.values()
         if v.space in {"global", "const"}
     }

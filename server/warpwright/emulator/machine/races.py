@@ -24,6 +24,7 @@ from warpwright.emulator.machine.order import (
     MOST_THREADS,
     STRONG,
     THREAD,
+    THREAD_AT,
     Clock,
     Fences,
     Order,
@@ -217,13 +218,24 @@ class Races:
             before = shadow.read.take(cell)
             suspects = self._suspects(shadow, group, before, stamp)
             if suspects is not None:
-                shadow.other[cell[suspects]] = before[suspects]
-                shadow.has_other = True
+                self._keep(shadow, group, cell[suspects], before[suspects], stamp[suspects], suspects)
             shadow.read[cell] = stamp
             lost = (shadow.read.take(cell) != stamp).nonzero()[0][::-1]
             if len(lost):  # the first of them is kept, the last is in `read`: likely of two warps
                 shadow.other[cell[lost]] = stamp[lost]
                 shadow.has_other = True
+
+    def _keep(self, shadow: Shadow, group: Group, cell: Array, before: Array, own: Array, places: Array) -> None:
+        """Keep reads that these come after, but where the lane is of one warp with the read before it and there is a
+        read of another warp still: of two warps more can be said than of one."""
+        if shadow.has_other:
+            kept = shadow.other.take(cell)
+            floor = _at(group.pick(self.order.floor), places) if shadow is self.shared else np.uint64(1)
+            better = (kept >= floor) & (_warp(kept) != _warp(own)) & (_warp(before) == _warp(own))
+            if better.any():
+                cell, before = cell[~better], before[~better]
+        shadow.other[cell] = before
+        shadow.has_other = True
 
     def store(
         self,
@@ -379,6 +391,15 @@ class Races:
         watch.was_read[numbers] = True
         for number in [n for n in watch.unread if watch.was_read[n]]:
             del watch.unread[number]
+
+
+def _warp(stamps: Array) -> Array:
+    """The warp of a stamp's thread, where blocks are whole warps; else nearly that."""
+    return (stamps & THREAD) >> np.uint64(THREAD_AT + 5)
+
+
+def _at(values: Array, places: Array) -> Array:
+    return values if values.ndim == 0 else values[places]
 
 
 def _spread(index: Array, group: Group) -> Array:
