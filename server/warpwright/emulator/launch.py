@@ -78,12 +78,14 @@ class Launch:
 @dataclass(frozen=True, slots=True)
 class Run:
     """What a launch left. `outputs` holds every array but those of role "in", with the type of the argument's data;
-    where a fault ended the run, they are as far as it came and `is_complete` is False."""
+    where a fault ended the run, they are as far as it came and `is_complete` is False. `printed` is what each call of
+    `printf` wrote, of the first ones."""
 
     outputs: Mapping[str, Any]
     tallies: Tallies
     faults: tuple[FoundFault, ...]
     is_complete: bool
+    printed: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ class Prepared:
     most_lane_steps: int
     is_cancelled: IsCancelled
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
+    printed: list[str] = field(default_factory=lambda: [])
     spent: int = 0
     costs: tuple[int, ...] = field(init=False)
     watch: Watch = field(init=False)
@@ -193,7 +196,7 @@ def run(
         for argument, a in placed
         if argument.role != "in"
     }
-    return Run(outputs, prepared.tallies, tuple(prepared.faults.values()), is_complete)
+    return Run(outputs, prepared.tallies, tuple(prepared.faults.values()), is_complete, tuple(prepared.printed))
 
 
 def _keep_freed_memory() -> None:

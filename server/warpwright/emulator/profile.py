@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 from warpwright.toolchain.names import demangle
 
 SEED = 20
+SHOWN_PRINTS = 10
 
 
 def own_files(unit: Unit) -> dict[str, str]:
@@ -71,7 +73,14 @@ def profile_kernel(
         {path: text_hash(source.data) for path, source in unit.sources.items()},
         lines_of(program, result, own),
         faults_of(program, result, own),
-        notes=notes,
+        notes=(*notes, *_printed(result.printed)),
         function=demangle(program.kernel),
         flags=(f"-arch={arch}", *flags),
     )
+
+
+def _printed(texts: Sequence[str]) -> tuple[str, ...]:
+    """What the kernel printed, as notes: the first calls of `printf`, and how many more there were."""
+    shown = tuple(f"printf: {text.rstrip()}" for text in texts[:SHOWN_PRINTS])
+    more = len(texts) - len(shown)
+    return (*shown, f"printf: and {more:,} more") if more else shown

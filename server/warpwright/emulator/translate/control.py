@@ -1,8 +1,9 @@
-"""Calls of functions that the module does not hold: `vprintf`, `__assertfail`, `malloc` and `free`."""
+"""Calls of functions that the module does not hold: `vprintf` and `__assertfail`."""
 
 from __future__ import annotations
 
 from warpwright.emulator.inline import call_parts
+from warpwright.emulator.machine import printing
 from warpwright.emulator.ptx.model import Instruction, Symbol
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer
@@ -17,4 +18,7 @@ def call(w: Writer, i: Instruction) -> None:
     if not isinstance(target, Symbol) or target.name not in EXTERNAL:
         name = target.name
         raise UnsupportedError(f"a call of {name}, whose code the module does not hold, is not emulated")
-    w.emit(f"m.call_{target.name.strip('_')}({w.step}, g, {results!r}, {arguments!r}, {w.mask})")
+    if target.name == "vprintf":
+        w.emit(f"{w.names.object('print_text', printing.print_text)}(m, g, {arguments!r}, {results!r}, {w.mask})")
+    else:
+        w.emit(f"{w.names.object('fail', printing.fail)}(m, {w.step}, g, {arguments!r}, {w.mask})")
