@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from warpwright.emulator.launch import Run
@@ -61,18 +61,25 @@ def lines_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Line, 
         here = at(step)
         if here is not None:
             here.divergent += count
-    for (step, space), traffic in tallies.traffic.items():
+    for step, traffic in accesses_of(program, run):
         here = at(step)
-        if here is None or space not in _SPACES:
+        if here is None:
             continue
-        instruction = program.steps[step]
-        if "param" in instruction.modifiers:  # what is passed to a function, which the machine does in registers
-            continue
-        kind = _kind(instruction, space)
-        total = here.traffic.setdefault((_SPACES[space], kind, traffic.bytes), [0, 0, 0, 0])
-        for place, more in enumerate((traffic.requests, traffic.lanes, traffic.moved, traffic.ideal)):
+        total = here.traffic.setdefault((traffic.space, traffic.kind, traffic.bytes), [0, 0, 0, 0])
+        moved, ideal = traffic.sectors or traffic.wavefronts, traffic.ideal_sectors or traffic.ideal_wavefronts
+        for place, more in enumerate((traffic.requests, traffic.lanes, moved or 0, ideal or 0)):
             total[place] += more
     return tuple(_line(file, line, total) for (file, line), total in sorted(sums.items()))
+
+
+def accesses_of(program: Program, run: Run) -> Iterator[tuple[int, Traffic]]:
+    """What each step of a run did to global, shared and local memory; a step that copies is there twice."""
+    for (step, space), counted in run.tallies.traffic.items():
+        instruction = program.steps[step]
+        # What is passed to a function is no access: the machine does it in registers.
+        if space in _SPACES and "param" not in instruction.modifiers:
+            counts = (counted.requests, counted.lanes, counted.moved, counted.ideal)
+            yield step, _traffic(_SPACES[space], _kind(instruction, space), counted.bytes, *counts)
 
 
 def _kind(instruction: Instruction, space: str) -> AccessKind:

@@ -157,7 +157,7 @@ class _Sum:
         if sass["op"] == "BRX" or (sass["op"] == "BRA" and sass["guard"]):
             self.branches += executed
             self.divergent += count(cells, "Divergent Branches")
-        for each in _traffic(sass["op"], sass["suffix"], cells, executed, threads):
+        for each in traffic_of(cells):
             key = each.space, each.kind, each.bytes
             self.traffic[key] = _added(self.traffic[key], each) if key in self.traffic else each
 
@@ -170,8 +170,12 @@ def _threads(cells: Mapping[str, str]) -> int:
     return count(cells, "Predicated-On Thread Instructions Executed")
 
 
-def _traffic(op: str, suffix: str, cells: Mapping[str, str], executed: int, threads: int) -> Iterator[Traffic]:
+def traffic_of(cells: Mapping[str, str]) -> Iterator[Traffic]:
     """What one instruction did to memory. `cp.async` (LDGSTS) reads global and writes shared memory."""
+    sass = _SASS.match(cells.get("Source", ""))
+    if sass is None:
+        return
+    op, suffix, executed, threads = sass["op"], sass["suffix"], _executed(cells), _threads(cells)
     told = _SPACES.get(cells.get("Address Space", ""))
     known = _OPS.get(op)
     if told is None and (known is None or cells.get("Address Space") == "-"):
