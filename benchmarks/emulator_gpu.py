@@ -12,7 +12,6 @@ what was measured and every line that differs, and docs/emulator.md; exits 1 whe
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import platform
 import subprocess
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from emulator_jobs import Job, files_of, jobs_of, line_counts, summary
+from emulator_jobs import Job, digest, files_of, jobs_of, line_counts, summary
 from emulator_lines import measured_rows
 from emulator_page import write
 from warpwright import __version__
@@ -137,14 +136,6 @@ def is_wrong(result: Mapping[str, Any]) -> bool:
     return not (result["matrix"] or result["float_atomics"]) or result["max_of_largest"] > TOLERANCE
 
 
-def digest(job: Job, after: Mapping[str, bytes]) -> str:
-    """SHA-256 of the bytes that the GPU left in the arrays that a kernel writes, in the order of their names."""
-    whole = hashlib.sha256()
-    for name in sorted(job.result.outputs):
-        whole.update(after[name])
-    return whole.hexdigest()
-
-
 def device_name() -> str:
     """The GPU and its driver."""
     command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
@@ -192,7 +183,7 @@ def main() -> int:
                 {
                     "kernel": job.name,
                     "shape": dict(job.case.shape),
-                    "outputs": digest(job, after),
+                    "outputs": digest({name: after[name] for name in job.result.outputs}),
                     "faults": [str(fault.kind) for fault in job.result.faults],
                     **result,
                     **counts,
