@@ -30,6 +30,7 @@ from warpwright.toolchain.find import find_toolchain
 
 LANES = 1 << 16
 BLOCK = 256
+EXAMPLES = 16
 INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 KINDS: dict[str, Any] = {
@@ -180,7 +181,7 @@ def float_cases() -> Iterator[Case]:
                 yield Case(f"{name}.{rounding}.{kind}", (kind,) * operands, kind, function)
                 if kind == "f32":
                     ftz = flushed(function)
-                    if name in ("mul", "fma"):
+                    if hasattr(floats, f"{name}_ftz"):
                         ftz = _rounded(getattr(floats, f"{name}_ftz"), rounding)
                     yield Case(f"{name}.{rounding}.ftz.f32", (kind,) * operands, kind, ftz)
                     if operands > 1 and name != "div":
@@ -240,8 +241,10 @@ def half_cases() -> Iterator[Case]:
                 yield Case(
                     f"{name}.sat.f16", ("f16",) * 2, "f16", lambda a, b, f=function: halves.saturate_f16(f(a, b))
                 )
-                yield Case(f"{name}.ftz.f16", ("f16",) * 2, "f16", lambda a, b, f=function: halves.flush_f16(
-                    f(halves.flush_f16(a), halves.flush_f16(b))))  # fmt: skip
+    yield Case("add.ftz.f16", ("f16",) * 2, "f16", lambda a, b: halves.flush_f16(
+        halves.add_f16(halves.flush_f16(a), halves.flush_f16(b))))  # fmt: skip
+    yield Case("mul.ftz.f16", ("f16",) * 2, "f16", halves.mul_ftz_f16)
+    yield Case("fma.rn.ftz.f16", ("f16",) * 3, "f16", halves.fma_ftz_f16)
     yield Case("ex2.approx.f16", ("f16",), "f16", halves.ex2_f16, ("ulp", 2))
     yield Case("tanh.approx.f16", ("f16",), "f16", halves.tanh_f16, ("ulp", 2))
     yield Case("ex2.approx.ftz.bf16", ("bf16",), "bf16", lambda a: halves.flush_bf16(halves.ex2_bf16(a)), ("ulp", 2))
@@ -274,7 +277,8 @@ def conversion_cases() -> Iterator[Case]:
                     yield conversion(target, source, rounding)
     for source, target in WIDENING:
         yield conversion(target, source)
-    yield conversion("f32", "f64", "rn", "ftz")
+    for rounding in ROUNDINGS:
+        yield conversion("f32", "f64", rounding, "ftz")
     yield conversion("f64", "f32", "ftz")
     yield conversion("f32", "f32", "rni", "ftz")
     yield conversion("f32", "f32", "sat")
@@ -283,13 +287,17 @@ def conversion_cases() -> Iterator[Case]:
     yield conversion("f32", "f64", "rn", "sat")
     yield conversion("f32", "s32", "rn", "sat")
     for kind, pack in (("f16x2", convert.pack_f16x2), ("bf16x2", convert.pack_bf16x2)):
-        for modifiers in (("rn",), ("rz",), ("rn", "relu")):
+        for modifiers in (("rn",), ("rz",), ("rn", "relu"), ("rn", "satfinite"), ("rz", "relu", "satfinite")):
             yield Case(f"cvt.{'.'.join(modifiers)}.{kind}.f32", ("f32", "f32"), kind,
                        lambda a, b, pack=pack, modifiers=modifiers: pack(a, b, modifiers))  # fmt: skip
     for rounding in ("rna", "rn", "rz"):
         yield Case(
             f"cvt.{rounding}.tf32.f32", ("f32",), "b32", lambda a, rounding=rounding: convert.to_tf32(a, rounding)
         )
+    for kind in ("f16", "bf16"):
+        for modifiers in (("rn", "satfinite"), ("rz", "satfinite"), ("rn", "relu", "satfinite")):
+            yield conversion(kind, "f32", *modifiers)
+    yield Case("cvt.rna.satfinite.tf32.f32", ("f32",), "b32", convert.to_tf32_satfinite)
     yield Case("cvt.rn.relu.tf32.f32", ("f32",), "b32", lambda a: convert.to_tf32(a, "rn", True))
     for kind in ("e4m3x2", "e5m2x2"):
         pack, from_halves = getattr(convert, f"pack_{kind}"), getattr(convert, f"pack_{kind}_of_f16x2")
@@ -329,9 +337,10 @@ def approximate_cases() -> Iterator[Case]:
         yield Case(f"cos.approx{ftz}.f32", ("f32",), "f32", form(approximate.cos), trigonometric, -np.pi, np.pi)
         yield Case(f"lg2.approx{ftz}.f32", ("f32",), "f32", form(approximate.lg2), logarithm, 0.5, 2)
         yield Case(f"lg2.approx{ftz}.f32", ("f32",), "f32", form(approximate.lg2), logarithm)
-        yield Case(f"div.full{ftz}.f32", ("f32", "f32"), "f32", form(approximate.div), ("ulp", 2))
+    yield Case("div.full.f32", ("f32", "f32"), "f32", floats.div, ("ulp", 2))
+    yield Case("div.full.ftz.f32", ("f32", "f32"), "f32", floats.div_ftz, ("ulp", 2))
     yield Case("div.approx.f32", ("f32", "f32"), "f32", approximate.div, ("ulp", 2))
-    yield Case("div.approx.ftz.f32", ("f32", "f32"), "f32", flushed(approximate.div_ftz), ("ulp", 2))
+    yield Case("div.approx.ftz.f32", ("f32", "f32"), "f32", approximate.div_ftz, ("ulp", 2))
     yield Case("tanh.approx.f32", ("f32",), "f32", approximate.tanh, ("relative", 2.0**-11))
     yield Case("rcp.approx.ftz.f64", ("f64",), "f64", approximate.rcp_f64, ("relative", 2.0**-19))
     yield Case("rsqrt.approx.ftz.f64", ("f64",), "f64", approximate.rsqrt_f64, ("relative", 2.0**-19))
@@ -383,7 +392,27 @@ def operands(case: Case, seed: int) -> list[Any]:
         inside = rng.uniform(case.low, case.high, LANES)
         inside[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 1.0]
         return [inside.astype(KINDS[kind]) for kind in case.operands]
-    return [values(kind, rng) for kind in case.operands]
+    lanes = [values(kind, rng) for kind in case.operands]
+    for lane, near in zip(lanes, _near_least(case, rng) if ".ftz" in case.instruction else [], strict=False):
+        lane[: len(near)] = near
+    return lanes
+
+
+def _near_least(case: Case, rng: np.random.Generator) -> list[Any]:
+    """Operands whose result lies about the least normal number, where .ftz has to choose; [] for other operations."""
+    least, precision = (2.0**-14, 11) if case.result == "f16" else (2.0**-126, 24)
+    count = LANES // 8
+    signs = rng.choice([-1.0, 1.0], (2, count))
+    target = signs[0] * least * (1 + rng.integers(-16, 17, count) * 2.0 ** -(precision + 2))
+    other = signs[1] * (1 + rng.random(count)) * 2.0 ** rng.integers(-4, 5, count)
+    other = other.astype(KINDS[case.operands[0]]).astype(np.float64)
+    # The product is small beside c, and its factors are no subnormal numbers.
+    small = signs[1] * 2.0 ** -rng.integers(precision - 2, precision + 4, count).astype(np.float64)
+    found = {
+        "mul": [other, target / other], "div": [target * other, other], "rcp": [1 / target], "cvt": [target],
+        "fma": [small, least * np.abs(other) * 16, signs[0] * least],
+    }.get(case.instruction.split(".", 1)[0], [])  # fmt: skip
+    return [lane.astype(KINDS[kind]) for kind, lane in zip(case.operands, found, strict=False)]
 
 
 def values(kind: str, rng: np.random.Generator) -> Any:
@@ -473,6 +502,7 @@ def compare(case: Case, gpu: Any, ours: Any, lanes: Sequence[Any]) -> dict[str, 
             distance = np.where(np.isfinite(x) | ~np.isnan(x) & ~np.isnan(y), ulps(case.result, a, b), 0)
             row["max_ulp"] = int(distance[finite].max(initial=0))
             row["max_absolute"] = float(np.abs(x - y)[finite].max(initial=0))
+            row["max_relative"] = float((np.abs(x - y) / np.abs(y))[finite & (y != 0)].max(initial=0))
             with np.errstate(all="ignore"):
                 measures = {
                     "ulp": distance, "absolute": np.abs(x - y), "relative": np.abs(x - y) / np.abs(y),
@@ -485,7 +515,7 @@ def compare(case: Case, gpu: Any, ours: Any, lanes: Sequence[Any]) -> dict[str, 
     row["bad"] = int(bad.sum())
     row["examples"] = [
         {"operands": [hex_of(lane[i]) for lane in lanes], "gpu": hex_of(a[i]), "emulator": hex_of(b[i])}
-        for i in np.flatnonzero(bad)[:4].tolist() + np.flatnonzero(bad)[-2:].tolist()
+        for i in np.flatnonzero(bad)[:: max(1, int(bad.sum()) // EXAMPLES)][:EXAMPLES].tolist()
     ]
     return row
 
@@ -591,9 +621,13 @@ def main() -> int:
 def show(row: dict[str, Any]) -> None:
     if not row["bad"] and "max_ulp" not in row:
         return
-    measured = f"max {row['max_ulp']} ulp, {row['max_absolute']:.3g} absolute" if "max_ulp" in row else ""
+    measured = (
+        f"max {row['max_ulp']} ulp, {row['max_absolute']:.3g} absolute, {row['max_relative']:.3g} relative"
+        if "max_ulp" in row
+        else ""
+    )
     print(f"{'FAIL' if row['bad'] else 'ok  '} {row['instruction']:<50} {row['bad']:>6} lanes differ  {measured}")
-    for example in row["examples"]:
+    for example in row["examples"][:4]:
         print(f"       {' '.join(example['operands'])} -> GPU {example['gpu']}, emulator {example['emulator']}")
     sys.stdout.flush()
 

@@ -52,6 +52,13 @@ def refused(body: str, before: str = "", directives: str = "") -> list[str]:
         ("st.async.shared.u32 [%r1], %r2, [%r3];", "`st.async.shared.u32` is not emulated (.async)"),
         ("fma.rn.oob.f16 %h1, %h2, %h3, %h1;", "`fma.rn.oob.f16` is not emulated (.oob)"),
         ("add.f77 %r1, %r2, %r3;", "`add.f77` is not emulated (.f77)"),
+        ("cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2;", "`cvt.rs.f16x2.f32` is not emulated"),
+        (
+            "cvt.rs.satfinite.e4m3x4.f32 %r1, {%f1, %f2, %f3, %f4}, %r2;",
+            "`cvt.rs.satfinite.e4m3x4.f32` is not emulated",
+        ),
+        ("cvt.rn.satfinite.tf32.f32 %r1, %f1;", "`cvt.rn.satfinite.tf32.f32` is not emulated"),
+        ("cvt.rn.e4m3x2.f32 %h1, %f1, %f2;", "`cvt.rn.e4m3x2.f32` is not emulated"),
     ],
 )
 def test_each_feature_is_named_with_its_line_and_instruction(instruction: str, words: str) -> None:

@@ -86,6 +86,20 @@ def encode(value: Value, form: Format, mode: str = "rn") -> int | None:
     return bits | sign if negative else bits
 
 
+def flushed(value: Value, form: Format, mode: str = "rn") -> int:
+    """The bits under .ftz: zero where the value, rounded with an exponent that has no least, is below the normal ones.
+
+    >>> [hex(flushed(Fraction(2) ** -126 * (1 - Fraction(1, 2**n)), F32)) for n in (24, 25)]
+    ['0x0', '0x800000']
+    """
+    bits, wide = encode(value, form, mode), Format(form.exponent + 6, form.fraction)
+    unbounded = encode(value, wide, mode)
+    assert bits is not None and unbounded is not None
+    rounded = decode(unbounded, wide)
+    tiny = not isinstance(rounded, str) and abs(rounded) < Fraction(2) ** (1 - form.bias)
+    return bits & (1 << (form.width - 1)) if tiny else bits
+
+
 def add(a: Value, b: Value, mode: str = "rn") -> Value:
     """a + b as IEEE 754 has it; the sign of a zero depends on the rounding mode."""
     if "nan" in (a, b) or {a, b} == {"+inf", "-inf"}:

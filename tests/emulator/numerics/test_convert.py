@@ -148,7 +148,60 @@ def test_tf32(rows: list[int]) -> None:
         got = convert.to_tf32(lanes, mode).tolist()
         for row, bits in zip(rows, got, strict=True):
             want = exact.encode(exact.decode(row, F32), form, mode)
-            assert bits == (0x7FFFFFFF if want is None else want << 13), (hex(row), mode)
+            nan = row & 0xFFFFE000 if mode == "rna" else 0x7FFFE000  # measured on an H200
+            assert bits == (nan if want is None else want << 13), (hex(row), mode)
+    clamped = convert.to_tf32_satfinite(lanes).tolist()
+    for bits, given_bits in zip(convert.to_tf32(lanes).tolist(), clamped, strict=True):
+        assert given_bits == (bits if bits & 0x7FFFFFFF < 0x7F800000 else bits - 0x2000)
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "modifiers", "given_bits", "wanted"),
+    (
+        ("f16", "f64", ("rn",), 0xFFF0000000000001, 0xFE00), ("f16", "f64", ("rz",), 0xFFFFFFFFFFFFFFFF, 0xFFFF),
+        ("bf16", "f64", ("rp",), 0x7FF0000000000001, 0x7FC0), ("f32", "f64", ("rn",), 0xFFF8000000000005, 0xFFC00000),
+        ("f32", "f64", ("rn", "ftz"), 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFF), ("f32", "f64", ("rn", "sat"), 0xFFF8 << 48, 0),
+        ("f64", "f16", (), 0x7C01, 0x7FF8040000000000), ("f64", "f16", (), 0xFFFE, 0xFFFFF80000000000),
+        ("f64", "bf16", (), 0x7F81, 0x7FF8200000000000), ("f32", "bf16", (), 0xFF81, 0xFF810000),
+        ("f64", "f32", (), 0xFF800001, 0xFFF8000020000000), ("f64", "f32", ("ftz",), 0xFF800001, 0x7FFFFFFFE0000000),
+        ("f32", "f16", (), 0xFC01, 0x7FFFFFFF), ("f16", "f32", ("rn",), 0xFF800001, 0x7FFF),
+        ("bf16", "f32", ("rz",), 0xFF800001, 0x7FFF),
+    ),
+)  # fmt: skip
+def test_nan_as_an_h200_converts_it(
+    target: str, source: str, modifiers: tuple[str, ...], given_bits: int, wanted: int
+) -> None:
+    (_, word, kind), (_, result, _) = FORMATS[source], FORMATS[target]
+    lanes = np.array([given_bits, 0], word).view(kind)
+    function = convert.conversion(target, source, modifiers)
+    assert function(lanes).view(result).tolist() == [wanted, 0]
+    assert int(function(lanes[0]).view(result)) == wanted
+
+
+def test_doubles_near_the_least_normal_single_under_ftz() -> None:
+    """ptxas multiplies what is below 2^-126 (1 - 2^-25) by 2^-126."""
+    bits = [0x380FFFFFF0000000 + step for step in (-2, -1, 0, 1)]
+    got = convert.conversion("f32", "f64", ("rn", "ftz"))(np.array(bits, np.uint64).view(np.float64))
+    assert got.view(np.uint32).tolist() == [0, 0, 0x800000, 0x800000]
+
+
+@settings(max_examples=20, deadline=None)
+@given(rows=st.lists(patterns(F32), min_size=1, max_size=40))
+@pytest.mark.parametrize("target", ("f16", "bf16"))
+def test_satfinite(rows: list[int], target: str) -> None:
+    form, word, _ = FORMATS[target]
+    lanes = np.array(rows, np.uint32).view(np.float32)
+    largest = ((2**form.exponent - 1) << form.fraction) - 1
+    for modifiers in (("rn", "satfinite"), ("rz", "satfinite"), ("rn", "satfinite", "relu")):
+        got = convert.conversion(target, "f32", modifiers)(lanes).view(word).tolist()
+        for row, bits in zip(rows, got, strict=True):
+            want = exact.encode(exact.decode(row, F32), form, modifiers[0])
+            if want is None:
+                assert bits == 0x7FFF
+            elif "relu" in modifiers and want >> 15:
+                assert bits == 0
+            else:
+                assert bits == (want & 0x8000) | min(want & 0x7FFF, largest), hex(row)
 
 
 def nearest(value: Value, codes: dict[int, Fraction], sign: int) -> int:
@@ -197,7 +250,8 @@ def test_bytes_come_back() -> None:
         ("f32", "f128", ("rn",)), ("s32", "f32", ()), ("s32", "f32", ("rn",)), ("f16", "f32", ()),
         ("f16", "f32", ("rni",)),
         ("f16", "f32", ("rna",)), ("f32", "s32", ()), ("f64", "f32", ("rn",)), ("bf16", "f32", ("rn", "sat")),
-        ("s32", "s64", ("relu",)), ("f16", "f32", ("rn", "satfinite")),
+        ("s32", "s64", ("relu",)), ("f16", "f64", ("rn", "satfinite")),
+        ("f16", "f32", ("rs",)), ("f32", "f64", ("rn", "satfinite")), ("s32", "f32", ("rzi", "satfinite")),
     ),
 )  # fmt: skip
 def test_a_conversion_that_is_not_known(target: str, source: str, modifiers: tuple[str, ...]) -> None:

@@ -110,10 +110,54 @@ def test_nan_is_canonical() -> None:
     assert floats.minimum(odd, one).tolist() == [1, 1, 1]
 
 
-def test_payload_of_a_double_is_kept() -> None:
-    odd = np.array([0x7FF0000000000123], np.uint64).view(np.float64)
-    assert hex(floats.add(odd, np.float64(1)).view(np.uint64)[0]) == "0x7ff8000000000123"
-    assert hex(floats.mul(np.float64(1), odd).view(np.uint64)[0]) == "0x7ff8000000000123"
+@pytest.mark.parametrize("mode", MODES)
+def test_which_nan_operand_of_doubles_is_kept(mode: str) -> None:
+    """Measured on an H200: add, sub, mul, min and max keep b's, fma b's, then c's, div a's."""
+    a, b, c = np.array([0x7FF0000000000123, 0xFFF8000000000456, 0x7FFFFFFFFFFFFFFF], np.uint64).view(np.float64)
+    one, infinite = np.float64(1), np.float64(np.inf)
+    of_a, of_b, of_c = 0x7FF8000000000123, 0xFFF8000000000456, 0x7FFFFFFFFFFFFFFF
+
+    def nan(function: Callable[..., Any], *operands: Any) -> int:
+        lanes = function(np.repeat(operands[0], 3), *operands[1:])
+        assert set(lanes.view(np.uint64).tolist()) == {int(function(*operands).view(np.uint64))}
+        return int(lanes.view(np.uint64)[0])
+
+    for function in (floats.add, floats.sub, floats.mul):
+        assert nan(lambda x, y, f=function: f(x, y, mode), a, one) == of_a
+        assert nan(lambda x, y, f=function: f(x, y, mode), one, b) == of_b
+        assert nan(lambda x, y, f=function: f(x, y, mode), a, b) == of_b
+    for function in (floats.minimum, floats.maximum):
+        assert (nan(function, a, b), nan(function, a, a)) == (of_b, of_a)
+    for operands, kept in (((a, b, c), of_b), ((a, one, c), of_c), ((a, one, one), of_a), ((one, b, c), of_b)):
+        assert nan(lambda x, y, z: floats.fma(x, y, z, mode), *operands) == kept
+    assert nan(lambda x, y: floats.div(x, y, mode), a, b) == of_a
+    assert nan(lambda x, y: floats.add(x, y, mode), infinite, -infinite) == 0xFFF8000000000000
+
+
+def test_nan_under_neg_and_abs() -> None:
+    singles = np.array([0xFF800001, 0x7FC00005], np.uint32).view(np.float32)
+    doubles = np.array([0xFFF0000000000001, 0x7FF8000000000005], np.uint64).view(np.float64)
+    for function in (floats.negate, floats.absolute):
+        assert function(singles).view(np.uint32).tolist() == [0x7FFFFFFF] * 2
+        assert function(doubles).view(np.uint64).tolist() == [0xFFF8000000000001, 0x7FF8000000000005]
+    assert floats.with_xor_sign(singles, singles, -singles).view(np.uint32).tolist() == [0x7FFFFFFF] * 2
+
+
+def test_zero_is_normal_to_testp() -> None:
+    lanes = np.array([0.0, -0.0, 1e-40, 1, np.inf, np.nan], np.float32)
+    assert floats.TESTS["normal"](lanes).tolist() == [True, True, False, True, False, False]
+    assert floats.TESTS["subnormal"](lanes).tolist() == [False, False, True, False, False, False]
+
+
+def test_a_directed_sum_whose_error_overflows_on_the_way() -> None:
+    """Knuth's error term of two finite numbers near the end of the range is infinite, though their sum is not."""
+    huge, rows = 0x7FEFFFFFFFFFFFFF, [0xC340000000000001, 0xFC90000000000001, 0xFCA0000000000001, 0xBFF0000000000001]
+    a, b = np.array([huge] * 4, np.uint64).view(np.float64), np.array(rows, np.uint64).view(np.float64)
+    for mode in MODES:
+        for x, y in ((a, b), (b, a)):
+            wanted = [exact.encode(exact.add(*(exact.decode(int(v), F64) for v in pair), mode), F64, mode)
+                      for pair in zip(x.view(np.uint64), y.view(np.uint64), strict=True)]  # fmt: skip
+            assert floats.add(x, y, mode).view(np.uint64).tolist() == wanted, mode
 
 
 def test_zeros_order() -> None:
@@ -136,9 +180,10 @@ def test_comparisons(name: str) -> None:
             assert bool(floats.COMPARE[name](a, b)) == bool(want), (a, b)
 
 
+@pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_results_that_are_subnormal_before_rounding_are_flushed(data: st.DataObject) -> None:
+def test_results_that_are_below_the_normal_numbers_are_flushed(data: st.DataObject, mode: str) -> None:
     near_one = st.tuples(st.integers(-4, 4), st.integers(-4, 4), st.integers(-2, 2))
     table = data.draw(st.lists(near_one, min_size=1, max_size=40))
     least = 0x00800000
@@ -147,16 +192,30 @@ def test_results_that_are_subnormal_before_rounding_are_flushed(data: st.DataObj
     c = np.array([least * row[2] % 2**32 & 0x80FFFFFF for row in table], np.uint32).view(np.float32)
 
     def expected(value: Value) -> int:
-        tiny = not isinstance(value, str) and abs(value) < exact.Fraction(2) ** -126
-        bits = exact.encode(value, F32)
-        assert bits is not None
-        return bits & 0x80000000 if tiny else bits
+        return 0x80000000 if isinstance(value, str) else exact.flushed(value, F32, mode)
 
     x, y, z = ([exact.decode(int(v), F32) for v in lane.view(np.uint32)] for lane in (a, b, floats.flush(c)))
     products = [expected(exact.mul(*row)) for row in zip(x, y, strict=True)]
-    assert floats.mul_ftz(a, b).view(np.uint32).tolist() == products
-    sums = [expected(exact.fma(*row)) for row in zip(x, y, z, strict=True)]
-    assert floats.fma_ftz(a, b, c).view(np.uint32).tolist() == sums
+    assert floats.mul_ftz(a, b, mode).view(np.uint32).tolist() == products
+    quotients = [expected(exact.div(*row)) for row in zip(y, x, strict=True)]
+    assert floats.div_ftz(b, a, mode).view(np.uint32).tolist() == quotients
+    sums = [expected(exact.fma(*row, mode)) for row in zip(x, y, z, strict=True)]
+    assert floats.fma_ftz(a, b, c, mode).view(np.uint32).tolist() == sums
+
+
+def test_flushed_results_of_an_h200() -> None:
+    """Rounding modes and operands as bits, and what the GPU gave."""
+    rows = (
+        (floats.fma_ftz, "rn", (0xAEC60000, 0x81000000, 0x80800000), 0x80800000),
+        (floats.fma_ftz, "rm", (0x800001, 0x25AB3B2D, 0x80800000), 0x80800000),
+        (floats.fma_ftz, "rp", (0x89D5C9D5, 0x800001, 0x800000), 0x800000),
+        (floats.div_ftz, "rn", (0xFFFFFF, 0xC0000000), 0x80000000),
+        (floats.div_ftz, "rm", (0x800000, 0xBF800001), 0x80000000),
+        (floats.div_ftz, "rp", (0x800000, 0x3F800001), 0),
+    )
+    for function, mode, operands, wanted in rows:
+        got = function(*(np.uint32(bits).view(np.float32) for bits in operands), mode)
+        assert int(got.view(np.uint32)) == wanted, (mode, operands)
 
 
 def test_a_finite_product_beyond_the_range_and_an_infinite_addend() -> None:

@@ -106,6 +106,29 @@ def test_approximate_functions() -> None:
     assert halves.ex2_bf16(np.uint16(0xFF80)) == 0
 
 
+@pytest.mark.parametrize("name", ("f16", "bf16"))
+def test_neg_and_abs_of_every_value(name: str) -> None:
+    form, kind = (F16, np.float16) if name == "f16" else (BF16, np.uint16)
+    every = np.arange(1 << 16).astype(np.uint16)
+    nan = [exact.decode(code, form) == "nan" for code in range(1 << 16)]
+    for function, sign in (("negate", lambda code: code ^ 0x8000), ("absolute", lambda code: code & 0x7FFF)):
+        got = getattr(halves, f"{function}_{name}")(every.view(kind)).view(np.uint16).tolist()
+        assert got == [0x7FFF if unknown else sign(code) for code, unknown in enumerate(nan)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_results_that_are_below_the_normal_numbers_are_flushed(data: st.DataObject) -> None:
+    near = st.tuples(st.integers(0x3BF0, 0x3C10), st.integers(0x400, 0x420), st.sampled_from([0, 0x400, 0x8400, 0x401]))
+    a, b, c = zip(*data.draw(st.lists(near, min_size=1, max_size=40)), strict=True)
+    lanes = [np.array(column, np.uint16).view(np.float16) for column in (a, b, c)]
+    values = [[exact.decode(code, F16) for code in column] for column in (a, b, c)]
+    products = [exact.flushed(exact.mul(x, y), F16) for x, y in zip(values[0], values[1], strict=True)]
+    assert halves.mul_ftz_f16(*lanes[:2]).view(np.uint16).tolist() == products
+    sums = [exact.flushed(exact.fma(*row), F16) for row in zip(*values, strict=True)]
+    assert halves.fma_ftz_f16(*lanes).view(np.uint16).tolist() == sums
+
+
 def test_subnormals_are_flushed() -> None:
     assert halves.flush_f16(np.array([0x03FF, 0x8001, 0x0400], np.uint16).view(np.float16)).tolist() == [0, 0, 2.0**-14]
     assert halves.flush_bf16(np.array([0x007F, 0x8001, 0x0080], np.uint16)).tolist() == [0, 0x8000, 0x0080]

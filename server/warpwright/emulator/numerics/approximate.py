@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpwright.emulator.numerics.floats import NAN64, canonical
+from warpwright.emulator.numerics import floats
+from warpwright.emulator.numerics.floats import canonical
 from warpwright.emulator.numerics.lanes import Lanes, mend
 
 _ONE = np.float32(1)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
+_NAN_UPPER: Lanes = np.uint64(0x7FFFFFFF00000000).view(np.float64)  # measured on an H200
 
 
 def ex2(a: Lanes) -> Lanes:
@@ -61,13 +63,17 @@ def sqrt(a: Lanes) -> Lanes:
 
 
 def div(a: Lanes, b: Lanes) -> Lanes:
-    """div.approx.f32 and div.full.f32: a / b. The manual: 2 ulp."""
-    return canonical(a / b)
+    """div.approx.f32: a * (1 / b), where the reciprocal of |b| above 2^126 is 0. The manual: 2 ulp."""
+    return canonical(_no_subnormal_reciprocal(a / b, a, b))
 
 
 def div_ftz(a: Lanes, b: Lanes) -> Lanes:
-    """div.approx.ftz.f32 of flushed operands: a * (1 / b), where the reciprocal of |b| above 2^126 is flushed to 0."""
-    return canonical(mend(a / b, np.abs(b) > np.float32(2**126), lambda x, y: x * np.copysign(np.float32(0), y), a, b))
+    """div.approx.ftz.f32, operands and result flushed."""
+    return canonical(_no_subnormal_reciprocal(floats.div_ftz(a, b), a, b))
+
+
+def _no_subnormal_reciprocal(quotient: Lanes, a: Lanes, b: Lanes) -> Lanes:
+    return mend(quotient, np.abs(b) > np.float32(2**126), lambda x, y: x * np.copysign(np.float32(0), y), a, b)
 
 
 def rcp_f64(a: Lanes) -> Lanes:
@@ -81,8 +87,8 @@ def rsqrt_f64(a: Lanes) -> Lanes:
 
 
 def rsqrt_full_f64(a: Lanes) -> Lanes:
-    """rsqrt.approx.f64. The manual: 2 ulp."""
-    return _nan64(np.float64(1) / np.sqrt(a))
+    """rsqrt.approx.f64. The manual: 2 ulp. A NaN keeps its sign and payload (measured on an H200)."""
+    return floats.with_nan(np.float64(1) / np.sqrt(a), a)
 
 
 def _flushed(a: Lanes) -> Lanes:
@@ -94,8 +100,4 @@ def _upper(a: Lanes) -> Lanes:
     rounded = a.view(np.uint64) + np.uint64(1 << 31)
     bits = np.where(np.isfinite(a), rounded, a.view(np.uint64)) & _HIGH
     flushed = _flushed(bits[()].view(np.float64))
-    return _nan64(flushed)
-
-
-def _nan64(a: Lanes) -> Lanes:
-    return mend(a, np.isnan(a), lambda lane: np.full_like(lane, NAN64), a)
+    return mend(flushed, np.isnan(flushed), lambda lane: np.full_like(lane, _NAN_UPPER), flushed)

@@ -7,6 +7,7 @@ bf16 its bits as uint16, an integer its dtype.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -30,10 +31,13 @@ _DIRECTIONS = ("rn", "rz", "rm", "rp")
 _ROUNDINGS = (*_DIRECTIONS, *_TO_INTEGRAL)
 
 
-def conversion(target: str, source: str, modifiers: Sequence[str] = ()) -> Conversion:
+@cache
+def conversion(target: str, source: str, modifiers: tuple[str, ...] = ()) -> Conversion:
     """The function of `cvt.<modifiers>.<target>.<source>`; ValueError, naming it, for one that PTX does not have.
 
-    Integers are cut or extended as C does. Modifiers: rn rz rm rp, rni rzi rmi rpi, ftz, sat, relu.
+    Integers are cut or extended as C does. Modifiers: rn rz rm rp, rni rzi rmi rpi, ftz, sat, satfinite, relu.
+    NaN, as measured on an H200: an f64 keeps its sign and the upper bits of its payload and becomes quiet; so does any
+    other float that becomes f64, but for .ftz; bf16 becomes f32 unchanged; all else is canonical.
 
     >>> conversion("s32", "f32", ("rzi",))(np.array([-1.5, 3e9], np.float32)).tolist()
     [-1, 2147483647]
@@ -51,21 +55,23 @@ def conversion(target: str, source: str, modifiers: Sequence[str] = ()) -> Conve
     elif source in INTEGERS:
         steps.append(_from_integer(target, INTEGERS[source], rounding))
     else:
-        steps.append(_between_floats(target, source, rounding))
-    if "ftz" in modifiers and target == "f32" and source != "f32":
+        steps.append(_between_floats(target, source, rounding, "ftz" in modifiers))
+    if "ftz" in modifiers and target == "f32" and source not in ("f32", "f64"):
         steps.append(floats.flush)
     if target in FLOATS:
-        steps += [_AFTER[name, target] for name in ("sat", "relu") if name in modifiers]
+        steps += [_AFTER[name, target] for name in ("sat", "satfinite", "relu") if name in modifiers]
     return steps[0] if len(steps) == 1 else _chain(steps)
 
 
 def _exists(target: str, source: str, others: set[str], rounding: str) -> bool:
     """Whether there is such a conversion; a rounding is needed wherever the target cannot hold every value."""
-    if not {target, source} <= {*INTEGERS, *FLOATS} or not others <= {"ftz", "sat", "relu"}:
+    if not {target, source} <= {*INTEGERS, *FLOATS} or not others <= {"ftz", "sat", "satfinite", "relu"}:
+        return False
+    if "satfinite" in others and source != "f32":
         return False
     if target in INTEGERS:
-        return "relu" not in others and (rounding in _TO_INTEGRAL if source in FLOATS else not rounding)
-    if any(name in others and (name, target) not in _AFTER for name in ("sat", "relu")):
+        return not others & {"relu", "satfinite"} and (rounding in _TO_INTEGRAL if source in FLOATS else not rounding)
+    if any(name in others and (name, target) not in _AFTER for name in ("sat", "satfinite", "relu")):
         return False
     if source in INTEGERS:
         return rounding in _DIRECTIONS
@@ -95,6 +101,8 @@ _AFTER: dict[tuple[str, str], Conversion] = {
     ("sat", "f64"): floats.saturate,
     ("relu", "f16"): halves.relu_f16,
     ("relu", "bf16"): halves.relu_bf16,
+    ("satfinite", "f16"): halves.satfinite_f16,
+    ("satfinite", "bf16"): halves.satfinite_bf16,
 }
 
 
@@ -168,26 +176,65 @@ def _two_parts(a: Lanes) -> tuple[Lanes, Lanes]:
 # Between floats
 
 
-def _between_floats(target: str, source: str, rounding: str) -> Conversion:
+def _between_floats(target: str, source: str, rounding: str, ftz: bool) -> Conversion:
     if rounding in _TO_INTEGRAL and target == source:
         return _integral(source, _TO_INTEGRAL[rounding])
     wide = _TO_WIDE[source]
     if target == source:
         return lambda a: a
-    if target == "f64" or (target == "f32" and source != "f64"):
-        kind = np.float64 if target == "f64" else np.float32
-        return lambda a: nan_canonical(wide(a).astype(kind))
+    if target == "f32" and source != "f64":
+        return wide
+    if target == "f64":
+        # Under .ftz the f32 goes through arithmetic first, which makes its NaN canonical.
+        return (lambda a: _double(floats.canonical(a), "f32")) if ftz else lambda a: _double(a, source)
     if (target, source) == ("bf16", "f32") and rounding == "rn":
         return halves.bf16_of_f32
     narrow = _FROM_F64[target]
+    if source == "f64" and ftz:
+        return lambda a: _with_payload(_flush_tiny(narrow(a, rounding), a, rounding), a, "f64", "f32")
+    if source == "f64":
+        return lambda a: _with_payload(narrow(a, rounding), a, "f64", target)
     return lambda a: narrow(wide(a).astype(np.float64), rounding)
 
 
-def nan_canonical(a: Lanes) -> Lanes:
-    """float32 or float64 with the NaN that conversions write: 0x7fffffff, and as float64 the same value."""
-    if a.dtype == np.float32:
-        return floats.canonical(a)
-    return mend(a, np.isnan(a), lambda lane: np.full(lane.shape, 0x7FFFFFFFE0000000, np.uint64).view(np.float64), a)
+def _double(a: Lanes, source: str) -> Lanes:
+    wide = _TO_WIDE[source](a)
+    return mend(wide.astype(np.float64), np.isnan(wide), lambda lane: _moved_nan(lane, source, "f64"), a)
+
+
+def _with_payload(result: Lanes, a: Lanes, source: str, target: str) -> Lanes:
+    return mend(result, np.isnan(a), lambda lane: _moved_nan(lane, source, target), a)
+
+
+# The type of a format's bits, its fraction's bits, and infinity.
+_LAYOUT: dict[str, tuple[np.dtype, int, int]] = {
+    "f16": (np.dtype(np.uint16), 10, 0x7C00),
+    "bf16": (np.dtype(np.uint16), 7, 0x7F80),
+    "f32": (np.dtype(np.uint32), 23, 0x7F800000),
+    "f64": (np.dtype(np.uint64), 52, 0x7FF0000000000000),
+}
+
+
+def _moved_nan(a: Lanes, source: str, target: str) -> Lanes:
+    """NaNs of one format in another one, quiet, with the sign and the upper bits of the payload."""
+    (word, fraction, _), (kind, wanted, infinity) = _LAYOUT[source], _LAYOUT[target]
+    bits = a.view(word).astype(np.uint64)
+    payload = bits & np.uint64((1 << fraction) - 1)
+    moved = payload << np.uint64(max(0, wanted - fraction)) >> np.uint64(max(0, fraction - wanted))
+    sign = bits >> np.uint64(8 * word.itemsize - 1) << np.uint64(8 * kind.itemsize - 1)
+    return (sign | np.uint64(infinity | 1 << (wanted - 1)) | moved).astype(kind).view(_KIND[target])
+
+
+def _flush_tiny(result: Lanes, a: Lanes, rounding: str) -> Lanes:
+    """.ftz of f64 to f32: below 2^-126 after rounding to 24 bits with no least exponent, as in `floats.mul_ftz`."""
+    if not (rare := np.abs(result) <= np.float32(2**-126)).any():
+        return result
+
+    def flushed(lane: Lanes, exact: Lanes) -> Lanes:
+        scaled = to_f32(exact * np.float64(2**64), rounding)
+        return np.where(np.abs(scaled) < np.float32(2**-62), np.copysign(np.float32(0), lane), lane)
+
+    return mend(result, rare, flushed, result, a)
 
 
 def _integral(kind: str, function: Callable[[Lanes], Lanes]) -> Conversion:
@@ -195,7 +242,7 @@ def _integral(kind: str, function: Callable[[Lanes], Lanes]) -> Conversion:
         return lambda a: halves.f16_of(function(halves.f32_of_f16(a)))
     if kind == "bf16":
         return lambda a: halves.bf16_of_f32(function(halves.f32_of_bf16(a)))
-    return lambda a: nan_canonical(function(a)) if a.dtype == np.float32 else function(a)
+    return (lambda a: floats.canonical(function(a))) if kind == "f32" else function
 
 
 def to_f16(a: Lanes, rounding: str) -> Lanes:
@@ -223,6 +270,7 @@ _TO_WIDE: dict[str, Conversion] = {
     "f32": lambda a: a,
     "f64": lambda a: a,
 }
+_KIND: dict[str, type] = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 _FROM_F64: dict[str, Callable[[Lanes, str], Lanes]] = {
     "f16": to_f16,
     "bf16": to_bf16,
@@ -258,7 +306,7 @@ def _counted(a: Lanes, least: int, fraction_bits: int, rounding: str) -> Lanes:
 # Packed and narrow formats
 
 
-def pack_f16x2(a: Lanes, b: Lanes, modifiers: Sequence[str] = ("rn",)) -> Lanes:
+def pack_f16x2(a: Lanes, b: Lanes, modifiers: tuple[str, ...] = ("rn",)) -> Lanes:
     """cvt.rn.f16x2.f32 d, a, b: a in the upper half, b in the lower.
 
     >>> hex(pack_f16x2(np.float32(1), np.float32(2)))
@@ -268,7 +316,7 @@ def pack_f16x2(a: Lanes, b: Lanes, modifiers: Sequence[str] = ("rn",)) -> Lanes:
     return _joined(narrow(a).view(np.uint16), narrow(b).view(np.uint16))
 
 
-def pack_bf16x2(a: Lanes, b: Lanes, modifiers: Sequence[str] = ("rn",)) -> Lanes:
+def pack_bf16x2(a: Lanes, b: Lanes, modifiers: tuple[str, ...] = ("rn",)) -> Lanes:
     """cvt.rn.bf16x2.f32 d, a, b: a in the upper half, b in the lower."""
     narrow = conversion("bf16", "f32", modifiers)
     return _joined(narrow(a), narrow(b))
@@ -281,6 +329,8 @@ def _joined(upper: Lanes, lower: Lanes) -> Lanes:
 def to_tf32(a: Lanes, rounding: str = "rna", relu: bool = False) -> Lanes:
     """cvt.rna.tf32.f32 (also rn, rz, .relu): the bits of an f32 with 10 bits of fraction, the lower 13 being 0.
 
+    NaN is 0x7fffe000, but under .rna its lower 13 bits are cleared and nothing else (measured on an H200).
+
     >>> hex(to_tf32(np.float32(1 + 2**-11)))
     '0x3f802000'
     """
@@ -291,10 +341,29 @@ def to_tf32(a: Lanes, rounding: str = "rna", relu: bool = False) -> Lanes:
         rounded = bits + (np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1)))
     else:
         rounded = bits
-    rounded = rounded & np.uint32(0xFFFFE000)
+    rounded = _cut(rounded)
     if relu:
         rounded = rounded * (bits < np.uint32(1 << 31))
-    return mend(rounded, np.isnan(a), lambda lane: np.full(lane.shape, 0x7FFFFFFF, np.uint32), a)
+    return mend(rounded, np.isnan(a), _cut if rounding == "rna" else _nan_tf32, bits)
+
+
+def _cut(bits: Lanes) -> Lanes:
+    return bits & np.uint32(0xFFFFE000)
+
+
+def _nan_tf32(bits: Lanes) -> Lanes:
+    return np.full(bits.shape, 0x7FFFE000, np.uint32)
+
+
+def to_tf32_satfinite(a: Lanes) -> Lanes:
+    """cvt.rna.satfinite.tf32.f32: as `to_tf32`, then 2^13 less where that is infinite or NaN, as ptxas writes it out.
+
+    >>> hex(to_tf32_satfinite(np.float32(-np.inf)))
+    '0xff7fe000'
+    """
+    bits = to_tf32(a)
+    beyond = (bits & np.uint32(0x7FFFFFFF)) >= np.uint32(0x7F800000)
+    return bits - (beyond * np.uint32(0x2000))
 
 
 def pack_e4m3x2(a: Lanes, b: Lanes, relu: bool = False) -> Lanes:

@@ -282,6 +282,8 @@ def brev(a: Lanes) -> Lanes:
 def fns(mask: Lanes, base: Lanes, offset: Lanes) -> Lanes:
     """fns.b32: the position of the |offset|-th one at or above (below, where negative) `base`; 0xffffffff if none.
 
+    An offset of -2^31 gives 0 (measured on an H200).
+
     >>> fns(np.uint32(0b11010), np.uint32(1), np.int32(2)), fns(np.uint32(0b11010), np.uint32(0), np.int32(0))
     (np.uint32(3), np.uint32(4294967295))
     """
@@ -297,7 +299,7 @@ def fns(mask: Lanes, base: Lanes, offset: Lanes) -> Lanes:
         if turn == 0:  # an offset of 0 asks for the bit at the base alone
             missing = np.where(offset == 0, 0, missing)
         position = position + step
-    return found.astype(np.uint32)[()]
+    return np.where(offset == -(2**31), 0, found).astype(np.uint32)[()]
 
 
 # Bit fields
@@ -306,7 +308,7 @@ def fns(mask: Lanes, base: Lanes, offset: Lanes) -> Lanes:
 def bfe(a: Lanes, position: Lanes, length: Lanes) -> Lanes:
     """bfe: `length` bits of a from `position` up, extended by zeros or (signed) by the field's top bit.
 
-    Of position and length the lower 8 bits count.
+    Of position and length the lower 8 bits count for 32-bit types, all bits for 64-bit ones (measured on an H200).
 
     >>> bfe(np.uint32(0xABCD), np.uint32(4), np.uint32(8)), bfe(np.int32(0xF0), np.uint32(4), np.uint32(4))
     (np.uint32(188), np.int32(-1))
@@ -319,7 +321,7 @@ def bfe(a: Lanes, position: Lanes, length: Lanes) -> Lanes:
 
 
 def bfi(a: Lanes, b: Lanes, position: Lanes, length: Lanes) -> Lanes:
-    """bfi: b with `length` bits from `position` up replaced by the lowest bits of a.
+    """bfi: b with `length` bits from `position` up replaced by the lowest bits of a; these two as in `bfe`.
 
     >>> hex(bfi(np.uint32(0xF), np.uint32(0), np.uint32(8), np.uint32(4)))
     '0xf00'
@@ -329,7 +331,7 @@ def bfi(a: Lanes, b: Lanes, position: Lanes, length: Lanes) -> Lanes:
 
 
 def _amount(amount: Lanes, a: Lanes) -> Lanes:
-    return (amount & amount.dtype.type(0xFF)).astype(a.dtype)
+    return amount.astype(a.dtype) if a.dtype.itemsize == 8 else (amount & amount.dtype.type(0xFF)).astype(a.dtype)
 
 
 def _mask(length: Lanes) -> Lanes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from warpwright.emulator.numerics import convert
 from warpwright.emulator.ptx.model import Instruction
 from warpwright.emulator.translate.registry import translates
@@ -30,35 +28,39 @@ def convert_value(w: Writer, i: Instruction) -> None:
     """One value to another type, or two floats to a packed pair."""
     target, *sources = i.operands
     *modifiers, to, source = i.modifiers
-    if (to, source) in _WHOLE:
+    if (to, source) in _WHOLE and {*modifiers} <= {"rn", "satfinite", "relu"}:
         function, kind, read = _WHOLE[to, source]
         w.result(target, kind, w.call(function, w.value(sources[0], read), repr("relu" in modifiers)))
     elif to in _PACKS:
-        if source != "f32" or len(sources) != 2:
-            raise ValueError(i.name)
-        values = [w.value(operand, "f4") for operand in sources]
-        result = "u2" if to.startswith("e") else "u4"
-        options = repr("relu" in modifiers) if to.startswith("e") else repr(tuple(modifiers))
-        w.result(target, result, w.call(_PACKS[to], *values, options))
+        _pack(w, i, to, source, tuple(modifiers))
     elif to == "tf32":
-        rounding = next(m for m in modifiers if m in {"rna", "rn", "rz"})
-        w.result(
-            target, "u4", w.call(convert.to_tf32, w.value(sources[0], "f4"), repr(rounding), repr("relu" in modifiers))
-        )
+        _to_tf32(w, i, tuple(modifiers))
     elif not modifiers and to in convert.INTEGERS and source in convert.INTEGERS:
         w.result(target, kind_of(to), f"{w.value(sources[0], kind_of(source))}.astype({w.dtype(kind_of(to))})")
     else:
-        function = _conversion(to, source, tuple(modifiers))
-        name = w.names.object(f"cvt_{'_'.join(i.modifiers)}", function)
+        name = w.names.object(f"cvt_{'_'.join(i.modifiers)}", convert.conversion(to, source, tuple(modifiers)))
         w.result(target, kind_of(to), f"{name}({w.value(sources[0], kind_of(source))})")
 
 
-_KNOWN: dict[tuple[str, str, tuple[str, ...]], Any] = {}
+def _pack(w: Writer, i: Instruction, to: str, source: str, modifiers: tuple[str, ...]) -> None:
+    target, *sources = i.operands
+    if source != "f32" or len(sources) != 2:
+        raise ValueError(i.name)
+    values = [w.value(operand, "f4") for operand in sources]
+    if to.startswith("e"):
+        if set(modifiers) - {"relu"} != {"rn", "satfinite"}:
+            raise ValueError(i.name)
+        w.result(target, "u2", w.call(_PACKS[to], *values, repr("relu" in modifiers)))
+        return
+    convert.conversion(to.removesuffix("x2"), source, modifiers)  # refuses, by name, a form that is not known
+    w.result(target, "u4", w.call(_PACKS[to], *values, repr(modifiers)))
 
 
-def _conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Any:
-    """One function for each form, so that a block names it once."""
-    key = (to, source, modifiers)
-    if key not in _KNOWN:
-        _KNOWN[key] = convert.conversion(to, source, modifiers)
-    return _KNOWN[key]
+def _to_tf32(w: Writer, i: Instruction, modifiers: tuple[str, ...]) -> None:
+    target, value = i.operands[0], w.value(i.operands[1], "f4")
+    if modifiers == ("rna", "satfinite"):
+        w.result(target, "u4", w.call(convert.to_tf32_satfinite, value))
+    elif modifiers == ("rna",) or (modifiers and modifiers[0] in ("rn", "rz") and modifiers[1:] in ((), ("relu",))):
+        w.result(target, "u4", w.call(convert.to_tf32, value, repr(modifiers[0]), repr("relu" in modifiers)))
+    else:
+        raise ValueError(i.name)

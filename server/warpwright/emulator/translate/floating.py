@@ -42,6 +42,8 @@ def _finish(w: Writer, i: Instruction, kind: str, expression: str) -> None:
 def half_operation(stem: str, type_name: str, after: tuple[str, ...]) -> Callable[..., Any]:
     """An operation on halves, followed by `ftz`, `sat` or `relu`; of a packed type, on both halves of a register."""
     single = type_name.removesuffix("x2")
+    if "flush" in after and stem in {"mul", "fma"}:
+        stem, after = f"{stem}_ftz", tuple(name for name in after if name != "flush")
     steps = [getattr(halves, f"{name}_{single}") for name in after]
     function: Callable[..., Any] = getattr(halves, f"{stem}_{single}")
 
@@ -85,8 +87,10 @@ def _compute(w: Writer, i: Instruction, function: Callable[..., Any]) -> None:
     _finish(w, i, kind, w.call(function, *_operands(w, i, kind), *extra))
 
 
-# What a product that rounds up to a normal number flushes to is known before it is rounded only.
-_FLUSHING = {floats.mul: floats.mul_ftz, floats.fma: floats.fma_ftz}
+# Whether a result that is rounded up to the least normal number is flushed, its exact value alone says.
+_FLUSHING = {
+    floats.mul: floats.mul_ftz, floats.fma: floats.fma_ftz, floats.div: floats.div_ftz, floats.rcp: floats.rcp_ftz,
+}  # fmt: skip
 
 
 def arithmetic(w: Writer, i: Instruction) -> None:
@@ -110,8 +114,12 @@ def divide(w: Writer, i: Instruction) -> None:
     if "approx" not in i.modifiers and "full" not in i.modifiers:
         _compute(w, i, floats.div)
         return
-    function = approximate.div_ftz if {"ftz", "approx"} <= set(i.modifiers) else approximate.div
-    _finish(w, i, "f4", w.call(function, *_operands(w, i, "f4")))
+    ftz = "ftz" in i.modifiers
+    if "approx" in i.modifiers:
+        function = approximate.div_ftz if ftz else approximate.div
+    else:
+        function = floats.div_ftz if ftz else floats.div
+    w.result(i.operands[0], "f4", w.call(function, *(w.value(operand, "f4") for operand in i.operands[1:])))
 
 
 _APPROXIMATE = {
@@ -193,7 +201,7 @@ def test_property(w: Writer, i: Instruction) -> None:
         w.names.object(name, getattr(np, name))
     small = f"(abs({value}) < {w.constant(kind, int(np.finfo(_FLOAT[kind]).tiny.view(_BITS[kind])))})"
     tests["subnormal"] = f"({small} & ({value} != {w.constant(kind, 0)}))"
-    tests["normal"] = f"(isfinite({{0}}) & ~{small})"
+    tests["normal"] = f"(isfinite({{0}}) & ~{tests['subnormal']})"
     w.result(i.operands[0], "b1", tests[i.modifiers[0]].format(value))
 
 
