@@ -202,7 +202,10 @@ class Batch(Access):
     def _endless(self, number: int, group: Group) -> FoundFault:
         text = f"the kernel has not ended after {self.tallies.lane_steps:,} instructions of threads; it was here, "
         text += f"with {group.size:,} threads"
-        return FoundFault(FaultKind.ENDLESS, self.program.block_steps[number][0], text, self.thread(group, 0))
+        steps = self.program.block_steps[number]
+        places = {step: self.program.steps[step].place for step in steps}
+        known = (step for step, place in places.items() if place is not None and place.line)
+        return FoundFault(FaultKind.ENDLESS, next(known, steps[0]), text, self.thread(group, 0))
 
     # What translated code asks for
 
