@@ -136,9 +136,9 @@ def main() -> int:
     rows: list[Row] = []
     for path in files:
         for line, jobs in cases(path):
+            theirs = None if options.emulate or sanitizer is None or not jobs else racecheck(jobs, sanitizer)
             for job in jobs:
                 found = emulated(job)
-                theirs = None if options.emulate or sanitizer is None else racecheck([job], sanitizer)
                 rows.append(
                     {
                         "file": str(path.resolve().relative_to(ROOT)),
