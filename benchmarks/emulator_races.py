@@ -23,11 +23,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from emulator_gpu import ROOT, Job, device_name, jobs_of, lay_out
+from emulator_gpu import device_name, lay_out
+from emulator_jobs import ROOT, Job, files_of, launched
 from warpwright import __version__
 from warpwright.emulator.profile import own_files
 from warpwright.emulator.report import faults_of
+from warpwright.facts.analyze import analyze
 from warpwright.facts.profile import FaultKind
+from warpwright.syntax.source import read_include, read_source
 
 RESULT = ROOT / "benchmarks" / "results" / "emulator_races.json"
 RACES = {FaultKind.SHARED_RACE, FaultKind.GLOBAL_RACE, FaultKind.MISSING_SYNCWARP}
@@ -107,9 +110,16 @@ def lines_of(job: Job) -> range:
     return range(data.count(b"\n", 0, span.start) + 1, data.count(b"\n", 0, span.end) + 2)
 
 
+def jobs_of(path: Path, only: str | None = None) -> list[Job]:
+    """The kernels of a file that can be run, or one of them, each launched once in the emulator."""
+    unit = analyze(read_source(path), read_include)
+    jobs = (launched(unit, kernel, {}) for kernel in unit.defined_kernels if only in (None, kernel.name))
+    return [job for job in jobs if isinstance(job, Job)]
+
+
 def cases(path: Path) -> Iterator[tuple[int | None, list[Job]]]:
     """The file as it is (None), and without the barrier of each line: the kernels that it concerns, emulated."""
-    whole = [job for job in jobs_of(path) if isinstance(job, Job)]
+    whole = jobs_of(path)
     yield None, whole
     for line, text in without_one(path.read_text(encoding="utf-8")):
         with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +127,7 @@ def cases(path: Path) -> Iterator[tuple[int | None, list[Job]]]:
             shutil.copytree(path.parent, copy)
             (copy / path.name).write_text(text, encoding="utf-8")
             concerned = next((job.kernel.name for job in whole if line in lines_of(job)), None)
-            yield line, [j for j in jobs_of(copy / path.name, concerned) if isinstance(j, Job)]
+            yield line, jobs_of(copy / path.name, concerned)
 
 
 def main() -> int:
@@ -126,9 +136,7 @@ def main() -> int:
     parser.add_argument("--emulate", action="store_true", help="run the emulator's half only, without a GPU")
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
-    files = options.files or sorted(
-        [*ROOT.glob("csrc_samples/*/*/kernel.cu"), *ROOT.glob("tests/emulator/kernels/*.cu")]
-    )
+    files = files_of(options.files)
     sanitizer = shutil.which("compute-sanitizer")
     if sanitizer is None and not options.emulate:
         print("compute-sanitizer is not on the PATH; it comes with the CUDA toolkit", file=sys.stderr)
