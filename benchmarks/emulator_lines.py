@@ -116,15 +116,17 @@ def compare(program: Program, run: Run, code: Sequence[MemoryInstruction], measu
     theirs: Counter[tuple[str, int, str]] = Counter()
     for file, line, space, _, total in measured:
         theirs[file, line, space] += total
-    found = []
-    for key in sorted(emulated.keys() | theirs.keys()):
-        one = Compared(*key, emulated[key], theirs[key])
-        found.append(one if one.emulated == one.measured else replace(one, cause=cause_of(one, program, run, code)))
-    return found
+    found = [Compared(*key, emulated[key], theirs[key]) for key in sorted(emulated.keys() | theirs.keys())]
+    return [
+        one if one.emulated == one.measured else replace(one, cause=cause_of(one, found, program, run, code))
+        for one in found
+    ]
 
 
-def cause_of(compared: Compared, program: Program, run: Run, code: Sequence[MemoryInstruction]) -> Cause:
-    """Why the totals of a line differ, from its PTX, what ran of it, and its machine code."""
+def cause_of(
+    compared: Compared, every: Sequence[Compared], program: Program, run: Run, code: Sequence[MemoryInstruction]
+) -> Cause:
+    """Why the totals of a line differ, from its PTX, what ran of it, its machine code, and the kernel's other lines."""
     here, space = (compared.file, compared.line), Space(compared.space)
     steps = [i for i in program.steps if here in chain(i)]
     if any(i.opcode == "wmma" for i in steps):
@@ -132,13 +134,12 @@ def cause_of(compared: Compared, program: Program, run: Run, code: Sequence[Memo
     if any(i.opcode == "atom" and "cas" in i.modifiers for i in steps):
         return Cause.ORDER
     ran = [t for step, t in accesses_of(program, run) if t.space is space and here in chain(program.steps[step])]
-    made = [i.width for i in code if i.space is space and here in _places(i)]
+    made = [i.width for i in code if i.space in (space, None) and here in _places(i)]
     asked = [t.bytes for t in ran]
-    if not made and not asked:
-        return Cause.UNKNOWN
     if not asked or not made:
-        elsewhere = sum(i.space is space for i in code) > len(made)
-        return Cause.TABLE if not asked or (elsewhere and compared.measured) else Cause.REMOVED
+        more_elsewhere = sum(max(0, o.measured - o.emulated) for o in every if o.space == compared.space)
+        is_moved = not asked or more_elsewhere >= compared.emulated
+        return Cause.UNKNOWN if not asked and not made else Cause.TABLE if is_moved else Cause.REMOVED
     if max(made) > max(asked):
         return Cause.MERGED
     if max(made) < max(asked):
