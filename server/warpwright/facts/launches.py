@@ -48,10 +48,12 @@ MAX_LOOKUPS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A host number; `assumed` where a part of it is not in the text."""
+    """A host number; `assumed` where a part of it is not in the text, `is_default` where it holds unless a number from
+    outside replaces it: 160 of `int n = 160; if (argc > 1) n = atoi(argv[1]);`"""
 
     value: int
     assumed: bool = False
+    is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class HostReader:
             if op in ("/", ">>") and left.assumed and result is not None and result < MANY:
                 return self._outside()  # a part of a large number is large, not what 4096 elements leave of it
             if result is not None:
-                return Known(result, left.assumed or right.assumed)
+                return Known(result, left.assumed or right.assumed, left.is_default or right.is_default)
         return self._outside()
 
     def _triple(self, parts: list[HostValue]) -> Triple:
@@ -316,7 +318,8 @@ class HostReader:
         values: list[Known | None] = []
         for argument in given:
             value = self.value(lowerer.expression(argument), scope, call.start_byte)
-            values.append(value if isinstance(value, Known) else None)
+            # A default is a likely block; as an argument it would decide what the kernel does and where lanes access
+            values.append(value if isinstance(value, Known) and not value.is_default else None)
         qualifier = tuple(part.strip() for part in spelled.partition("<")[0].split("::")[:-1] if part.strip())
         reader = Lowerer(self.unit, named.source, self.bindings)
         templates = tuple(self._templates(reader, function, named))
@@ -472,14 +475,14 @@ class HostReader:
             last = found.pop()
             elsewhere = [s for s in last.sides if not s.start_byte <= before < s.end_byte]
             taken = [self._is_taken(side, scope) for side in elsewhere]
-            if any(t is not None and not t.value for t in taken):
+            if False in taken:
                 continue
             value = self._defined_by(last, name, scope)
             open_end = None in taken or (isinstance(value, Known) and self._is_from_outside(value))
             if elsewhere and open_end and (found or value is None):
                 value = self._one_of(value, self._lookup(name, scope, last.start))
-            if any(t is None or t.assumed for t in taken) and isinstance(value, Known):
-                value = Known(value.value, assumed=True)
+            if None in taken and isinstance(value, Known):
+                value = replace(value, assumed=True)
             return self._with_members(name, value, scope, before)
         if "." in name and any(f"{name}.{axis}" in scope.definitions for axis in "xyz"):
             return self._with_members(name, None, scope, before)
@@ -510,33 +513,37 @@ class HostReader:
             return self._defined(definition.value, "construct", scope, definition.start)
         return self._defined(definition.value, definition.kind, scope, definition.start)
 
-    def _is_taken(self, side: Node, scope: HostScope) -> Known | None:
-        """Whether an `if` goes to this side of it, or a `switch` to this case; None where the text does not decide."""
+    def _is_taken(self, side: Node, scope: HostScope) -> bool | None:
+        """Whether an `if` goes to this side of it, or a `switch` to this case; None where the text does not decide:
+        what `argc == 2` or `strcmp(argv[1], "-n") == 0` is worth is no size that is taken to be large."""
         if side.type == "case_statement":
-            return None if self._is_case(side, side.named_children[-1], scope) else Known(0)
+            return None if self._is_case(side, side.named_children[-1], scope) else False
         branch = side.parent
         condition = branch.child_by_field_name("condition") if branch is not None else None
         if branch is None or condition is None:
             return None
         inside = condition.child_by_field_name("value") or condition
         value = self.value(self._lowered(scope, inside), scope, branch.start_byte)
-        if not isinstance(value, Known) or self._is_from_outside(value):
+        if not isinstance(value, Known) or value.assumed:
             return None
-        return Known(int(bool(value.value) == (side == branch.child_by_field_name("consequence"))), value.assumed)
+        return bool(value.value) == (side == branch.child_by_field_name("consequence"))
 
     def _is_from_outside(self, value: Known) -> bool:
         return value.assumed and value.value == self.unit.extent
 
     def _one_of(self, value: HostValue, earlier: HostValue) -> HostValue:
-        """A variable that was set and perhaps set again: what the text gives is likely."""
-        if value is None or (isinstance(value, Known) and self._is_from_outside(value) and earlier is not None):
+        """A variable that was set and perhaps set again: what the text gives is likely, or a default."""
+        if value is None:
             return self._replaced(earlier)
-        return Known(value.value, assumed=True) if isinstance(value, Known) else value
+        if isinstance(value, Known) and self._is_from_outside(value) and earlier is not None:
+            default = self._replaced(earlier)
+            return replace(default, is_default=True) if isinstance(default, Known) else default
+        return replace(value, assumed=True) if isinstance(value, Known) else value
 
     def _replaced(self, value: HostValue) -> HostValue:
         """What a number may have become by its use: a default stays likely, a 0 that waits for a value does not."""
         if isinstance(value, Known):
-            return Known(value.value, assumed=True) if value.value > 0 else self._outside()
+            return replace(value, assumed=True) if value.value > 0 else self._outside()
         if isinstance(value, Triple):
             x, y, z = (replace(part, assumed=True) for part in (value.x, value.y, value.z))
             return Triple(x, y, z, value.dims)
@@ -607,7 +614,7 @@ class HostReader:
             return first
         self.disagreed.add(function)
         last = values[-1]
-        return Known(last.value, assumed=True) if isinstance(last, Known) else last
+        return replace(last, assumed=True) if isinstance(last, Known) else last
 
     def _calls_of(self, name: str) -> list[tuple[Source, Node]]:
         if self.calls is None:
@@ -639,7 +646,7 @@ class HostReader:
                 value = self.value(operand, scope, before)
                 if isinstance(value, Known) and op in "-+~!":
                     number = {"-": -value.value, "+": value.value, "~": ~value.value, "!": int(not value.value)}[op]
-                    return Known(number, value.assumed)
+                    return replace(value, value=number)
             case ir.Conditional(condition=condition, then=then, otherwise=otherwise):
                 return self._choice(condition, then, otherwise, scope, before)
             case ir.Construct(arguments=arguments):
@@ -672,7 +679,7 @@ class HostReader:
         if (number or 0) not in range(len(items)):
             return self._outside()
         found = self.value(self._lowered(scope, items[number or 0]), scope, before)
-        return found if number is not None or not isinstance(found, Known) else Known(found.value, assumed=True)
+        return found if number is not None or not isinstance(found, Known) else replace(found, assumed=True)
 
     def _member(self, name: str) -> HostValue:
         """What a member of some struct is likely to be: all values that the unit's text gives to a member so named."""
@@ -714,7 +721,8 @@ class HostReader:
         known = [v for v in values if isinstance(v, Known)]
         if node.name in ("min", "max") and len(known) == 2:
             pick = min if node.name == "min" else max
-            return Known(pick(known[0].value, known[1].value), any(k.assumed for k in known))
+            chosen = pick(known[0].value, known[1].value)
+            return Known(chosen, any(k.assumed for k in known), any(k.is_default for k in known))
         if node.name in ("ceil", "ceilf", "floor") and known:
             return known[0]
         texts = self.unit.functions.get(node.name, [])
