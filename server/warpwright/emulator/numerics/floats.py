@@ -11,6 +11,7 @@ Measured on an H200.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 
 import numpy as np
 
@@ -34,13 +35,22 @@ def canonical(result: Lanes) -> Lanes:
     >>> hex(canonical(np.float32(np.nan)).view(np.uint32))
     '0x7fffffff'
     """
+    if not _has_nan(result):
+        return result
     return mend(result, np.isnan(result), lambda lane: np.full_like(lane, NAN32), result)
+
+
+def _has_nan(a: Lanes) -> bool:
+    """The largest of numbers is NaN where one is: one pass over the lanes, which leaves no array behind."""
+    return isnan(a.max(initial=-np.inf))
 
 
 def with_nan(result: Lanes, *operands: Lanes) -> Lanes:
     """The result of f32 or f64 arithmetic with the NaN that the hardware gives: of f64, that of the last operand."""
     if result.dtype == np.float32:
         return canonical(result)
+    if not _has_nan(result):
+        return result
     return mend(result, np.isnan(result), _last_nan, *operands)
 
 
@@ -134,22 +144,23 @@ def _fma_f32(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
 
 
 def _fma_f64(a: Lanes, b: Lanes, c: Lanes, rounding: str) -> Lanes:
-    """Error-free transforms (Boldo and Melquiond 2008): a * b + c = high + (low + rest), exactly.
+    """Error-free transforms (after Boldo and Melquiond 2008): a * b + c = high + (low + rest), exactly.
 
-    Adding the nearest double to `low + rest` instead of the odd one is right unless that double is inexact and the sum
-    then exactly half-way between two doubles. A part that overflows leaves a NaN, and a product below 2^-960 has a
-    remainder that no double holds: those lanes are computed with integers.
+    Where high is much smaller than the product, low is 0; else low and rest are below two units of high's last place,
+    so that their sum, rounded to odd, has all the bits that decide. Adding the nearest double to `low + rest` instead
+    is right unless that double is inexact and the sum then exactly half-way between two doubles. A part that overflows
+    leaves a NaN, and a product below 2^-960 has a remainder that no double holds: those lanes are computed with
+    integers.
     """
-    product, error = two_product(a, b)
-    partial, rest = two_sum(c, error)
-    high, low = two_sum(product, partial)
+    product, rest = two_product(a, b)
+    high, low = two_sum(product, c)
     if rounding == "rn":
         tail = low + rest
         result = high + tail
         left = tail - (result - high)
         rare = (left.view(np.int64) << np.int64(12)) == 0
-        if rare.any():
-            rare = rare & (left != 0) & ((tail - low != rest) | (tail - rest != low))
+        if rare.any() and (rare := rare & (left != 0)).any():
+            rare = rare & ((tail - low != rest) | (tail - rest != low))
             result = mend(result, rare, lambda x, y, z: x + to_odd(*two_sum(y, z)), high, low, rest)
     else:
         result, left = two_sum(high, to_odd(*two_sum(low, rest)))
@@ -311,12 +322,12 @@ def negate(a: Lanes) -> Lanes:
     >>> negate(np.float32(1)), hex(negate(np.float32(np.nan)).view(np.uint32))
     (np.float32(-1.0), '0x7fffffff')
     """
-    return mend(-a, np.isnan(a), with_nan, a, a)
+    return with_nan(-a, a)
 
 
 def absolute(a: Lanes) -> Lanes:
     """abs: the sign cleared, but of NaN, as `negate`."""
-    return mend(np.abs(a), np.isnan(a), with_nan, a, a)
+    return with_nan(np.abs(a), a)
 
 
 def minimum(a: Lanes, b: Lanes) -> Lanes:

@@ -16,8 +16,7 @@ from warpwright.emulator.numerics.lanes import Lanes, mend
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 
-_SPLIT = np.float64(2**27 + 1)
-_UPPER = np.int64(-1 << 27)
+_HALF, _UPPER = np.int64(1 << 26), np.int64(-1 << 27)
 _MANTISSA_BITS = 52
 _MAX_EXPONENT = 1023
 
@@ -30,12 +29,11 @@ def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
-    """The nearest double to a * b and what it leaves out: exact where |a| < 2^996 and the product's magnitude is above
-    2^-960 and finite (Dekker). a is split by rounding to 26 bits and 26 more with a sign, b by cutting to 26 and 27.
+    """The nearest double to a * b and what it leaves out: exact where the product's magnitude is above 2^-960 and
+    finite (Dekker). a is split by rounding to 26 bits and 26 more with a sign, b by cutting to 26 and 27.
     """
     product = a * b
-    spread = a * _SPLIT
-    a_high = spread - (spread - a)
+    a_high = ((a.view(np.int64) + _HALF) & _UPPER).view(np.float64)
     a_low = a - a_high
     b_high = (b.view(np.int64) & _UPPER).view(np.float64)
     b_low = b - b_high
