@@ -153,6 +153,16 @@ def of_a_report(profiles: list[Profile]) -> Iterator[tuple[str, Any, Any]]:
         yield "its block", wide.launch.block, (32, 32, 1)
 
 
+def kept(profile: Profile) -> Any:
+    """A profile as JSON, its files by their path in the repository, or by their name."""
+    text = json.dumps(profile_json(profile))
+    for file in {*profile.texts, *(line.file for line in profile.lines)}:
+        path = Path(file)
+        short = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+        text = text.replace(json.dumps(file), json.dumps(short))
+    return json.loads(text)
+
+
 def failures(profiles: list[Profile]) -> list[str]:
     """One line for each count that is wrong; a table of all goes to stdout."""
     wrong = []
@@ -175,7 +185,7 @@ def main() -> int:
         "command": "PYTHONPATH=server python3 benchmarks/gpu_profile.py --out benchmarks/results",
         "gpu": dict(gpu.details) if isinstance(gpu, Gpu) else str(gpu),
         "wrong": wrong,
-        "profiles": [profile_json(profile) for profile in profiles],
+        "profiles": [kept(profile) for profile in profiles],
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "gpu_profile.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
