@@ -1,4 +1,7 @@
-"""The ladder without a GPU: what is compiled and analysed is real, and what was not run is said."""
+"""The lower rungs of the ladder: what is compiled and analysed is real, and what was not run is said.
+
+`test_emulated` has the upper ones without a GPU, `test_gpu` with one.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def test_a_fix_that_compiles_and_is_clean_may_be_offered_for_what_it_is() -> Non
     assert kernel is not None
     rewrite = propose("pad-shared-array", kernel, finding.span)
     assert isinstance(rewrite, Rewrite)
-    report = verify(source, rewrite.apply(), kernel="transpose", expect_gone=finding)
+    report = verify(source, rewrite.apply(), kernel="transpose", expect_gone=finding, backend="cuda")
     assert report.status is Status.NOT_RUN
     assert report.levels == (Level.PARSED, Level.COMPILED, Level.ANALYSED)
     assert report.finding_gone is True
@@ -207,6 +210,13 @@ def test_what_may_be_offered(status: Status, speed: bool, fix: bool) -> None:
     assert not acceptable(report, "memory")
 
 
+def test_what_the_emulator_found_correct_may_be_offered_though_it_is_not_timed() -> None:
+    report = Report(Status.CORRECT, CLEAN, backend="emulator")
+    assert acceptable(report, "speed") and acceptable(report, "fix")
+    assert not acceptable(report, "memory")
+    assert not acceptable(Report(Status.CORRECT, CLEAN[:2], backend="emulator"), "speed")
+
+
 def test_a_fix_that_leaves_the_finding_is_not_offered_however_fast() -> None:
     report = Report(Status.FASTER, CLEAN, finding_gone=False)
     assert acceptable(report, "speed")
@@ -221,6 +231,7 @@ def test_a_fix_that_leaves_the_finding_is_not_offered_however_fast() -> None:
             "faster 1.9x (NVIDIA H200, 95% CI 1.86-1.93)",
         ),
         (lambda s: Report(Status.CORRECT, backend="cuda:NVIDIA H200"), "correct (NVIDIA H200)"),
+        (lambda s: Report(Status.CORRECT, backend="emulator"), "correct (emulator), not timed"),
         (lambda s: Report(Status.DOES_NOT_COMPILE), "does not compile"),
         (lambda s: Report(Status.WRONG, CLEAN), "wrong"),
     ],

@@ -34,7 +34,7 @@ class Part:
 @click.command("doctor")
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(output: str) -> int:
-    """Say what was found: Python, NVIDIA's compiler, a GPU, the model, editors; and what to do where one is missing.
+    """Say what was found: Python, NVIDIA's compiler, emulator, GPU, model, editors; and what to do where one is not.
 
     Findings need none of the optional parts. Exit status 0, whatever is missing.
     """
@@ -97,12 +97,13 @@ def _compiler() -> Part:
 
 
 def _emulator() -> Part:
-    name, gives = "emulator", "kernels run and profiled without a GPU"
+    name, gives = "emulator", "kernels run, compared and profiled without a GPU"
     if importlib.util.find_spec("numpy") is None:
         return Part(
             name, False, "NumPy is not installed.", gives, "Install it with `pip install 'warpwright[emulator]'`."
         )
-    return Part(name, True, f"NumPy {_version('numpy')}", gives)
+    covers = "runs nvcc's PTX for sm_75 to sm_90, but no wgmma, TMA, clusters or textures"
+    return Part(name, True, f"NumPy {_version('numpy')}: {covers}", gives)
 
 
 def _profiler() -> Part:
@@ -116,11 +117,9 @@ def _profiler() -> Part:
 
 
 def _gpu() -> Part:
-    name, gives = "GPU", "kernels run, compared and timed here"
+    name, gives = "GPU", "timing: kernels are run and compared on the CPU"
     command = ["nvidia-smi", "--query-gpu=name,compute_cap,memory.total,driver_version", "--format=csv,noheader"]
-    advice = (
-        "On a machine with an NVIDIA GPU, install NVIDIA's driver. Everything but running and timing works without."
-    )
+    advice = "On a machine with an NVIDIA GPU, install NVIDIA's driver. Everything but timing works without."
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except FileNotFoundError:

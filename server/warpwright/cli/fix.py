@@ -40,7 +40,7 @@ from warpwright.verify.report import Level, Status
 def command(
     *, paths: tuple[str, ...], rules: tuple[str, ...], diff: bool, unsafe: bool, compiled: Compiled, output: str
 ) -> int:
-    """Fix what has a fix. Each is compiled, analysed again and, on a GPU, run and compared before it is offered.
+    """Fix what has a fix. Each is compiled, analysed again, run on a GPU or the CPU and compared before it is offered.
 
     Exit status: 0 every fix there is was made, 1 one was refused, 2 an input could not be read or nothing verified.
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from warpwright.cli.findings_text import count, printable
-from warpwright.verify.report import CaseResult, CompiledKernel, Level, Report, Speed, Status
+from warpwright.verify.report import EMULATOR, CaseResult, CompiledKernel, Level, Report, Speed, Status
 
 GOOD = (Status.FASTER, Status.CORRECT)
 BAD = (Status.WRONG, Status.UNSAFE, Status.DOES_NOT_COMPILE, Status.SLOWER, Status.TIMEOUT)
@@ -32,7 +32,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"  {printable(report.reason)}"
     yield from (f"  new: {finding.rule} at line {finding.span.line}" for finding in report.new_findings)
     yield from _indented(_compiled(report))
-    yield from _indented(_cases(report.cases))
+    yield from _indented(_cases(report.cases, report.backend))
     yield from _indented(_speeds(report.speed))
     yield from (f"  note: {printable(note)}" for note in report.notes)
 
@@ -75,14 +75,15 @@ def _figure(kernel: CompiledKernel | None, name: str) -> str:
     return f"{occupancy.fraction:.0%} ({occupancy.limiter})" if occupancy else "unknown"
 
 
-def _cases(cases: Sequence[CaseResult]) -> Iterator[str]:
+def _cases(cases: Sequence[CaseResult], backend: str) -> Iterator[str]:
     """The failures one by one, the rest as one line."""
     if not cases:
         return
     failed = [case for case in cases if not case.ok]
     differences = [case.max_abs for case in cases if case.max_abs is not None]
     worst = f", largest difference {max(differences):.3g}" if differences else ""
-    yield f"compared: {len(cases) - len(failed)} of {count(len(cases), 'run')} as they should be{worst}"
+    where = " on the CPU" if backend == EMULATOR else ""
+    yield f"compared{where}: {len(cases) - len(failed)} of {count(len(cases), 'run')} as they should be{worst}"
     for case in failed[:MOST_FAILURES]:
         why = case.reason or f"largest difference {case.max_abs:.3g}, relative {case.max_rel:.3g}"
         yield f"  {click.style('wrong', fg='red')} {_shape(case.shape)}, {case.distribution}: {printable(why)}"

@@ -10,7 +10,7 @@ from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import COULD_NOT_RUN, progress_line, stop_on_ctrl_c
 from warpwright.verify.report import Level, Status
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import Choice, acceptable, verify
 
 
 @click.command("verify")
@@ -24,10 +24,26 @@ from warpwright.verify.verify import acceptable, verify
     show_default=True,
     help="What the candidate is for; where a GPU is, speed asks that it be timed as faster.",
 )
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "cuda", "emulator"]),
+    default="auto",
+    show_default=True,
+    help="Where both are run: auto is a GPU where there is one, else the CPU, which compares and times nothing.",
+)
 @compile_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(*, original: str, candidate: str, kernel: str | None, goal: str, compiled: Compiled, output: str) -> int:
-    """Compile CANDIDATE, analyse it again and, on a GPU, run it against ORIGINAL: same results, and how fast.
+def command(
+    *,
+    original: str,
+    candidate: str,
+    kernel: str | None,
+    goal: str,
+    backend: Choice,
+    compiled: Compiled,
+    output: str,
+) -> int:
+    """Compile CANDIDATE, analyse it again and run it against ORIGINAL: same results, and on a GPU how fast.
 
     Exit status: 0 it may replace ORIGINAL, 1 it may not, 2 that could not be found out.
     """
@@ -44,6 +60,7 @@ def command(*, original: str, candidate: str, kernel: str | None, goal: str, com
             is_cancelled=is_cancelled,
             arch=compiled.arch,
             flags=compiled.flags(before.source),
+            backend=backend,
         )
     accepted = acceptable(report, goal)
     if output == "json":

@@ -52,7 +52,8 @@ def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
         yield f"\n## {', '.join(code(name) for name in candidate['rewrites'])}{chosen}\n"
         yield from (f"{prose(explanation)}\n" for explanation in candidate["explanations"])
         report = candidate["report"]
-        yield f"Verdict: **{report['status']}** on {report.get('backend', 'none')}"
+        not_timed = ", not timed" if report["status"] == "correct" and not report.get("speed") else ""
+        yield f"Verdict: **{report['status']}** on {report.get('backend', 'none')}{not_timed}"
         if report.get("reason"):
             yield f"\n{prose(report['reason'])}"
         yield ""

@@ -41,7 +41,7 @@ class LaunchError(Exception):
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
     """A pointer. `data` is any array; the kernel's view of it is its bytes. `role` is "in", "out" or "in-out": what an
-    "out" array holds before counts as never written."""
+    "out" array holds before is there, and counts as never written."""
 
     name: str
     data: Any
@@ -79,13 +79,16 @@ class Launch:
 class Run:
     """What a launch left. `outputs` holds every array but those of role "in", with the type of the argument's data;
     where a fault ended the run, they are as far as it came and `is_complete` is False. `printed` is what each call of
-    `printf` wrote, of the first ones."""
+    `printf` wrote, of the first ones. `changed_inputs` are the arrays of role "in" that do not hold what they held;
+    `lane_steps` is what the run took of `most_lane_steps`."""
 
     outputs: Mapping[str, Any]
     tallies: Tallies
     faults: tuple[FoundFault, ...]
     is_complete: bool
     printed: tuple[str, ...] = ()
+    changed_inputs: tuple[str, ...] = ()
+    lane_steps: int = 0
 
 
 @dataclass(slots=True)
@@ -196,7 +199,24 @@ def run(
         for argument, a in placed
         if argument.role != "in"
     }
-    return Run(outputs, prepared.tallies, tuple(prepared.faults.values()), is_complete, tuple(prepared.printed))
+    changed = tuple(
+        argument.name
+        for argument, a in placed
+        if argument.role == "in" and not np.array_equal(memory.data[a.start : a.end], _bytes_of(argument))
+    )
+    return Run(
+        outputs,
+        prepared.tallies,
+        tuple(prepared.faults.values()),
+        is_complete,
+        tuple(prepared.printed),
+        changed,
+        prepared.spent,
+    )
+
+
+def _bytes_of(argument: ArrayArgument) -> Any:
+    return np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8)
 
 
 def _keep_freed_memory() -> None:
@@ -243,8 +263,10 @@ def _prepare(
     except MemoryError as error:
         raise LaunchError(f"the arrays take {wanted:,} bytes, for which there is no memory") from error
     for argument, allocation in placed:
-        if argument.role != "out":
-            memory.fill(allocation, np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8))
+        if argument.role == "out":
+            memory.leave(allocation, _bytes_of(argument))
+        else:
+            memory.fill(allocation, _bytes_of(argument))
     symbols = {**_symbols(program, variables, bank), GRID_BARRIER: grid_barrier.address}
     memory.fill(grid_barrier, np.zeros(grid_barrier.size, dtype=np.uint8))
     for name, allocation in variables.items():

@@ -7,13 +7,14 @@ Whole-number types take small numbers for each, and an array of indices always h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from warpwright.emulator.launch import Argument, ArrayArgument, ScalarArgument, StructArgument
-from warpwright.emulator.numerics.halves import bf16_of_f32
+from warpwright.emulator.numerics.halves import bf16_of_f32, f32_of_bf16
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
 from warpwright.problems.types import ElementType, element_type
 
@@ -26,54 +27,120 @@ _DTYPES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+POISONS = (0x7FFDA5A5, 0xFFFB5A5B)
+"""What outputs may hold before a run: NaN as float and as double, and different in every byte."""
+
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The distance from 1 to the next number of a type."""
+
+Alteration = Callable[[str, Any, np.random.Generator], Any]
+"""From an element's scalar type and an input's values to other values of the same type."""
+
+
 class UnknownTypeError(Exception):
     """An argument has a type of which no values can be made. The message names both."""
 
 
-def arguments_of(problem: Problem, case: Case, distribution: str = "normal", seed: int = 0) -> list[Argument]:
-    """The kernel's arguments at one shape, in the order of its parameters. Raises UnknownTypeError."""
+def arguments_of(
+    problem: Problem,
+    case: Case,
+    distribution: str = "normal",
+    seed: int = 0,
+    *,
+    poison: int = 0,
+    alter: Alteration | None = None,
+) -> list[Argument]:
+    """The kernel's arguments at one shape, in the order of its parameters. Raises UnknownTypeError.
+
+    Outputs hold `poison`, 32 bits again and again; inputs of floating-point numbers are changed by `alter`.
+    """
+    filled = _Filling(case, distribution, poison, alter)
     made: list[Argument] = []
     for place, argument in enumerate(problem.arguments):
         if isinstance(argument, Struct):
-            parts = tuple(
-                (offset, _argument(member, case, distribution, [seed, place, offset]))
-                for offset, member in argument.members
-            )
+            parts = tuple((offset, filled.argument(m, [seed, place, offset])) for offset, m in argument.members)
             made.append(StructArgument(argument.name, argument.bytes, parts))
         else:
-            made.append(_argument(argument, case, distribution, [seed, place]))
+            made.append(filled.argument(argument, [seed, place]))
     return made
 
 
-def variables_of(problem: Problem, case: Case, distribution: str = "normal", seed: int = 0) -> dict[str, bytes]:
+def variables_of(
+    problem: Problem, case: Case, distribution: str = "normal", seed: int = 0, *, alter: Alteration | None = None
+) -> dict[str, bytes]:
     """What the host code is to set the file's variables to, by their names. Raises UnknownTypeError."""
+    filled = _Filling(case, distribution, 0, alter)
     start = len(problem.arguments)
-    made = {
-        array.name: _argument(array, case, distribution, [seed, start + place])
-        for place, array in enumerate(problem.globals)
-    }
+    made = {array.name: filled.argument(array, [seed, start + n]) for n, array in enumerate(problem.globals)}
     return {name: given.data.tobytes() for name, given in made.items() if isinstance(given, ArrayArgument)}
 
 
-def _argument(
-    argument: Array | Scalar, case: Case, distribution: str, seed: list[int]
-) -> ArrayArgument | ScalarArgument:
-    if isinstance(argument, Array):
-        element = element_type(argument.type)
-        if element is not None:
-            data = array_values(argument, element, case, distribution, np.random.default_rng(seed))
-            return ArrayArgument(argument.name, data, argument.role)
-    elif argument.type in _DTYPES:
-        return ScalarArgument(argument.name, scalar_bytes(argument.type, case.scalars[argument.name]))
-    raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    case: Case
+    distribution: str
+    poison: int
+    alter: Alteration | None
+
+    def argument(self, argument: Array | Scalar, seed: list[int]) -> ArrayArgument | ScalarArgument:
+        if isinstance(argument, Array):
+            element = element_type(argument.type)
+            if element is not None:
+                data = array_values(
+                    argument, element, self.case, self.distribution, np.random.default_rng(seed), self.poison
+                )
+                is_free = argument.role != "out" and argument.name not in self.case.limits
+                if self.alter is not None and is_free and element.scalar in EPSILON:
+                    data = self.alter(element.scalar, data, np.random.default_rng([*seed, 1]))
+                return ArrayArgument(argument.name, data, argument.role)
+        elif argument.type in _DTYPES:
+            return ScalarArgument(argument.name, scalar_bytes(argument.type, self.case.scalars[argument.name]))
+        raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
 
 
-def array_values(array: Array, element: ElementType, case: Case, distribution: str, random: np.random.Generator) -> Any:
-    """One array's values, of the element's scalar type (bfloat16 as its bits), flat; zeros for an output."""
+def array_values(
+    array: Array, element: ElementType, case: Case, distribution: str, random: np.random.Generator, poison: int = 0
+) -> Any:
+    """One array's values, of the element's scalar type (bfloat16 as its bits), flat; the poison for an output."""
     count = case.counts[array.name] * element.components
+    dtype = np.dtype(_DTYPES[element.scalar])
     if array.role == "out":
-        return np.zeros(count, dtype=_DTYPES[element.scalar])
+        return poisoned(dtype, count, poison)
     return _values(element.scalar, count, distribution, case.limits.get(array.name), random)
+
+
+def poisoned(dtype: Any, count: int, poison: int) -> Any:
+    """Memory of `count` numbers that nothing has written.
+
+    >>> poisoned(np.dtype(np.uint16), 3, 0x7FFDA5A5).tolist() == [0xA5A5, 0x7FFD, 0xA5A5]
+    True
+    """
+    words = -(-count * dtype.itemsize // 4)
+    return np.full(words, poison, dtype="<u4").view(np.uint8)[: count * dtype.itemsize].view(dtype)
+
+
+def as_doubles(scalar: str, data: Any) -> Any:
+    """An array as numbers: of bfloat16, which is kept as bits, their values."""
+    return (f32_of_bf16(data) if scalar == "bfloat16" else data).astype(np.float64)
+
+
+def perturbed(seed: int) -> Alteration:
+    """Inputs moved by one unit in the last place, up or down at random; another `seed` moves them otherwise."""
+
+    def alter(scalar: str, data: Any, random: np.random.Generator) -> Any:
+        moves = np.random.default_rng([seed, int(random.integers(1 << 31))]).integers(0, 2, len(data)) * 2 - 1
+        return _as_type(scalar, as_doubles(scalar, data) * (1.0 + EPSILON[scalar] * moves))
+
+    return alter
+
+
+def coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
+    """Inputs rounded to the next lower precision that hardware offers: float64 to float32, others to bfloat16."""
+    del random
+    with np.errstate(all="ignore"):
+        if scalar == "float64":
+            return data.astype(np.float32).astype(np.float64)
+        return _as_type(scalar, f32_of_bf16(bf16_of_f32(as_doubles(scalar, data).astype(np.float32))))
 
 
 def _values(scalar: str, count: int, distribution: str, limit: int | None, random: np.random.Generator) -> Any:

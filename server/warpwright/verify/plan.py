@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,17 +49,10 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     times = [*own, *(s for s in problem.time if s not in own)] if timed else []
     shapes = [*times[:1], *(s for s in problem.check if s not in times[:1])]
     shapes += [s for s in times if s not in shapes]
-    cases: list[dict[str, Any]] = []
-    for shape in shapes:
-        try:
-            case = problem.case(shape)
-        except ExpressionError:
-            continue
-        try:
-            other = candidate.problem.case(shape)
-        except ExpressionError as error:
-            raise CandidateLaunchError(f"the candidate's launch is impossible: {error}") from None
-        cases.append(_case(case, other, first=not cases, timed=shape in times))
+    cases = [
+        _case(case, other, first=number == 0, timed=case.shape in times)
+        for number, (case, other) in enumerate(paired_cases(problem, candidate.problem, shapes))
+    ]
     if not cases:
         raise PlanError("the original cannot be launched at the sizes that are known")
     return {
@@ -77,6 +70,19 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "seconds_per_shape": SECONDS_PER_SHAPE,
         "lock": str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock"),
     }
+
+
+def paired_cases(original: Problem, candidate: Problem, shapes: Iterable[Shape]) -> Iterator[tuple[Case, Case]]:
+    """Both kernels at each shape at which the original can be launched. Raises CandidateLaunchError."""
+    for shape in shapes:
+        try:
+            case = original.case(shape)
+        except ExpressionError:
+            continue
+        try:
+            yield case, candidate.case(shape)
+        except ExpressionError as error:
+            raise CandidateLaunchError(f"the candidate's launch is impossible: {error}") from None
 
 
 def make_launch(side: Side, shape: Shape) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from warpwright.facts.occupancy import Occupancy
 from warpwright.rules.base import Finding
 from warpwright.toolchain.messages import KernelResources
 
+EMULATOR = "emulator"
+"""The backend that runs kernels on the CPU: it compares, and times nothing."""
+
 
 class Status(StrEnum):
     """The last word on a candidate.
@@ -112,7 +115,7 @@ class Speed:
 class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
 
-    `backend` is "cuda:" and the GPU's name, or "none". `finding_gone` is None where no finding was to go.
+    `backend` is "cuda:" and the GPU's name, "emulator", or "none". `finding_gone` is None where no finding was to go.
     `new_findings` are the warnings and errors that the candidate has and the original has not.
     """
 
@@ -156,6 +159,8 @@ class Report:
 
         >>> Report(Status.NOT_RUN, (Level.PARSED, Level.COMPILED), not_run_because="no GPU here").badge()
         'compiled, not run: no GPU here'
+        >>> Report(Status.CORRECT, backend="emulator").badge()
+        'correct (emulator), not timed'
         >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))
         >>> levels = (Level.COMPILED, Level.CORRECT, Level.FASTER)
         >>> Report(Status.FASTER, levels, backend="cuda:NVIDIA H200", speed=(speed,)).badge()
@@ -173,7 +178,7 @@ class Report:
             word = "slower" if self.status is Status.SLOWER else "correct, no faster"
             return f"{word} {_ratio(first.speedup)}x {interval}"
         if self.status is Status.CORRECT:
-            return f"correct ({self._gpu()})"
+            return f"correct ({self._gpu()})" + (", not timed" if self.backend == EMULATOR else "")
         return str(self.status).replace("-", " ")
 
     def _gpu(self) -> str:

@@ -1,9 +1,9 @@
-"""The upper rungs of the ladder: run both kernels on the GPU, and turn what the harness saw into a verdict."""
+"""The upper rungs of the ladder: run both kernels, and turn what the harness or the emulator saw into a verdict."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +17,13 @@ to lie moves a time by a percent."""
 
 MOST_RESTARTS = 3
 
+Backend = Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]
+"""What runs a request and gives its events: the harness, or the emulator."""
+
 
 @dataclass(slots=True)
 class Observed:
-    """What the harness reported of one candidate. `reason` is one sentence where the status needs one."""
+    """What was reported of one candidate. `reason` is one sentence where the status needs one."""
 
     status: Status = Status.NOT_RUN
     reason: str = ""
@@ -29,12 +32,14 @@ class Observed:
     notes: list[str] = field(default_factory=lambda: [])
 
 
-def observe(request: Mapping[str, Any], *, progress: Progress, is_cancelled: IsCancelled) -> Observed:
+def observe(
+    request: Mapping[str, Any], *, progress: Progress, is_cancelled: IsCancelled, backend: Backend = run_request
+) -> Observed:
     """Run a request, again without the shape where it is the original that fails. Raises CancelledError."""
     observed = Observed()
     remaining = dict(request)
     for _ in range(MOST_RESTARTS):
-        culprit = _attempt(remaining, observed, progress, is_cancelled)
+        culprit = _attempt(remaining, observed, progress, is_cancelled, backend)
         if culprit is None:
             return observed
         remaining["cases"] = _left_to_do(remaining["cases"], culprit, observed)
@@ -60,14 +65,16 @@ def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -
 
 
 def _attempt(
-    request: Mapping[str, Any], observed: Observed, progress: Progress, is_cancelled: IsCancelled
+    request: Mapping[str, Any], observed: Observed, progress: Progress, is_cancelled: IsCancelled, backend: Backend
 ) -> int | None:
-    """One run of the harness. The index of a case that has to be left out for another try, or None at the end."""
+    """One run of the backend. The index of a case that has to be left out for another try, or None at the end."""
     current: Event = {"phase": "start", "case": 0, "side": ""}
     tells_apart = _Samples(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"]))
     try:
-        for event in run_request(request, is_cancelled):
+        for event in backend(request, is_cancelled):
             match event["event"]:
+                case "progress":
+                    progress(event["text"], event["share"])
                 case "begin":
                     current = event
                     progress(_doing(event, request), _share(event, request))
@@ -75,12 +82,12 @@ def _attempt(
                     observed.cases.append(_case_result(event))
                     tells_apart.add(event)
                     if not event["ok"]:
-                        observed.status = Status.UNSAFE if event.get("unsafe") else Status.WRONG
+                        observed.status = _failure(event)
                         observed.reason = _wrong_sentence(event)
                 case "speed":
                     observed.speed.append(_speed(event))
                 case "unsupported":
-                    observed.notes.append(f"{_at(event['shape'])} was left out: {event['reason']}")
+                    observed.notes.append(f"{at(event['shape'])} was left out: {event['reason']}")
                 case "note":
                     observed.notes.append(event["text"])
                 case "fault" | "refused":
@@ -102,10 +109,18 @@ def _attempt(
     return None
 
 
+def _failure(event: Event) -> Status:
+    if event.get("timed_out"):
+        return Status.TIMEOUT
+    return Status.UNSAFE if event.get("unsafe") else Status.WRONG
+
+
 def _wrong_sentence(event: Event) -> str:
-    where = _at(event["shape"])
+    where = at(event["shape"])
+    if event.get("timed_out"):
+        return f"The candidate does not finish at {where}: {event['reason']}."
     if event.get("unsafe"):
-        return f"The candidate is not safe: at {where} {event['reason']}."
+        return f"The candidate is not safe at {where}: {event['reason']}."
     when = event["distribution"] if event["distribution"] == "while timed" else f"{event['distribution']} values"
     return f"The candidate is wrong at {where} ({when}): {event['reason']}."
 
@@ -119,11 +134,11 @@ def _failed(
     if current["side"] == "candidate":
         observed.status = Status.TIMEOUT if timed_out else Status.UNSAFE
         what = "does not finish" if timed_out else "fails"
-        observed.reason = f"The candidate {what} at {_at(shape)}: {said}."
+        observed.reason = f"The candidate {what} at {at(shape)}: {said}."
         return None
     if current["side"] == "baseline":
         what = "does not finish" if timed_out else "fails"
-        observed.notes.append(f"{_at(shape)} was left out: the original itself {what} there ({said})")
+        observed.notes.append(f"{at(shape)} was left out: the original itself {what} there ({said})")
         return int(index)
     observed.reason = f"It was not run: {said}."
     return None
@@ -161,7 +176,7 @@ def _conclude(observed: Observed, samples: _Samples, asked: int) -> None:
     slower = next((s for s in observed.speed if s.ci95[1] < 1 / LEAST_EFFECT), None)
     if slower is not None:
         observed.status = Status.SLOWER
-        observed.reason = f"The candidate is correct and slower at {_at(slower.shape)}: {slower.speedup:.2f}x."
+        observed.reason = f"The candidate is correct and slower at {at(slower.shape)}: {slower.speedup:.2f}x."
     elif first.ci95[0] > LEAST_EFFECT:
         observed.status = Status.FASTER
     else:
@@ -183,7 +198,12 @@ def _speed(event: Event) -> Speed:
     return Speed(event["shape"], event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
 
 
-def _at(shape: Mapping[str, int]) -> str:
+def at(shape: Mapping[str, int]) -> str:
+    """A shape in words.
+
+    >>> at({"width": 31, "height": 33})
+    'width = 31, height = 33'
+    """
     return ", ".join(f"{name} = {value}" for name, value in shape.items()) or "its only shape"
 
 
@@ -191,7 +211,7 @@ def _doing(event: Event, request: Mapping[str, Any]) -> str:
     if event["phase"] == "wait":
         return "Waiting for the GPU"
     shape = request["cases"][event["case"]]["shape"]
-    return f"{'Comparing' if event['phase'] == 'check' else 'Timing'} at {_at(shape)}"
+    return f"{'Comparing' if event['phase'] == 'check' else 'Timing'} at {at(shape)}"
 
 
 def _share(event: Event, request: Mapping[str, Any]) -> float | None:

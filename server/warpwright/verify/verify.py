@@ -1,7 +1,8 @@
 """The ladder that a candidate climbs: parsed, compiled, re-analysed, correct, faster.
 
-The first three need no GPU. Without one the report's status is not-run, with the reason, and its levels say how far the
-candidate came, so that a fix that compiles and is clean can still be offered for what it is.
+Without a GPU both kernels' PTX is run by the emulator: the candidate may be correct, and is not timed. Where that is
+impossible too, the report's status is not-run, with the reason, and its levels say how far the candidate came, so that
+a fix that compiles and is clean can still be offered for what it is.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
@@ -30,11 +33,14 @@ from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import KernelResources
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.harness import Gpu, find_gpu
-from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request
-from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
-from warpwright.verify.run import observe
+from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request, paired_cases
+from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Report, Status
+from warpwright.verify.run import Observed, observe
 
 DEFAULT_ARCH = "sm_90"
+Choice = Literal["auto", "cuda", "emulator"]
+"""Where kernels are run: "auto" is a GPU where there is one, else the emulator."""
+
 _GRAVE = (Severity.ERROR, Severity.WARNING)
 _STATUS_OF = {
     Ending.ERRORS: Status.DOES_NOT_COMPILE,
@@ -55,18 +61,20 @@ def verify(
     is_cancelled: IsCancelled = never_cancelled,
     arch: str | None = None,
     flags: tuple[str, ...] = (),
+    backend: Choice = "auto",
 ) -> Report:
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
     `goal` is "speed", "memory" or "fix"; a fix is not timed. Both whole files are compiled, with the same flags, for
-    `arch` (None: the GPU's, or sm_90 without one). Blocks for seconds: never call it on a server's own thread.
+    `arch` (None: the GPU's, or sm_90 without one). Blocks for seconds,
+    and the emulator runs in the caller's process: never call it in a server's.
     Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
     if broken := _new_syntax_error(original, candidate):
         return Report(Status.DOES_NOT_COMPILE, reason=broken)
-    climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags)
+    climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend)
     return climb.report(arch)
 
 
@@ -74,8 +82,8 @@ def acceptable(report: Report, goal: str) -> bool:
     """May this candidate be offered for `goal`?
 
     Never where it is wrong, unsafe, does not compile or end, or a GPU timed it as slower. Where speed was asked for and
-    a GPU timed it, only where it is faster. Where nothing could be run, where it compiles, what it was to cure is gone
-    and nothing new was found.
+    a GPU ran it, only where it is faster. Where nothing could be timed (the emulator ran it, or nothing did), where it
+    compiles, what it was to cure is gone and nothing new was found.
     """
     clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
     saves = goal != "memory" or _saves_memory(report)
@@ -84,7 +92,7 @@ def acceptable(report: Report, goal: str) -> bool:
     if report.status is Status.FASTER:
         return (goal == "speed" or clean) and saves
     if report.status in (Status.CORRECT, Status.INCONCLUSIVE):
-        return goal != "speed" and clean and saves
+        return (goal != "speed" or report.backend == EMULATOR) and clean and saves
     return False
 
 
@@ -112,10 +120,13 @@ class _Climb:
     progress: Progress
     is_cancelled: IsCancelled
     flags: tuple[str, ...]
+    backend: Choice
 
     def report(self, arch: str | None) -> Report:
-        self.progress("Looking for a GPU", 0.05)
-        gpu = find_gpu(self.is_cancelled)
+        gpu = None
+        if self.backend != "emulator":
+            self.progress("Looking for a GPU", 0.05)
+            gpu = find_gpu(self.is_cancelled)
         arch = arch or (gpu.arch if isinstance(gpu, Gpu) else DEFAULT_ARCH)
         levels = [Level.PARSED]
         before, after = self._compiled(arch)
@@ -150,12 +161,17 @@ class _Climb:
         plan = self._plan(name, old, new, before, after)
         if isinstance(plan, CandidateLaunchError):
             return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
-        if isinstance(gpu, Missing):
+        if isinstance(gpu, Missing) and self.backend == "cuda":
             return replace(base, reason=base.reason or str(gpu), not_run_because="no GPU here")
         if isinstance(plan, PlanError):
             reason = base.reason or f"{str(plan)[:1].upper()}{str(plan)[1:]}"
             return replace(base, reason=reason, not_run_because="how to run it is not known")
-        return self._run(base, gpu, plan)
+        if isinstance(gpu, Gpu):
+            observed = observe(plan.request, progress=self.progress, is_cancelled=self.is_cancelled)
+            ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"]}
+            notes = (*base.notes, *plan.request["notes"])
+            return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
+        return self._emulate(base, plan, (old, new), gpu)
 
     def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
         """The candidate first: where it fails the original need not be compiled."""
@@ -190,10 +206,8 @@ class _Climb:
         compilation = Compilation(after.compiler, after.arch, after.flags, first, second)
         return replace(report, compilation=compilation, notes=tuple(notes), reason=reason)
 
-    def _plan(
-        self, name: str, old: Program, new: Program, before: Compiled, after: Compiled
-    ) -> dict[str, Any] | PlanError:
-        """The request to the harness, or why there is none."""
+    def _plan(self, name: str, old: Program, new: Program, before: Compiled, after: Compiled) -> _Plan | PlanError:
+        """How both are to be run, or why that is not known."""
         sides = []
         for program, compiled in ((old, before), (new, after)):
             described = program.kernel(name)
@@ -206,29 +220,64 @@ class _Climb:
             sides.append(Side(compiled.cubin, resources, problem))
         judge = "reference" if self.goal == "fix" and sides[0].problem.reference is not None else "baseline"
         try:
-            return make_request(sides[0], sides[1], seed=secrets.randbits(31), judge=judge, timed=self.goal != "fix")
+            seed = secrets.randbits(31)
+            request = make_request(sides[0], sides[1], seed=seed, judge=judge, timed=self.goal != "fix")
+            return _Plan(request, (sides[0].problem, sides[1].problem), after.arch)
         except PlanError as error:
             return error
 
-    def _run(self, base: Report, gpu: Gpu, request: Mapping[str, Any]) -> Report:
-        observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
-        levels = list(base.levels)
-        if observed.status in (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE):
-            levels.append(Level.CORRECT)
-        if observed.status is Status.FASTER:
-            levels.append(Level.FASTER)
-        return replace(
-            base,
-            status=observed.status,
-            levels=tuple(levels),
-            reason=observed.reason or base.reason,
-            backend=f"cuda:{gpu.name}",
-            cases=tuple(observed.cases),
-            speed=tuple(observed.speed),
-            notes=(*base.notes, *request["notes"], *observed.notes),
-            environment={**gpu.details, "seed": request["seed"], "judge": request["judge"]},
-            not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
-        )
+    def _emulate(self, base: Report, plan: _Plan, units: tuple[Program, Program], gpu: Missing | None) -> Report:
+        """Compare both in the emulator; `gpu` is what there is to say of a GPU that was looked for."""
+        lacking = f"{gpu.reason} " if gpu is not None else ""
+        if find_spec("numpy") is None:
+            reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
+            return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
+        from warpwright.verify.emulated import compared, make_sides
+
+        self.progress("Translating the compiler's PTX", 0.38)
+        sides = make_sides(units, plan.problems, plan.arch, self.flags, self.is_cancelled)
+        if isinstance(sides, Missing):
+            because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
+            return replace(base, reason=base.reason or f"{lacking}{sides.reason}", not_run_because=because)
+        original, candidate = plan.problems
+        more = [shape for shape in (original.own_shape, original.profile) if shape is not None]
+        shapes = [*original.check, *(shape for shape in more if shape not in original.check)]
+        cases = list(paired_cases(original, candidate, shapes))
+        request = {**plan.request, "cases": [{"shape": dict(case.shape)} for case, _ in cases]}
+        seed = plan.request["seed"]
+        backend = compared(*sides, cases, seed)
+        observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled, backend=backend)
+        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline"}
+        notes = (*base.notes, *original.notes)
+        return _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How both kernels are run: the harness's request, and the problems of the original and the candidate."""
+
+    request: Mapping[str, Any]
+    problems: tuple[Problem, Problem]
+    arch: str
+
+
+def _observed(base: Report, observed: Observed) -> Report:
+    """The report with what was seen when both were run."""
+    levels = list(base.levels)
+    if observed.status in (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE):
+        levels.append(Level.CORRECT)
+    if observed.status is Status.FASTER:
+        levels.append(Level.FASTER)
+    return replace(
+        base,
+        status=observed.status,
+        levels=tuple(levels),
+        reason=observed.reason or base.reason,
+        cases=tuple(observed.cases),
+        speed=tuple(observed.speed),
+        notes=(*base.notes, *observed.notes),
+        not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
+    )
 
 
 def _new_syntax_error(original: Source, candidate: Source) -> str:

@@ -108,6 +108,10 @@ class GlobalMemory(Stretch):
         self.state[allocation.start : allocation.start + len(content)] = READY
         allocation.is_known = len(content) == allocation.size
 
+    def leave(self, allocation: Allocation, content: Any) -> None:
+        """Put bytes in an array that nothing has written, as memory holds what was there before."""
+        self.data[allocation.start : allocation.start + len(content)] = content
+
     def holder(self, place: int) -> Allocation | None:
         """The array at or before a place."""
         found = bisect_right(self._starts, place) - 1

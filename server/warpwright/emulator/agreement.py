@@ -1,0 +1,168 @@
+"""Is one output the same as another, as far as rounding lets it be?
+
+The method is the harness's: a difference may be as large as the original's own result moves when its inputs move by one
+unit in the last place. Where the next lower precision of the inputs would pass that too, a stricter bound is taken. On
+small whole numbers, where the original rounds nothing, results must be equal bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from warpwright.emulator.values import EPSILON, as_doubles, poisoned
+
+NOISE_FACTOR = 8
+ULPS = 4
+STRICT_ULPS = 16
+EQUAL = -1.0
+"""The tolerance that asks for equality."""
+
+_TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output as it is compared: elements of `components` numbers each, of one scalar type."""
+
+    name: str
+    scalar: str
+    components: int
+
+    @property
+    def is_float(self) -> bool:
+        return self.scalar in EPSILON
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far two outputs differ. `why` is empty where they agree within the tolerance.
+
+    `max_abs` and `max_rel` are over the elements that both wrote and that are finite in both.
+    """
+
+    max_abs: float
+    max_rel: float
+    tolerance: float
+    why: str
+
+
+def written(runs: Sequence[tuple[Any, int]]) -> Any:
+    """Of each number of an "out" array, whether a kernel wrote it: `runs` are what runs left, each with its poison.
+
+    >>> left = poisoned(np.dtype(np.uint32), 2, 7)
+    >>> other = poisoned(np.dtype(np.uint32), 2, 9)
+    >>> left[0] = other[0] = 5
+    >>> written([(left, 7), (other, 9)]).tolist()
+    [True, False]
+    """
+    untouched: Any = np.ones(len(runs[0][0]), dtype=bool)
+    for data, poison in runs:
+        untouched &= _bits(data) == _bits(poisoned(data.dtype, len(data), poison))
+    return ~untouched
+
+
+def everything(data: Any) -> Any:
+    """As `written`, of an array that counts as written whole."""
+    return np.ones(len(data), dtype=bool)
+
+
+def compare(output: Output, candidate: Any, original: Any, wrote: tuple[Any, Any], tolerance: float) -> Difference:
+    """Compare an output of the candidate with the original's, both flat. Whole numbers must be equal.
+
+    `wrote` says which numbers the candidate and the original wrote: both must write the same. NaN and each infinity
+    must stand at the same places. Finite values may differ by `tolerance` plus ULPS units in the last place.
+    """
+
+    def differ(why: str, max_abs: float = 0.0, max_rel: float = 0.0) -> Difference:
+        return Difference(max_abs, max_rel, max(tolerance, 0.0), why)
+
+    if (unlike := wrote[0] != wrote[1]).any():
+        place = int(unlike.argmax())
+        which = "was not written" if wrote[1][place] else "was written and should not be"
+        return differ(f"{output.name}[{place // output.components}] {which}")
+    places = np.flatnonzero(wrote[0])
+    candidate, original = candidate[places], original[places]
+    a, b = as_doubles(output.scalar, candidate), as_doubles(output.scalar, original)
+    if not output.is_float:
+        wrong = candidate != original
+        if not wrong.any():
+            return differ("")
+        gap = float(np.abs(a - b).max())
+        return differ(_where(output, wrong, a, b, places), gap, gap)
+    for name, mask in (("NaN", np.isnan), ("+inf", np.isposinf), ("-inf", np.isneginf)):
+        wrong = mask(a) != mask(b)
+        if wrong.any():
+            return differ(f"{name} stands at other places: " + _where(output, wrong, a, b, places))
+    finite = np.isfinite(b)
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(finite, np.abs(a - b), 0.0)
+    size = np.where(finite, np.abs(b), 0.0)
+    max_abs = float(gaps.max(initial=0.0))
+    max_rel = float((gaps / np.maximum(size, _TINY[output.scalar])).max(initial=0.0))
+    wrong = gaps > (tolerance + ULPS * EPSILON[output.scalar] * size if tolerance >= 0 else 0.0)
+    if wrong.any():
+        return differ(_where(output, wrong, a, b, places), max_abs, max_rel)
+    return differ("", max_abs, max_rel)
+
+
+def is_exact(output: Output, data: Any) -> bool:
+    """Whether an output holds only whole numbers that the type represents exactly: no rounding happened on the way."""
+    if not output.is_float:
+        return True
+    values = as_doubles(output.scalar, data)
+    whole = np.isfinite(values) & (values == np.rint(values)) & (np.abs(values) < 1.0 / EPSILON[output.scalar])
+    return bool(whole.all())
+
+
+def largest_gap(output: Output, a: Any, b: Any) -> float:
+    """The largest difference of two outputs at elements that are finite in both."""
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(as_doubles(output.scalar, a) - as_doubles(output.scalar, b))
+    return float(gaps[np.isfinite(gaps)].max(initial=0.0))
+
+
+def tolerance_of(output: Output, base: Any, again: Sequence[Any], moved: Sequence[Any], rough: Any | None) -> float:
+    """The allowed absolute difference of one output. All are what the original wrote, at the same places.
+
+    `base` is its result, `again` that of more runs on the same inputs, `moved` on inputs that were perturbed, `rough`
+    on coarser ones: None where there is none, as of zeros.
+    """
+    noise = max((largest_gap(output, each, base) for each in (*again, *moved)), default=0.0)
+    strict = STRICT_ULPS * EPSILON[output.scalar] * _largest(output, base)
+    if rough is None:
+        return max(NOISE_FACTOR * noise, strict)
+    tolerance = NOISE_FACTOR * noise
+    if tolerance > 0 and largest_gap(output, rough, base) <= tolerance:
+        return min(tolerance, strict)
+    return tolerance
+
+
+def is_spread(output: Output, data: Any) -> bool:
+    """Whether an output has numbers that differ."""
+    values = as_doubles(output.scalar, data)
+    return len(values) > 1 and bool((values != values[0]).any())
+
+
+def equal_bits(a: Any, b: Any) -> bool:
+    return bool((_bits(a) == _bits(b)).all())
+
+
+def _largest(output: Output, data: Any) -> float:
+    values = np.abs(as_doubles(output.scalar, data))
+    return float(values[np.isfinite(values)].max(initial=0.0))
+
+
+def _bits(data: Any) -> Any:
+    return data.view(f"u{data.dtype.itemsize}")
+
+
+def _where(output: Output, wrong: Any, a: Any, b: Any, places: Any) -> str:
+    first = int(wrong.argmax())
+    return (
+        f"{output.name}[{int(places[first]) // output.components}] is {a[first]:.9g} and should be {b[first]:.9g}; "
+        f"{int(wrong.sum()):,} of {wrong.size:,} values differ"
+    )

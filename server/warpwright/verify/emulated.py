@@ -1,0 +1,360 @@
+"""The upper rungs of the ladder without a GPU: both kernels' PTX is run on the CPU and compared, and nothing is timed.
+
+It gives the events that the harness gives (see `run`), so that one verdict is made of both. On the same inputs each
+kernel runs twice, with other bytes in its outputs before; more runs of the original on inputs that were moved measure
+how far rounding lets two results differ. What the emulator finds wrong with the candidate and not with the original is
+the candidate's fault; a shape at which the original itself is at fault proves nothing and is left out.
+
+Work is counted in lane-steps (`emulator.launch`). A shape is compared where one launch of the original stays below
+MOST_LAUNCH_STEPS and all runs together below MOST_STEPS: some seconds. The largest shape for which that leaves room is
+tried with every distribution of values, the others with two, as on a GPU.
+
+NumPy comes with what is imported here: this module is imported where it is used, never by the server's process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from warpwright.emulator.agreement import (
+    EQUAL,
+    Output,
+    compare,
+    equal_bits,
+    everything,
+    is_exact,
+    is_spread,
+    tolerance_of,
+    written,
+)
+from warpwright.emulator.launch import Launch, LaunchError, run
+from warpwright.emulator.profile import own_files
+from warpwright.emulator.program import Program
+from warpwright.emulator.ready import make_ready
+from warpwright.emulator.report import faults_of
+from warpwright.emulator.values import (
+    POISONS,
+    Alteration,
+    UnknownTypeError,
+    arguments_of,
+    coarser,
+    perturbed,
+    variables_of,
+)
+from warpwright.facts.model import Program as Unit
+from warpwright.facts.profile import Fault, FaultKind
+from warpwright.missing import Missing
+from warpwright.problems.model import Case, Problem
+from warpwright.problems.types import element_type
+from warpwright.progress import CancelledError, IsCancelled
+from warpwright.verify.harness import Event
+from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
+from warpwright.verify.run import at
+
+MOST_LAUNCH_STEPS = 20_000_000
+MOST_STEPS = 500_000_000
+MOST_BYTES = 64 << 20
+LEAST_ELEMENTS = 64
+"""A shape with fewer, in all arrays together, proves nothing where it is the largest that is run."""
+
+PERTURBATIONS = 3
+RUNS = 5 + PERTURBATIONS
+"""Of a kernel for one comparison."""
+
+CANDIDATE_FACTOR = 16
+LEAST_CANDIDATE_STEPS = 4_000_000
+"""A candidate that takes so many times the original's steps, and more than these, is taken for one that never ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two kernels, ready to run; `own` names the user's files (see `emulator.lines`)."""
+
+    program: Program
+    problem: Problem
+    own: Mapping[str, str]
+
+
+def make_sides(
+    units: tuple[Unit, Unit], problems: tuple[Problem, Problem], arch: str, flags: tuple[str, ...], stop: IsCancelled
+) -> tuple[Side, Side] | Missing:
+    """The original and the candidate, or why one of them cannot be emulated. Raises CancelledError."""
+
+    def made(unit: Unit, problem: Problem) -> Side | Missing:
+        kernel = unit.kernel(problem.kernel)
+        assert kernel is not None
+        program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=stop)
+        return program if isinstance(program, Missing) else Side(program, problem, own_files(unit))
+
+    with ThreadPoolExecutor(2) as compilers:
+        original, candidate = compilers.map(made, units, problems)
+    if isinstance(original, Missing):
+        return original
+    return candidate if isinstance(candidate, Missing) else (original, candidate)
+
+
+def compared(
+    original: Side, candidate: Side, cases: Sequence[tuple[Case, Case]], seed: int
+) -> Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]:
+    """What gives the events of comparing both at these cases: the original's and the candidate's at each shape."""
+    comparison = _Comparison(original, candidate, tuple(cases), seed)
+    return lambda _, is_cancelled: comparison.events(is_cancelled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    outputs: Mapping[str, Any]
+    faults: tuple[Fault, ...]
+    changed_inputs: tuple[str, ...]
+    lane_steps: int
+    thread_steps: int
+    """Without what `lane_steps` adds for each instruction that lanes execute together."""
+
+    def fault(self, but: frozenset[FaultKind] = frozenset()) -> Fault | None:
+        return next((fault for fault in self.faults if fault.kind not in but), None)
+
+    @property
+    def kinds(self) -> frozenset[FaultKind]:
+        return frozenset(fault.kind for fault in self.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    original: Side
+    candidate: Side
+    cases: tuple[tuple[Case, Case], ...]
+    seed: int
+
+    def events(self, is_cancelled: IsCancelled) -> Iterator[Event]:
+        """Raises CancelledError. An emulator that fails is an event too, as a dead harness would be."""
+        try:
+            yield from self._events(is_cancelled)
+        except CancelledError:
+            raise
+        except UnknownTypeError as error:
+            yield {"event": "error", "text": str(error)}
+        except MemoryError:
+            yield {"event": "error", "text": "the run needs more memory than there is"}
+        except Exception as error:
+            yield {"event": "error", "text": f"the emulator failed ({type(error).__name__}: {str(error)[:200]})"}
+
+    def _events(self, stop: IsCancelled) -> Iterator[Event]:
+        yield {"event": "progress", "text": "Emulating the original at small sizes first", "share": 0.4}
+        sized, too_large = self._sized(stop)
+        left = MOST_STEPS
+        plan: list[tuple[int, int, tuple[str, ...]]] = []
+        for index, steps in sorted(sized.items(), key=lambda each: -each[1]):
+            has_every = any(len(each) == len(EVERY_DISTRIBUTION) for *_, each in plan)
+            fits = RUNS * steps * len(EVERY_DISTRIBUTION) <= MOST_STEPS // 4
+            distributions: tuple[str, ...] = EVERY_DISTRIBUTION if fits and not has_every else EDGE_DISTRIBUTIONS
+            cost = RUNS * steps * len(distributions)
+            if cost > left:
+                too_large.append(index)
+                continue
+            left -= cost
+            plan.append((index, steps, distributions))
+        if too_large:
+            sizes = [at(self.cases[index][0].shape) for index in sorted(too_large)]
+            more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
+            limit = f"the emulator takes on {MOST_LAUNCH_STEPS:,} lane-steps for one launch and {MOST_STEPS:,} in all"
+            yield {"event": "note", "text": f"not run at {'; '.join(sizes[:3])}{more}: {limit}"}
+        if too_large and all(self._elements(index) < LEAST_ELEMENTS for index, *_ in plan):
+            yield {"event": "error", "text": "the emulator would be too slow at sizes that show anything"}
+            return
+        for done, (index, steps, distributions) in enumerate(plan):
+            share = 0.45 + 0.55 * done / len(plan)
+            yield {"event": "progress", "text": f"Emulating at {at(self.cases[index][0].shape)}", "share": share}
+            for salt, distribution in enumerate(distributions):
+                event = self._compared(index, steps, distribution, salt, stop)
+                yield {"shape": dict(self.cases[index][0].shape), "distribution": distribution, **event}
+                if event["event"] == "unsupported":
+                    break
+                if not event["ok"]:
+                    return
+        yield {"event": "done"}
+
+    def _sized(self, stop: IsCancelled) -> tuple[dict[int, int], list[int]]:
+        """What one launch of the original takes at each shape, smallest first, and the shapes that take too much.
+
+        What a thread did at the last shape says which are not even tried; one that does more than that is stopped.
+        """
+        sized: dict[int, int] = {}
+        too_large: list[int] = []
+        each_thread = 0.0
+        for index in sorted(range(len(self.cases)), key=lambda i: (_threads(self.cases[i][0]), self._elements(i))):
+            case = self.cases[index][0]
+            is_large = self.original.problem.bytes(case.shape) > MOST_BYTES
+            if is_large or each_thread * _threads(case) > MOST_LAUNCH_STEPS:
+                too_large.append(index)
+                continue
+            try:
+                ran = self._run(self.original, index, "normal", 0, stop)
+            except LaunchError:
+                sized[index] = 0
+                continue
+            each_thread = ran.thread_steps / _threads(case)
+            if FaultKind.STEP_LIMIT in ran.kinds:
+                too_large.append(index)
+            else:
+                sized[index] = ran.lane_steps
+        return sized, too_large
+
+    def _elements(self, index: int) -> int:
+        return sum(self.cases[index][0].counts.values())
+
+    def _run(
+        self,
+        side: Side,
+        index: int,
+        distribution: str,
+        salt: int,
+        stop: IsCancelled,
+        *,
+        poison: int = POISONS[0],
+        alter: Alteration | None = None,
+        most: int = MOST_LAUNCH_STEPS,
+    ) -> _Ran:
+        """One launch on values that depend on the seed, the shape and the salt alone. Raises LaunchError."""
+        if stop():
+            raise CancelledError
+        asked = self.original.problem
+        case, other = self.cases[index]
+        own = case if side is self.original else other
+        seed = (self.seed * 1009 + index) * 101 + salt
+        ran = run(
+            side.program,
+            Launch(own.grid, own.block, own.dynamic_shared_bytes),
+            arguments_of(asked, case, distribution, seed, poison=poison, alter=alter),
+            variables=variables_of(asked, case, distribution, seed, alter=alter),
+            most_lane_steps=most,
+            is_cancelled=stop,
+        )
+        faults = faults_of(side.program, ran, side.own)
+        grave = tuple(fault for fault in faults if fault.kind is not FaultKind.UNUSED_RESULT)
+        return _Ran(ran.outputs, grave, ran.changed_inputs, ran.lane_steps, ran.tallies.lane_steps)
+
+    def _compared(self, index: int, steps: int, distribution: str, salt: int, stop: IsCancelled) -> Event:
+        """One shape and distribution: an event "case", or "unsupported" where the original is not sound there."""
+        run_ = partial(self._run, index=index, distribution=distribution, salt=salt, stop=stop)
+        original = partial(run_, self.original, most=4 * MOST_LAUNCH_STEPS)
+        try:
+            own = [original(poison=poison) for poison in POISONS]
+        except LaunchError as error:
+            return _unsupported(f"the original cannot be launched there: {error}")
+        most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), LEAST_CANDIDATE_STEPS)
+        theirs: list[_Ran] = []
+        for poison in POISONS:
+            try:
+                theirs.append(run_(self.candidate, poison=poison, most=most))
+            except LaunchError as error:
+                return _unsafe(f"it cannot be launched: {error}")
+            if fault := theirs[-1].fault(but=own[0].kinds):
+                ends = fault.kind is not FaultKind.STEP_LIMIT
+                return _unsafe(_said(fault)) if ends else {**_unsafe(_said(fault)), "timed_out": True}
+        if fault := own[0].fault() or own[1].fault():
+            cured = "" if theirs[0].faults else "; the candidate does not do that"
+            return _unsupported(f"the original is not sound here: {_said(fault)}{cured}")
+        if changed := own[0].changed_inputs:
+            return _unsupported(f"the original is not sound here: it changes its input {changed[0]}")
+        if changed := theirs[0].changed_inputs:
+            return _unsafe(f"it changes its input {changed[0]}")
+        return self._judged(own, theirs, distribution, _Moved(original))
+
+    def _judged(self, own: list[_Ran], theirs: list[_Ran], distribution: str, moved: _Moved) -> Event:
+        """An event "case" from the runs of both sides."""
+        differences = []
+        spread = False
+        sample = {}
+        why = ""
+        for output, role in _outputs(self.original.problem):
+            mine, others = ([ran.outputs[output.name] for ran in runs] for runs in (own, theirs))
+            due, wrote = (_written(each, role) for each in (mine, others))
+            if not output.is_float and not equal_bits(mine[0][due], mine[1][due]):
+                return _unsupported(f"the original's own {output.name} differs from run to run")
+            tolerance = _tolerance(output, mine, due, distribution, moved)
+            found = compare(output, others[0], mine[0], (wrote, due), tolerance)
+            again = compare(output, others[1], others[0], (wrote, wrote), tolerance)
+            differences.append(found)
+            if not why and found.why:
+                why = found.why
+            elif not why and again.why:
+                why = f"it gives another result when the memory around its arrays holds other values: {again.why}"
+            spread = spread or is_spread(output, mine[0][due])
+            sample[output.name] = repr(mine[0][:1].tolist())
+        return {
+            "event": "case",
+            "ok": not why,
+            "max_abs": max((d.max_abs for d in differences), default=0.0),
+            "max_rel": max((d.max_rel for d in differences), default=0.0),
+            "tolerance": max((d.tolerance for d in differences), default=0.0),
+            "reason": why,
+            "spread": spread,
+            "sample": sample,
+        }
+
+
+class _Moved:
+    """What the original gives on inputs that were moved, run when it is first asked for."""
+
+    def __init__(self, run_original: Callable[..., _Ran]) -> None:
+        self._run = run_original
+        self._moved: list[_Ran] = []
+        self._rough: _Ran | None = None
+
+    def outputs(self, name: str) -> tuple[list[Any], Any]:
+        """One output on inputs perturbed by one unit in the last place, and on coarser ones."""
+        if self._rough is None:
+            self._moved = [self._run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
+            self._rough = self._run(alter=coarser)
+        return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
+
+
+def _tolerance(output: Output, runs: list[Any], due: Any, distribution: str, moved: _Moved) -> float:
+    base = runs[0][due]
+    if not output.is_float or not base.size:
+        return 0.0
+    if distribution == "integers" and is_exact(output, base):
+        return EQUAL
+    if distribution == "zeros":
+        return tolerance_of(output, base, [runs[1][due]], [], None)
+    others, rough = moved.outputs(output.name)
+    return tolerance_of(output, base, [runs[1][due]], [each[due] for each in others], rough[due])
+
+
+def _threads(case: Case) -> int:
+    return case.grid[0] * case.grid[1] * case.grid[2] * case.block[0] * case.block[1] * case.block[2]
+
+
+def _outputs(problem: Problem) -> Iterator[tuple[Output, str]]:
+    """What the kernel gives back, with its role."""
+    arguments = {part.name for part in problem.parts}
+    for array in problem.arrays:
+        element = element_type(array.type)
+        if element is not None and array.role != "in" and array.name in arguments:
+            yield Output(array.name, element.scalar, element.components), array.role
+
+
+def _written(runs: list[Any], role: str) -> Any:
+    """What was written of an output; an in-out array is compared whole."""
+    return written(list(zip(runs, POISONS, strict=True))) if role == "out" else everything(runs[0])
+
+
+def _unsupported(reason: str) -> Event:
+    return {"event": "unsupported", "reason": reason}
+
+
+def _unsafe(reason: str) -> Event:
+    return {"event": "case", "ok": False, "unsafe": True, "reason": reason, "max_abs": None, "max_rel": None}
+
+
+def _said(fault: Fault) -> str:
+    """A fault as the end of a sentence: `line 12: thread (0, 0, 0) of block (3, 0, 0) writes ...`."""
+    sentence = fault.message[:1].lower() + fault.message[1:].removesuffix(".")
+    if not fault.line:
+        return sentence
+    return f"line {fault.line} of {PurePath(fault.file).name}: {sentence}"

@@ -1,0 +1,194 @@
+"""The ladder on the CPU: honest, wrong, racy, wild, endless and cheating candidates, each compiled and run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from verify.conftest import SAMPLES
+from warpwright.progress import CancelledError
+from warpwright.syntax.source import Source, read_source
+from warpwright.verify import emulated
+from warpwright.verify.report import Level, Report, Status
+from warpwright.verify.verify import acceptable, verify
+
+pytestmark = [pytest.mark.nvcc, pytest.mark.usefixtures("no_gpu", "small")]
+
+TRANSPOSE = "memory/transpose_tiled"
+SAXPY = "elementwise/saxpy"
+SUMS = "reductions/reduce_interleaved"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less work than a user's verification, to end sooner; what is endless is found sooner too."""
+    monkeypatch.setattr(emulated, "MOST_LAUNCH_STEPS", 10_000_000)
+    monkeypatch.setattr(emulated, "MOST_STEPS", 150_000_000)
+    monkeypatch.setattr(emulated, "LEAST_CANDIDATE_STEPS", 200_000)
+
+
+def run_changed(sample: str, *edits: tuple[str, str], goal: str = "speed") -> Report:
+    source = read_source(SAMPLES / sample / "kernel.cu")
+    text = source.text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return verify(source, Source(source.path, text.encode()), goal=goal)
+
+
+def run_texts(folder: Path, original: str, candidate: str) -> Report:
+    path = str(folder / "a.cu")
+    return verify(Source(path, original.encode()), Source(path, candidate.encode()))
+
+
+def copying(statement: str) -> str:
+    """A file with a kernel that does this for each element, and its launch."""
+    return f"""// warpwright: array in[n] in
+// warpwright: array out[n] out
+__global__ void copy(const float* in, float* out, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {{ {statement} }}
+}}
+void host(const float* in, float* out, int n) {{ copy<<<(n + 127) / 128, 128>>>(in, out, n); }}
+"""
+
+
+def line_of(sample: str, words: str) -> int:
+    lines = read_source(SAMPLES / sample / "kernel.cu").text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if words in line)
+
+
+def test_an_honest_candidate_is_correct_and_never_faster() -> None:
+    report = run_changed(TRANSPOSE, ("tile[TILE][TILE];", "tile[TILE][TILE + 1];"))
+    assert report.status is Status.CORRECT
+    assert report.levels[-1] is Level.CORRECT
+    assert report.badge() == "correct (emulator), not timed"
+    assert acceptable(report, "speed") and acceptable(report, "fix")
+    assert not acceptable(report, "memory"), "padding takes more shared memory"
+
+    shown = report.to_json()
+    assert (shown["backend"], shown["speed"], shown["predicted_speedup"]) == ("emulator", [], None)
+    assert {case["distribution"] for case in shown["cases"]} == {"normal", "integers", "large", "zeros", "special"}
+    assert all(case["ok"] and case["max_abs"] == case["max_rel"] == 0.0 for case in shown["cases"])
+    assert any(case["shape"] == {"width": 509, "height": 251} for case in shown["cases"])
+    assert any(note.startswith("not run at width = 4096, height = 4096: ") for note in report.notes)
+
+
+def test_another_order_of_a_sum_is_correct_within_what_rounding_moves() -> None:
+    text = read_source(SAMPLES / SUMS / "kernel.cu").text()
+    body = text[text.index("for (") : text.index("if (threadIdx.x == 0)")]
+    sequential = """for (int width = blockDim.x / 2; width > 0; width /= 2) {
+        if (threadIdx.x < width) partial[threadIdx.x] += partial[threadIdx.x + width];
+        __syncthreads();
+    }
+    """
+    report = run_changed(SUMS, (body, sequential))
+    assert report.status is Status.CORRECT, report.reason
+    assert max(case.max_abs or 0.0 for case in report.cases) > 0.0
+    assert all(case.max_abs == 0.0 for case in report.cases if case.distribution == "integers")
+
+
+def test_a_lower_precision_is_wrong() -> None:
+    report = run_changed(
+        SAXPY,
+        ("#include <cstdio>", "#include <cstdio>\n#include <cuda_fp16.h>"),
+        ("a * x[i] + y[i]", "a * __half2float(__float2half(x[i])) + y[i]"),
+    )
+    assert report.status is Status.WRONG
+    assert " values): y[" in report.reason and " and should be " in report.reason
+    assert not acceptable(report, "speed")
+
+
+def test_a_deleted_barrier_is_a_race_with_both_lines() -> None:
+    report = run_changed(TRANSPOSE, ("    __syncthreads();\n", ""))
+    assert report.status is Status.UNSAFE
+    assert "with no __syncthreads() between" in report.reason
+    assert f"line {line_of(TRANSPOSE, 'tile[threadIdx.y + j][threadIdx.x] =')}" in report.reason
+    assert not any(acceptable(report, goal) for goal in ("speed", "memory", "fix"))
+
+
+def test_a_missing_guard_writes_out_of_bounds() -> None:
+    report = run_changed(SAXPY, ("if (i < n)", "if (i <= n)"))
+    assert report.status is Status.UNSAFE
+    assert f"line {line_of(SAXPY, 'a * x[i] + y[i]')} of kernel.cu" in report.reason
+    assert "at the end of " in report.reason
+
+
+def test_a_loop_without_an_end_is_stopped() -> None:
+    report = run_changed(SAXPY, ("if (i < n)", "for (volatile int v = 0; i == 5; v = v + 1) {}\n    if (i < n)"))
+    assert report.status is Status.TIMEOUT
+    assert report.reason.startswith("The candidate does not finish at n = ")
+    assert f"line {line_of(SAXPY, 'if (i < n)')} of kernel.cu" in report.reason
+
+
+def test_right_for_one_size_only_is_wrong() -> None:
+    report = run_changed(SAXPY, ("y[i] = ", "if (n != 1009) y[i] = "))
+    assert report.status is Status.WRONG
+
+
+@pytest.mark.parametrize(
+    ("new", "status", "words"),
+    [
+        ("", Status.WRONG, "out[0] was not written"),
+        ("out[i] = in[i] + (n == 1000 ? 1 : 0);", Status.WRONG, "n = 1000"),
+        ("out[i] = out[i];", Status.WRONG, "out[0] was not written"),
+        ("out[i] = out[i] + in[i];", Status.UNSAFE, "which nothing has written"),
+        ("const_cast<float*>(in)[i] = 1; out[i] = in[i];", Status.UNSAFE, "it changes its input in"),
+        ("out[i] = in[i] * (1 + 1e-3f);", Status.WRONG, "and should be"),
+        ("if (i & 1) out[i] = in[i];", Status.WRONG, "out[0] was not written"),
+    ],
+    ids=[
+        "leaves-poison",
+        "one-size",
+        "keeps-what-was-there",
+        "adds-to-what-was-there",
+        "changes-input",
+        "nearly",
+        "every-other",
+    ],
+)
+def test_cheats(tmp_path: Path, new: str, status: Status, words: str) -> None:
+    report = run_texts(tmp_path, copying("out[i] = in[i];"), copying(new))
+    assert (report.status, words in report.reason) == (status, True), report.reason
+    assert not any(acceptable(report, goal) for goal in ("speed", "memory", "fix"))
+
+
+def test_outputs_that_depend_on_nothing_prove_nothing(tmp_path: Path) -> None:
+    """No value that is tried lies in that range, so the two look alike."""
+    text = "out[i] = in[i] > 2.5e38f && in[i] < 3e38f ? {} : 0.0f;"
+    report = run_texts(tmp_path, copying(text.format("1.0f")), copying(text.format("2.0f")))
+    assert report.status is Status.NOT_RUN
+    assert report.reason.endswith("are the same whatever its inputs hold, so comparing proves nothing.")
+
+
+def test_where_the_original_is_at_fault_the_shape_proves_nothing() -> None:
+    """The sample's threads leave before a barrier; what its candidate does is then not compared."""
+    report = run_changed("stencils/stencil_1d", ("threadIdx.x", " threadIdx.x"))
+    assert report.status is Status.NOT_RUN
+    assert "the original is not sound here" in report.reason
+    assert not report.cases
+
+
+def test_what_cannot_be_emulated_is_said_by_name_and_line(tmp_path: Path) -> None:
+    honest = copying("out[i] = in[i];")
+    report = run_texts(tmp_path, honest, copying('asm volatile("griddepcontrol.wait;"); out[i] = in[i];'))
+    assert report.status is Status.NOT_RUN
+    assert report.reason == (
+        "There is no GPU here (no NVIDIA driver). copy cannot be emulated: a.cu:5: programmatic dependent launch "
+        "(griddepcontrol) is not emulated (`griddepcontrol.wait`)."
+    )
+    assert report.badge() == "compiled, not run: no GPU here, and it cannot be emulated"
+    assert acceptable(report, "speed"), "as what it is"
+
+
+def test_a_cancel_ends_it() -> None:
+    source = read_source(SAMPLES / SAXPY / "kernel.cu")
+    said: list[str] = []
+    with pytest.raises(CancelledError):
+        verify(
+            source,
+            source,
+            progress=lambda text, share: said.append(text),
+            is_cancelled=lambda: any(text.startswith("Emulating at ") for text in said),
+        )
+    assert said[-1].startswith("Emulating at ")
