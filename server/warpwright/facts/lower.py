@@ -30,7 +30,7 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.unit import CONDITIONALS, FunctionText, define, live_branch, live_children
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, parameters_of, uncommented
 from warpwright.syntax.readable import ends_statement, terminated
 from warpwright.syntax.source import Source, Span
 
@@ -55,7 +55,7 @@ class Lowerer(ExpressionReader):
                 if bound is not None:
                     self.bindings[name] = bound
             if is_type and name not in self.bindings:
-                self.bindings[name] = CType(name, 4, 4, "float", assumed=True)
+                self.bindings[name] = self._open_type(name, text)
             elif name not in self.bindings:
                 self.scopes[-1].names[name] = _open_number
         declarator = function_declarator(text.node)
@@ -73,6 +73,19 @@ class Lowerer(ExpressionReader):
             made.parameters.insert(0, ir.FunctionParameter(slot, "this", self.this, reference=True))
         made.reference = reference
         return made
+
+    def _open_type(self, name: str, text: FunctionText) -> CType:
+        """A type that the text does not give, taken as 4 bytes: an integer where an operator of integers alone takes a
+        parameter of it, as in `template <class T, class I> __global__ void k(T *p, I n) { p[blockIdx.x % n] = 0; }`."""
+        body = text.node.child_by_field_name("body")
+        code = self.source.node_text(body) if body is not None else ""
+        for parameter in parameters_of(text.node):
+            kind, label = (parameter.child_by_field_name(part) for part in ("type", "declarator"))
+            if kind is None or label is None or label.type != "identifier" or self.source.node_text(kind) != name:
+                continue
+            if re.search(rf"%\s*{re.escape(self.source.node_text(label))}\b", code):
+                return CType(name, 4, 4, "int", assumed=True)
+        return CType(name, 4, 4, "float", assumed=True)
 
     def _returned(self, text: FunctionText) -> tuple[CType, bool]:
         """What a function returns, and whether by reference; the `*` and `&` stand around its declarator."""
