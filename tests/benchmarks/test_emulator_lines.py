@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from emulator_lines import Cause, Compared, Row, compare, measured_rows
-from emulator_page import page
+from emulator_page import PAGE, others, page, read
 from warpwright.emulator.launch import ArrayArgument, Launch, Run, run
 from warpwright.emulator.program import Program, translate
 from warpwright.emulator.ptx.parse import parse
@@ -173,3 +173,10 @@ def test_the_page_has_a_row_for_each_line_that_differs_and_each_kernel(ran: tupl
     assert "| `kernels/k` | 3 | 2 | 1.0e-08 | float atomics |" in text
     assert "| `kernels/k` | n=5 | 3 differ, at most 2 ulp | 5 of 6 |" in text
     assert "5 (83.3%)" in text
+
+
+def test_the_committed_page_is_that_of_the_committed_results() -> None:
+    result = read("emulator_gpu")
+    assert PAGE.read_text(encoding="utf-8") == page(result, others())
+    assert result["lines_equal"] >= 0.9 * result["lines"]
+    assert not [k["kernel"] for k in result["results"] for line in k["lines_that_differ"] if line["cause"] == "unknown"]

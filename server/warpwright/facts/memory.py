@@ -108,7 +108,11 @@ def wavefronts(addresses: Addresses, size: int) -> int:
     """Passes of shared memory for one request: lanes that want different words of one bank wait for each other.
 
     An 8-byte access goes in two halves of a warp, a 16-byte one in four quarters; where both lanes of every pair
-    (2k, 2k+1) share an address, two parts go at once.
+    (2k, 2k+1) share an address, or are both off, two parts go at once. Lanes that are on alone keep the parts apart, as
+    an H200 counts them:
+
+    >>> wavefronts([8 * lane if lane in (3, 20) else None for lane in range(32)], 8)
+    2
 
     >>> wavefronts([4 * lane for lane in range(32)], 4), wavefronts([128 * lane for lane in range(32)], 4)
     (1, 32)
@@ -126,10 +130,7 @@ def wavefronts(addresses: Addresses, size: int) -> int:
 
 def _wavefronts(addresses: Addresses, size: int) -> int:
     parts = max(1, size // BANK_BYTES)
-    if parts > 1 and all(
-        addresses[i] == addresses[i + 1] or addresses[i] is None or addresses[i + 1] is None
-        for i in range(0, len(addresses) - 1, 2)
-    ):
+    if parts > 1 and all(addresses[i] == addresses[i + 1] for i in range(0, len(addresses) - 1, 2)):
         parts = max(1, parts // 2)
     lanes = len(addresses) // parts
     total = 0

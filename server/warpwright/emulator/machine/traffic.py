@@ -26,8 +26,10 @@ def sectors(group: Group, addresses: Array, size: int) -> tuple[Array, Array]:
 def wavefronts(group: Group, addresses: Array, size: int) -> tuple[Array, Array]:
     """Passes of shared memory for each warp and the fewest possible; `addresses` (int64) are aligned to `size`."""
     ideal = -(-group.active * size // _ROW)
-    if addresses.ndim == 0:
+    if addresses.ndim == 0 and (group.is_whole or size <= BANK_BYTES):
         counted: Array = np.full(group.warps, max(1, size // BANK_BYTES // 2), dtype=np.int64)
+    elif addresses.ndim == 0:
+        counted = _wide_passes(group, np.full(group.size, addresses), size)
     elif size <= BANK_BYTES:
         counted = passes(addresses >> 2, group.order, group.warps)
     else:
@@ -76,13 +78,14 @@ def passes(words: Array, part: Array, parts: int) -> Array:
 
 
 def _wide_passes(group: Group, addresses: Array, size: int) -> Array:
-    """An 8-byte access goes in halves of a warp and a 16-byte one in quarters, two at once where pairs agree."""
+    """An 8-byte access goes in halves of a warp and a 16-byte one in quarters, two at once where pairs agree: lanes
+    2k and 2k + 1 have one address, or both are off."""
     words_each = size // BANK_BYTES
     per_warp = words_each
     previous_is_pair = (group.lane & 1 == 1) & (np.roll(group.lane, 1) == group.lane - 1)
     previous_is_pair[group.starts] = False
-    differs = previous_is_pair & (np.roll(addresses, 1) != addresses)
-    in_pairs = np.add.reduceat(differs, group.starts, dtype=np.int64) == 0
+    agrees = previous_is_pair & (np.roll(addresses, 1) == addresses)
+    in_pairs = 2 * np.add.reduceat(agrees, group.starts, dtype=np.int64) == group.active
     lanes_of_part = np.where(in_pairs, 2 * WARP // per_warp, WARP // per_warp)
     part = group.order * per_warp + group.lane // lanes_of_part[group.order]
     words = ((addresses >> 2)[:, None] + np.arange(words_each)).ravel()
