@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from warpwright.emulator.launch import ArrayArgument, Launch, run
-from warpwright.emulator.machine.faults import FaultKind
 from warpwright.emulator.program import translate
 from warpwright.emulator.ptx.parse import parse
+from warpwright.facts.profile import FaultKind
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_ptx
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.emulation import emulate, words
 from warpwright.emulator.launch import ArrayArgument
-from warpwright.emulator.machine.faults import FaultKind, Thread
+from warpwright.facts.profile import FaultKind, Thread
 
 ADDRESSES = """
 shl.b32 %r1, %r0, 2;
@@ -26,7 +26,7 @@ def exchange(between: str, distance: int) -> str:
 
 def test_a_read_of_what_another_warp_writes_is_a_race() -> None:
     fault = emulate(exchange("add.u32 %r6, %r0, 1;", 128)).run.faults[0]
-    assert fault.kind is FaultKind.RACE
+    assert fault.kind is FaultKind.SHARED_RACE
     assert fault.thread == Thread((0, 0, 0), (0, 0, 0))
     assert fault.other_thread == Thread((0, 0, 0), (32, 0, 0))
     assert (fault.space, fault.array, fault.offset, fault.count) == ("shared", "tile", 128, 64)
@@ -35,8 +35,8 @@ def test_a_read_of_what_another_warp_writes_is_a_race() -> None:
 @pytest.mark.parametrize(
     ("between", "distance", "expected"),
     [
-        ("add.u32 %r6, %r0, 1;", 128, [("race", 7, 5)]),
-        ("bar.warp.sync 0xffffffff;", 128, [("race", 7, 5)]),
+        ("add.u32 %r6, %r0, 1;", 128, [("shared-memory-race", 7, 5)]),
+        ("bar.warp.sync 0xffffffff;", 128, [("shared-memory-race", 7, 5)]),
         ("bar.sync 0;", 128, []),
         ("barrier.sync.aligned 0;", 128, []),
         ("add.u32 %r6, %r0, 1;", 4, [("missing-syncwarp", 7, 5)]),
@@ -55,7 +55,7 @@ def test_a_write_of_what_another_thread_has_read() -> None:
     code = ADDRESSES.format(distance=128) + (
         "st.shared.u32 [%r3], %r0;\nbar.sync 0;\nld.shared.u32 %r5, [%r4];\nst.shared.u32 [%r3], %r5;"
     )
-    assert emulate(code).races == [("race", 8, 7)]
+    assert emulate(code).races == [("shared-memory-race", 8, 7)]
 
 
 def test_the_second_barrier_of_a_broadcast() -> None:
@@ -69,12 +69,13 @@ def test_the_second_barrier_of_a_broadcast() -> None:
     @%p1 st.shared.u32 [tile], 8;
     """
     for who in (0, 31, 63):
-        assert emulate(code.format(who=who, between="add.u32 %r6, %r5, 1;")).races == [("race", 6, 4)]
+        assert emulate(code.format(who=who, between="add.u32 %r6, %r5, 1;")).races == [("shared-memory-race", 6, 4)]
         assert emulate(code.format(who=who, between="bar.sync 0;")).races == []
 
 
 def test_threads_that_write_one_place_at_once() -> None:
-    assert emulate("st.shared.u32 [tile], %r0;\nbar.sync 0;\nld.shared.u32 %r1, [tile];").races == [("race", 1, 1)]
+    code = "st.shared.u32 [tile], %r0;\nbar.sync 0;\nld.shared.u32 %r1, [tile];"
+    assert emulate(code).races == [("shared-memory-race", 1, 1)]
     assert emulate("st.shared.u32 [tile], 7;\nbar.sync 0;\nld.shared.u32 %r1, [tile];").races == []
     half = (
         "and.b32 %r1, %r0, 124;\nmov.u32 %r2, tile;\nadd.u32 %r3, %r1, %r2;\nst.shared.u32 [%r3], %r0;\nbar.sync 0;\n"
@@ -99,7 +100,7 @@ def test_widths_that_differ_share_cells() -> None:
     xor.b32 %r4, %r3, 512;
     ld.shared.u8 %h1, [%r4+15];
     """
-    assert emulate(code).races == [("race", 6, 4)]
+    assert emulate(code).races == [("shared-memory-race", 6, 4)]
     assert emulate(code.replace("xor.b32 %r4, %r3, 512;", "mov.b32 %r4, %r3;")).races == []
 
 
@@ -112,8 +113,9 @@ def test_global_memory_between_blocks_and_in_one() -> None:
     own = "mad.lo.u32 %r1, %r39, 64, %r0;\n" + at_word("%r1")
     next_block = own + "st.global.u32 [%rd1], %r1;\nbar.sync 0;\nld.global.u32 %r2, [%rd1+256];"
     result = emulate(next_block, grid=1000, arrays=[words(64 * 1001)])
-    assert ("race", 6, 4) in result.races
-    assert set(result.races) <= {("race", 6, 4), ("race", 4, 6)}  # the other way round where a batch of blocks ends
+    assert ("global-memory-race", 6, 4) in result.races
+    either_way = {("global-memory-race", 6, 4), ("global-memory-race", 4, 6)}  # where a batch of blocks ends
+    assert set(result.races) <= either_way
     fault = result.run.faults[0]
     assert (fault.space, fault.array) == ("global", "x")
     assert fault.thread is not None and fault.other_thread is not None
@@ -147,7 +149,7 @@ def test_an_array_that_is_only_read_has_no_race() -> None:
 )
 def test_atomics_and_strong_accesses(first: str, second: str, races: bool) -> None:
     code = f"setp.eq.u32 %p1, %r39, 0;\n@%p1 {first}\n@!%p1 {second}"
-    assert [kind for kind, _, _ in emulate(code, grid=2, arrays=[words(1)]).races] == ["race"] * races
+    assert [kind for kind, _, _ in emulate(code, grid=2, arrays=[words(1)]).races] == ["global-memory-race"] * races
 
 
 def test_an_atomic_and_the_plain_read_after_it_need_a_barrier() -> None:
@@ -160,9 +162,9 @@ def test_an_atomic_and_the_plain_read_after_it_need_a_barrier() -> None:
     @%p1 ld.shared.u32 %r2, [tile];
     """
     assert emulate(code.format(between="bar.sync 0;")).races == []
-    assert emulate(code.format(between="add.u32 %r5, %r0, 1;")).races == [("race", 6, 4)]
+    assert emulate(code.format(between="add.u32 %r5, %r0, 1;")).races == [("shared-memory-race", 6, 4)]
     assert emulate(code.format(between="bar.sync 0;").replace("    bar.sync 0;", "add.u32 %r5, %r0, 1;", 1)).races == [
-        ("race", 4, 2)
+        ("shared-memory-race", 4, 2)
     ]
 
 
@@ -179,7 +181,7 @@ def test_the_first_guess_of_a_loop_of_compare_and_swap() -> None:
     result = emulate(code, grid=3, arrays=[words(1)])
     assert (result.races, result.run.outputs["x"].tolist()) == ([], [63])
     other = "mov.b64 %rd1, %rd0;\nld.global.u32 %r5, [%rd1];\nadd.u32 %r1, %r5, 1;" + "\n" + code[code.index("LOOP:") :]
-    assert emulate(other, grid=3, arrays=[words(1)]).races == [("race", 7, 2)]
+    assert emulate(other, grid=3, arrays=[words(1)]).races == [("global-memory-race", 7, 2)]
 
 
 LAST_BLOCK = """
@@ -213,8 +215,8 @@ END:
         ("fence.acq_rel.gpu;", "atom.global.inc.u32", []),
         ("fence.sc.sys;", "atom.global.inc.u32", []),
         ("add.u32 %r5, %r0, 1;", "atom.acq_rel.gpu.global.inc.u32", []),
-        ("add.u32 %r5, %r0, 1;", "atom.global.inc.u32", [("race", 18, 5)]),
-        ("membar.cta;", "atom.global.inc.u32", [("race", 18, 5)]),
+        ("add.u32 %r5, %r0, 1;", "atom.global.inc.u32", [("global-memory-race", 18, 5)]),
+        ("membar.cta;", "atom.global.inc.u32", [("global-memory-race", 18, 5)]),
     ],
 )
 def test_the_last_block_reads_what_all_wrote(fence: str, count: str, expected: list[tuple[str, int, int]]) -> None:
@@ -230,7 +232,7 @@ def test_a_barrier_of_some_warps_orders_those_alone() -> None:
         "st.shared.u32 [%r3], %r0;\nsetp.ge.u32 %p1, %r0, 64;\n@!%p1 bar.sync 1, 64;\nld.shared.u32 %r5, [%r4];"
     )
     result = emulate(code, block=128)
-    assert result.races == [("race", 8, 5)]
+    assert result.races == [("shared-memory-race", 8, 5)]
     assert result.run.faults[0].count == 64
 
 
@@ -300,4 +302,4 @@ def test_nothing_is_said_of_threads_that_are_ordered(steps: list[tuple[bool, int
                 across |= is_across
                 within |= not is_across and warps == other_warps
     kinds = {kind for kind, _, _ in emulate("\n".join(lines), block=block).races}
-    assert ("race" in kinds, bool(kinds)) == (across, within or across)
+    assert (bool(kinds & {"shared-memory-race", "global-memory-race"}), bool(kinds)) == (across, within or across)

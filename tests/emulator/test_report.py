@@ -157,3 +157,8 @@ def test_calls_of_functions_are_named() -> None:
         "20: Thread (0, 0, 0) of block (0, 0, 0) reads byte 0 of tile, which nothing has written (called from line 11, "
         "from line 1)."
     ]
+
+
+def test_a_part_of_a_warp_at_a_matrix_instruction() -> None:
+    code = "mov.u32 %r2, tile;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];"
+    assert sentences(emulate(code, block=16)) == ["2: A matrix instruction is reached by a part of a warp."]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.emulation import Emulated, emulate, words
 from warpwright.emulator.launch import ArrayArgument
-from warpwright.emulator.machine.faults import FaultKind, Thread
 from warpwright.emulator.report import faults_of
+from warpwright.facts.profile import FaultKind, Thread
 
 
 def zeros(count: int, name: str = "x") -> ArrayArgument:
@@ -126,7 +126,7 @@ def test_a_barrier_of_the_whole_grid() -> None:
         grid=200,
         arrays=[zeros(1), zeros(200, "y")],
     )
-    assert unordered.found == [("race", 18, 3)]
+    assert unordered.found == [("global-memory-race", 18, 3)]
 
 
 def test_each_block_waits_for_the_one_before_it() -> None:
@@ -243,7 +243,7 @@ def test_a_shuffle_that_half_a_warp_does_not_come_to() -> None:
     """
     result = emulate(code, block=32)
     assert result.run.is_complete
-    assert result.found == [("barrier-not-reached-by-all", 3, 5)]
+    assert result.found == [("barrier-not-reached", 3, 5)]
     assert emulate(code.replace("0xffffffff", "0x0000ffff"), block=32).found == []
 
 
@@ -254,7 +254,7 @@ def test_barriers_that_not_all_reach() -> None:
     ]
     two = "setp.ge.u32 %p1, %r0, 48;\n@%p1 bra OTHER;\nbar.sync 0;\nbra END;\nOTHER:\nbar.sync 0;\nEND:\n"
     result = emulate(two)
-    assert result.found == [("barrier-not-reached-by-all", 6, 3)]
+    assert result.found == [("barrier-not-reached", 6, 3)]
     counted = "setp.ge.u32 %p1, %r0, 32;\n@%p1 bra END;\nbar.sync 1, 64;\nEND:\n"
     assert sentences(emulate(counted)) == [
         "deadlock 3: 32 of 64 threads have come to barrier 1, and the others never come."

@@ -9,6 +9,7 @@ import numpy as np
 from warpwright.emulator.launch import ArrayArgument, Launch, Run, ScalarArgument, run
 from warpwright.emulator.program import Program, translate
 from warpwright.emulator.ptx.parse import parse
+from warpwright.facts.profile import FaultKind
 
 _HEAD = """.version 9.0
 .target sm_90
@@ -25,6 +26,7 @@ _HEAD = """.version 9.0
     ret;
 }}
 """
+RACES = {FaultKind.SHARED_RACE, FaultKind.GLOBAL_RACE, FaultKind.MISSING_SYNCWARP}
 THREAD = "    mov.u32 %r0, %tid.x;\n    mov.u32 %r39, %ctaid.x;\n"
 """In the code of `kernel`, %r0 is the thread's number in its block and %r39 the block's number."""
 
@@ -58,7 +60,7 @@ class Emulated:
     @property
     def races(self) -> list[tuple[str, int, int | None]]:
         """The faults that are races, within a warp or not."""
-        return [each for each in self.found if each[0] in {"race", "missing-syncwarp"}]
+        return [each for each in self.found if each[0] in RACES]
 
 
 def emulate(

@@ -10,12 +10,14 @@ import numpy as np
 
 from warpwright.emulator.inline import FIRST_FUNCTION_ADDRESS
 from warpwright.emulator.machine.batch import Batch
-from warpwright.emulator.machine.faults import Dim3, FaultKind, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, race_in
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.races import ACCESSES, Watch
 from warpwright.emulator.machine.special import GRID_BARRIER, MULTIPROCESSORS
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
+from warpwright.facts.model import Dim3
+from warpwright.facts.profile import FaultKind
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 
 MOST_THREADS = 1024
@@ -146,7 +148,7 @@ class Prepared:
 
         Two accesses that race across warps are not reported as ones that race within a warp too.
         """
-        kind = FaultKind.RACE if fault.kind is FaultKind.SYNCWARP else fault.kind
+        kind = race_in(fault.space) if fault.kind is FaultKind.MISSING_SYNCWARP else fault.kind
         key = (kind, fault.step, fault.other_step)
         first = self.faults.get(key)
         if first is not None:
@@ -189,7 +191,7 @@ def run(
                 prepared.note(fault)
             for argument, allocation in placed:
                 if argument.role == "out" and not prepared.memory.is_written(allocation):
-                    prepared.note(FoundFault(FaultKind.UNUSED, 0, "", space="global", array=argument.name))
+                    prepared.note(FoundFault(FaultKind.UNUSED_RESULT, 0, "", space="global", array=argument.name))
         except KernelFaultError as error:
             prepared.note(error.fault)
             is_complete = False

@@ -8,26 +8,12 @@ from dataclasses import replace
 
 from warpwright.emulator.launch import Run
 from warpwright.emulator.lines import place_of
-from warpwright.emulator.machine import faults
 from warpwright.emulator.machine.faults import FoundFault
 from warpwright.emulator.program import Program
 from warpwright.emulator.ptx.model import Instruction
 from warpwright.emulator.ptx.model import Place as Position
-from warpwright.facts.profile import Fault, FaultKind, Place, Thread
+from warpwright.facts.profile import Fault, FaultKind, Place
 
-_KINDS = {
-    faults.FaultKind.OUT_OF_BOUNDS: FaultKind.OUT_OF_BOUNDS,
-    faults.FaultKind.WRITE_TO_CONSTANT: FaultKind.OUT_OF_BOUNDS,
-    faults.FaultKind.MISALIGNED: FaultKind.MISALIGNED,
-    faults.FaultKind.UNINITIALISED: FaultKind.UNINITIALISED_READ,
-    faults.FaultKind.BARRIER: FaultKind.BARRIER_NOT_REACHED,
-    faults.FaultKind.DEADLOCK: FaultKind.DEADLOCK,
-    faults.FaultKind.SYNCWARP: FaultKind.MISSING_SYNCWARP,
-    faults.FaultKind.ENDLESS: FaultKind.STEP_LIMIT,
-    faults.FaultKind.ASSERTION: FaultKind.ASSERTION,
-    faults.FaultKind.TRAP: FaultKind.TRAP,
-    faults.FaultKind.UNUSED: FaultKind.UNUSED_RESULT,
-}
 _LOCAL_NAME = re.compile(r"^_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 
 
@@ -49,13 +35,12 @@ def faults_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Fault
 
 
 def _fault(program: Program, found: FoundFault, own: Mapping[str, str]) -> Fault:
-    kind = _kind(found)
     position = _position(program, found.step, own)
     other = None if found.other_step is None else _position(program, found.other_step, own)
-    threads = tuple(Thread(t.block, t.thread) for t in (found.thread, found.other_thread) if t is not None)
+    threads = tuple(thread for thread in (found.thread, found.other_thread) if thread is not None)
     array = None if found.array is None else plain_name(found.array)
     return Fault(
-        kind,
+        found.kind,
         "" if position is None else position.file,
         0 if position is None else position.line,
         _sentence(program, found, own) + _calls(position) + ".",
@@ -65,12 +50,6 @@ def _fault(program: Program, found: FoundFault, own: Mapping[str, str]) -> Fault
         None if other is None else Place(other.file, other.line),
         found.count,
     )
-
-
-def _kind(found: FoundFault) -> FaultKind:
-    if found.kind is faults.FaultKind.RACE:
-        return FaultKind.SHARED_RACE if found.space == "shared" else FaultKind.GLOBAL_RACE
-    return _KINDS[found.kind]
 
 
 def _position(program: Program, step: int, own: Mapping[str, str]) -> Position | None:
@@ -126,18 +105,18 @@ def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> st
     does = _does(program.steps[found.step])
     who = f"{found.thread}".capitalize() if found.thread is not None else "The kernel"
     match found.kind:
-        case faults.FaultKind.RACE | faults.FaultKind.SYNCWARP:
+        case FaultKind.SHARED_RACE | FaultKind.GLOBAL_RACE | FaultKind.MISSING_SYNCWARP if found.other_thread:
             return _race(program, found, own, who)
-        case faults.FaultKind.UNINITIALISED:
+        case FaultKind.UNINITIALISED_READ:
             return f"{who} {does} {_where(found)}, which nothing has written"
-        case faults.FaultKind.OUT_OF_BOUNDS | faults.FaultKind.MISALIGNED | faults.FaultKind.WRITE_TO_CONSTANT:
+        case FaultKind.OUT_OF_BOUNDS | FaultKind.MISALIGNED:
             return f"{who} {does} {found.text}"
-        case faults.FaultKind.UNUSED:
+        case FaultKind.UNUSED_RESULT:
             name = "shared memory" if found.array is None else plain_name(found.array)
             if found.space == "global":
                 return f"Nothing writes {name}, which is an output"
             return f"No thread loads from {name} what this line stores there"
-        case faults.FaultKind.TRAP:
+        case FaultKind.TRAP:
             return f"{who} executes {found.text}"
     return f"{found.text[:1].upper()}{found.text[1:]}"
 
@@ -153,7 +132,7 @@ def _race(program: Program, found: FoundFault, own: Mapping[str, str], who: str)
     line = "" if position is None else f" at line {position.line}"
     text = f"{who} {_does(program.steps[found.step])} {_where(found)}, which {whom}"
     text += f" {_did(program.steps[other_step])}{line}, "
-    if found.kind is faults.FaultKind.SYNCWARP:
+    if found.kind is FaultKind.MISSING_SYNCWARP:
         return text + "with no __syncwarp() between: the lanes of a warp run in no fixed order"
     if is_block:
         return text + "with no __syncthreads() between"

@@ -158,10 +158,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """One thread of a launch: `blockIdx` and `threadIdx`."""
+    """One thread of a launch: `blockIdx` and `threadIdx`.
+
+    >>> str(Thread((1, 0, 0), (33, 0, 0)))
+    'thread (33, 0, 0) of block (1, 0, 0)'
+    """
 
     block: Dim3
     thread: Dim3
+
+    def __str__(self) -> str:
+        return f"thread {self.thread} of block {self.block}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpwright.emulator.machine import atomics, traffic
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError, Thread, thread_of
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, thread_of
 from warpwright.emulator.machine.group import WARP, Array, Group, Layout
 from warpwright.emulator.machine.memory import (
     ALLOCATED,
@@ -24,6 +24,7 @@ from warpwright.emulator.machine.memory import (
 )
 from warpwright.emulator.machine.races import Races
 from warpwright.emulator.merging import Merged
+from warpwright.facts.profile import FaultKind, Thread
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
@@ -166,7 +167,7 @@ class Access:
         stretch, index, holder = self._locate(step, group, space, address, total)
         if holder is not None and holder.is_constant:
             text = f"to {holder.name}, which is constant"
-            raise KernelFaultError(self._fault(FaultKind.WRITE_TO_CONSTANT, step, group, 0, space, address, text))
+            raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, 0, space, address, text))
         if holder is not None:
             holder.is_tracked = True
         is_checked = _is_checked(space, holder)
@@ -311,7 +312,7 @@ class Access:
         if lacking.any():
             at = int(np.argmax(lacking)) if lacking.ndim else 0
             count = int(np.count_nonzero(lacking)) if lacking.ndim else group.size
-            fault = self._fault(FaultKind.UNINITIALISED, step, group, at, space, address, "", count, past)
+            fault = self._fault(FaultKind.UNINITIALISED_READ, step, group, at, space, address, "", count, past)
             self.prepared.note(fault)
 
     def count(self, step: int, group: Group, space: str, address: Array, size: int) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpwright.emulator.flow import Goto
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group
+from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
     from warpwright.emulator.machine.batch import Batch
@@ -84,7 +85,7 @@ class Barriers:
     def _one(self, number: Array, step: int, group: Group) -> int:
         if number.ndim and (number != number[0]).any():
             text = "the barrier's number differs between the threads that come to it, which is not emulated"
-            raise KernelFaultError(FoundFault(FaultKind.BARRIER, step, text, self.batch.thread(group, 0)))
+            raise KernelFaultError(FoundFault(FaultKind.BARRIER_NOT_REACHED, step, text, self.batch.thread(group, 0)))
         return int(number[0] if number.ndim else number)
 
     def _come(self, barrier: int, group: Group, count: int | None) -> None:
@@ -138,13 +139,13 @@ class Barriers:
                 gone = int(self.batch.layout.threads - self.alive[entry.group.block[place]])
                 text = f"{gone:,} of the block's {self.batch.layout.threads:,} threads ended before this barrier"
                 thread = self.batch.thread(entry.group, place)
-                self.batch.prepared.note(FoundFault(FaultKind.BARRIER, entry.step, text, thread))
+                self.batch.prepared.note(FoundFault(FaultKind.BARRIER_NOT_REACHED, entry.step, text, thread))
         if len(steps) > 1:
             first, second = sorted(steps)[:2]
             entry = next(w for w in self.waiting[barrier] if w.step == first)
             text = "threads of one block wait at different barriers"
             thread = self.batch.thread(entry.group, 0)
-            self.batch.prepared.note(FoundFault(FaultKind.BARRIER, first, text, thread, other_step=second))
+            self.batch.prepared.note(FoundFault(FaultKind.BARRIER_NOT_REACHED, first, text, thread, other_step=second))
 
     def _vote(self, released: list[Waiting]) -> None:
         """Give the threads of each block what `bar.red` makes of their predicates."""

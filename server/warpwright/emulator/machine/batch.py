@@ -11,10 +11,11 @@ from warpwright.emulator.flow import Goto
 from warpwright.emulator.machine.access import Access
 from warpwright.emulator.machine.barriers import Barriers
 from warpwright.emulator.machine.copies import Copies
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout, layout_of
 from warpwright.emulator.machine.held import Held
 from warpwright.emulator.machine.special import special_register
+from warpwright.facts.profile import FaultKind
 from warpwright.progress import CancelledError
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class Batch(Access):
         steps = self.program.block_steps[number]
         places = {step: self.program.steps[step].place for step in steps}
         known = (step for step, place in places.items() if place is not None and place.line)
-        return FoundFault(FaultKind.ENDLESS, next(known, steps[0]), text, self.thread(group, 0))
+        return FoundFault(FaultKind.STEP_LIMIT, next(known, steps[0]), text, self.thread(group, 0))
 
     # What translated code asks for
 

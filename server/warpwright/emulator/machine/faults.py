@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-Dim3 = tuple[int, int, int]
-
-
-class FaultKind(StrEnum):
-    OUT_OF_BOUNDS = "out-of-bounds"
-    MISALIGNED = "misaligned"
-    WRITE_TO_CONSTANT = "write-to-constant"
-    UNINITIALISED = "uninitialised-read"
-    RACE = "race"
-    BARRIER = "barrier-not-reached-by-all"
-    DEADLOCK = "deadlock"
-    SYNCWARP = "missing-syncwarp"
-    ENDLESS = "step-limit"
-    ASSERTION = "assertion"
-    TRAP = "trap"
-    UNUSED = "unused-result"
+from warpwright.facts.model import Dim3
+from warpwright.facts.profile import FaultKind, Thread
 
 
 def unfold(number: int, shape: Dim3) -> Dim3:
@@ -32,21 +17,6 @@ def unfold(number: int, shape: Dim3) -> Dim3:
     return number % shape[0], number // shape[0] % shape[1], number // (shape[0] * shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """One thread of the grid, by its indexes."""
-
-    block: Dim3
-    thread: Dim3
-
-    def __str__(self) -> str:
-        """
-        >>> str(Thread((1, 0, 0), (33, 0, 0)))
-        'thread (33, 0, 0) of block (1, 0, 0)'
-        """
-        return f"thread {self.thread} of block {self.block}"
-
-
 def thread_of(number: int, grid: Dim3, block: Dim3) -> Thread:
     """The thread with a number in the grid, counted block by block.
 
@@ -55,6 +25,11 @@ def thread_of(number: int, grid: Dim3, block: Dim3) -> Thread:
     """
     block_number, thread = divmod(number, block[0] * block[1] * block[2])
     return Thread(unfold(block_number, grid), unfold(thread, block))
+
+
+def race_in(space: str) -> FaultKind:
+    """A race by the space that the racing accesses are of."""
+    return FaultKind.SHARED_RACE if space == "shared" else FaultKind.GLOBAL_RACE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ import numpy as np
 
 from warpwright.emulator.flow import is_meeting
 from warpwright.emulator.machine import warp
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group
 from warpwright.emulator.ptx.model import Immediate, Instruction, Register
+from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
     from warpwright.emulator.machine.batch import Batch
@@ -117,7 +118,7 @@ class Held:
         text = f"{self.batch.thread(group, first)} waits at a {what} for {other}, which the mask "
         text += f"{int(members[first]):#010x} names and which never comes to it"
         fault = FoundFault(
-            FaultKind.DEADLOCK if is_barrier else FaultKind.BARRIER,
+            FaultKind.DEADLOCK if is_barrier else FaultKind.BARRIER_NOT_REACHED,
             self.batch.program.block_steps[number][0],
             text,
             self.batch.thread(group, first),

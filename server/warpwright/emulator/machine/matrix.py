@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpwright.emulator.machine import traffic
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import WARP, Array, Group
 from warpwright.emulator.numerics import matrix
+from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
     from warpwright.emulator.machine.batch import Batch
@@ -21,7 +22,7 @@ def whole_warps(batch: Batch, step: int, group: Group) -> None:
     """Raise KernelFaultError unless each warp is here with all its lanes, as `.aligned` asks."""
     if not group.is_whole:
         text = "a matrix instruction is reached by a part of a warp"
-        raise KernelFaultError(FoundFault(FaultKind.SYNCWARP, step, text, batch.thread(group, 0)))
+        raise KernelFaultError(FoundFault(FaultKind.MISSING_SYNCWARP, step, text, batch.thread(group, 0)))
 
 
 def load_matrices(

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, KernelFaultError
+from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group
 from warpwright.emulator.machine.memory import GLOBAL_WINDOW, LOCAL_WINDOW, WINDOW_BYTES
+from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
     from warpwright.emulator.machine.batch import Batch

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpwright.emulator.flow import reads_and_writes, registers_in
-from warpwright.emulator.machine.faults import FaultKind, FoundFault, thread_of
+from warpwright.emulator.machine.faults import FoundFault, race_in, thread_of
 from warpwright.emulator.machine.group import Array, Group, Layout
 from warpwright.emulator.machine.memory import GLOBAL_WINDOW
 from warpwright.emulator.machine.order import (
@@ -32,6 +32,7 @@ from warpwright.emulator.machine.order import (
     thread_number,
 )
 from warpwright.emulator.ptx.model import Instruction
+from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
@@ -287,7 +288,7 @@ class Races:
         places = places[thread_number(winners) != losers]
         if len(places):
             first = places[0]
-            self._note(FaultKind.RACE, step, step, group, shadow, cell, first, shadow.write[cell[first]], len(places))
+            self._note(True, step, step, group, shadow, cell, first, shadow.write[cell[first]], len(places))
 
     def _suspects(self, shadow: Shadow, group: Group, stamps: Array, own: Array) -> Array | None:
         """The places in the group where an earlier access of another thread may be unordered with this one."""
@@ -327,14 +328,14 @@ class Races:
         for number in np.unique(numbers[bad]):
             here = numbers == number
             across = here & ~is_warp
-            kind = FaultKind.RACE if across.any() else FaultKind.SYNCWARP
-            at = int(np.argmax(across if kind is FaultKind.RACE else here))
+            is_across = bool(across.any())
+            at = int(np.argmax(across if is_across else here))
             other = self.watch.steps[int(number)]
-            self._note(kind, step, other, group, shadow, cell, places[at], old[at], int(np.count_nonzero(here)))
+            self._note(is_across, step, other, group, shadow, cell, places[at], old[at], int(np.count_nonzero(here)))
 
     def _note(
         self,
-        kind: FaultKind,
+        is_across: bool,
         step: int,
         other_step: int,
         group: Group,
@@ -344,6 +345,7 @@ class Races:
         old: Array,
         count: int,
     ) -> None:
+        """Note a race; `is_across` where it is one also if a warp's lanes run in lockstep."""
         prepared = self.watch.prepared
         lane = int(group.lanes[place])
         byte = int(cell[place]) << shadow.shift
@@ -353,7 +355,7 @@ class Races:
         else:
             space, address, holder = "global", GLOBAL_WINDOW + byte, prepared.memory.place(byte)
         fault = FoundFault(
-            kind,
+            race_in(space) if is_across else FaultKind.MISSING_SYNCWARP,
             step,
             "",
             thread_of(self.first_block * self.layout.threads + lane, prepared.grid, prepared.block),
@@ -377,7 +379,7 @@ class Races:
         thread = thread_of(self.first_block * self.layout.threads + lane, watch.prepared.grid, watch.prepared.block)
         array, offset = watch.prepared.shared_place(byte)
         watch.unread[number] = FoundFault(
-            FaultKind.UNUSED, step, "", thread, byte, space="shared", array=array, offset=offset
+            FaultKind.UNUSED_RESULT, step, "", thread, byte, space="shared", array=array, offset=offset
         )
 
     def _note_read(self, stamps: Array, own: Array | None = None) -> None:
