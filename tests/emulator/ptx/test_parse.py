@@ -30,7 +30,7 @@ HEADER = ".version 8.4\n.target sm_90a, debug\n.address_size 64\n"
 WHOLE = (
     HEADER
     + r"""
-.file	1 "/home/me/my kernels/a.cu", 1700000000, 512
+.file	1 "/home/me/my k\303\244rnels/a.cu", 1700000000, 512
 .extern .func  (.param .b32 func_retval0) vprintf
 (
 	.param .b64 vprintf_param_0,
@@ -192,7 +192,7 @@ def test_calls() -> None:
 
 def test_places_are_those_of_the_source_with_the_chain_of_calls() -> None:
     first, *rest = instructions(parse(WHOLE).functions["_Z1kPf"])
-    file = "/home/me/my kernels/a.cu"
+    file = "/home/me/my kärnels/a.cu"
     assert first.place == Place(file, 10, 3)
     inlined = next(i for i in rest if i.name == "ld.global.v2.f32")
     middle = Place(file, 20, 5, inlined_at=Place(file, 11, 7), function="_Z1a")
