@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from warpwright.emulator.inline import FIRST_FUNCTION_ADDRESS
 from warpwright.emulator.machine.batch import Batch
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, race_in
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
@@ -325,7 +324,6 @@ def _symbols(program: Program, variables: Mapping[str, Allocation], bank: Alloca
     for variable in program.module.variables.values():
         if variable.space == "shared" and variable.size is None:
             symbols[variable.name] = program.static_shared_bytes
-    assert all(a >= FIRST_FUNCTION_ADDRESS for a in program.functions_at.values())
     return symbols
 
 

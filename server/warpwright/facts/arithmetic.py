@@ -65,8 +65,8 @@ def divisions(body: Body) -> Iterator[Division]:
             if not known or kind.size is None or not body.is_run_time(right) or fold(right) is not None:
                 continue
             changes = _assigned_in(body, step)
-            fixed = not _moves(body, right, changes)
-            if fixed and isinstance(node, ir.Binary) and changes is not None and not _moves(body, left, changes):
+            fixed = not _moves(right, changes)
+            if fixed and isinstance(node, ir.Binary) and changes is not None and not _moves(left, changes):
                 continue
             yield Division(
                 node.span, node.op, left.span.one_line, right.span.one_line,
@@ -158,7 +158,7 @@ def _assigned_in(body: Body, step: Step) -> set[int] | None:
     return changed
 
 
-def _moves(body: Body, node: ir.Expr, changes: set[int] | None) -> bool:
+def _moves(node: ir.Expr, changes: set[int] | None) -> bool:
     """Whether a value can change from one iteration to the next; in a caller's loop variables are taken to stay."""
     for each in below(node):
         if isinstance(each, (ir.Index, ir.Deref, ir.Call, ir.Assign, ir.Update, ir.Global)):

@@ -12,7 +12,6 @@ from warpwright.problems.reach_values import Coverage
 
 Dims = tuple[Expression, Expression, Expression]
 _ONE = Number(1)
-MOST_BLOCKS = 65_535
 
 
 def found_block(launch: Launch | None) -> tuple[Dim3, bool] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from warpwright.emulator.machine import atomics, traffic
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, thread_of
-from warpwright.emulator.machine.group import WARP, Array, Group, Layout
+from warpwright.emulator.machine.group import WARP, Array, Group, Layout, taken
 from warpwright.emulator.machine.memory import (
     ALLOCATED,
     GLOBAL_WINDOW,
@@ -64,7 +64,7 @@ class Access:
         inner, places = group.where(mask)
         if not inner.size:
             return none
-        values = self._load(step, inner, space, _at(address, places), size, count)
+        values = self._load(step, inner, space, taken(address, places), size, count)
         spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in values)
         for whole, part in zip(spread, values, strict=True):
             whole[places] = part
@@ -89,8 +89,8 @@ class Access:
                 group, places = group.where(mask)
                 if not group.size:
                     return
-                address = _at(address, places)
-                values = [_at(value, places) for value in values]
+                address = taken(address, places)
+                values = [taken(value, places) for value in values]
         self._store(step, group, space, address, size, values)
 
     def atomic(
@@ -113,9 +113,9 @@ class Access:
                 inner, places = group.where(mask)
                 found = atomics.zeros(kind, group.size)
                 if inner.size:
-                    inner_operands = [_at(operand, places) for operand in operands]
+                    inner_operands = [taken(operand, places) for operand in operands]
                     found[places] = self._atomic(
-                        step, inner, space, _at(address, places), kind, operation, inner_operands
+                        step, inner, space, taken(address, places), kind, operation, inner_operands
                     )
                 return found
         return self._atomic(step, group, space, address, kind, operation, operands)
@@ -124,7 +124,7 @@ class Access:
 
     def _load(self, step: int, group: Group, space: str, address: Array, size: int, count: int) -> tuple[Array, ...]:
         if space == "generic":
-            parts = self._parts(step, group, address, size * count)
+            parts = self._parts(group, address)
             if len(parts) > 1:
                 spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in range(count))
                 for inner, places, there, own in parts:
@@ -151,10 +151,10 @@ class Access:
     def _store(self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]) -> None:
         total = size * len(values)
         if space == "generic":
-            parts = self._parts(step, group, address, total)
+            parts = self._parts(group, address)
             if len(parts) > 1:
                 for inner, places, there, own in parts:
-                    self._store(step, inner, there, own, size, [_at(value, places) for value in values])
+                    self._store(step, inner, there, own, size, [taken(value, places) for value in values])
                 return
             _, _, space, address = parts[0]
         index = self._locate(step, group, space, address, total)[1]
@@ -175,9 +175,9 @@ class Access:
 
             def changes(places: Array) -> Array:
                 changed: Array = np.zeros(len(places), dtype=bool)
-                own = _at(index, places)
+                own = taken(index, places)
                 for k, value in enumerate(values):
-                    changed |= stretch.load(own + k * size, size) != _at(value, places)
+                    changed |= stretch.load(own + k * size, size) != taken(value, places)
                 return changed
 
             self.races.store(step, group, space, index, total, changes)
@@ -203,11 +203,11 @@ class Access:
     ) -> Array:
         size = int(kind[1:])
         if space == "generic":
-            parts = self._parts(step, group, address, size)
+            parts = self._parts(group, address)
             if len(parts) > 1:
                 found = atomics.zeros(kind, group.size)
                 for inner, places, there, own in parts:
-                    inner_operands = [_at(operand, places) for operand in operands]
+                    inner_operands = [taken(operand, places) for operand in operands]
                     found[places] = self._atomic(step, inner, there, own, kind, operation, inner_operands)
                 return found
             _, _, space, address = parts[0]
@@ -223,7 +223,7 @@ class Access:
             index = np.full(group.size, index)
         return atomics.apply(stretch, index, kind, operation, operands)
 
-    def _parts(self, step: int, group: Group, address: Array, size: int) -> list[tuple[Group, Array, str, Array]]:
+    def _parts(self, group: Group, address: Array) -> list[tuple[Group, Array, str, Array]]:
         """A group by the spaces that its generic addresses lie in: lanes, their places in the group, space, address."""
         everywhere = np.arange(group.size)
         windows = (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))
@@ -394,10 +394,6 @@ def _start(place: Array, merged: Merged) -> Array:
     """Where a merged access begins whose first member is at a place: at a multiple of its width."""
     start: Array = (place.astype(np.int64) - merged.before) & -merged.width
     return start
-
-
-def _at(values: Array, places: Array) -> Array:
-    return values if values.ndim == 0 else values.take(places)
 
 
 def _is_checked(space: str, holder: Allocation | None) -> bool:

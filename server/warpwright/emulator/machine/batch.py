@@ -154,8 +154,8 @@ class Batch(Access):
                 mask, numbers, vote = outcome
                 here, past = self._split(group, mask)
                 assert block.next is not None
-                numbers = tuple(self._among(group, mask, each) for each in numbers)
-                self._arrive(step, here, numbers, self._among(group, mask, vote), block.next)
+                numbers = tuple(_among(mask, each) for each in numbers)
+                self._arrive(step, here, numbers, _among(mask, vote), block.next)
                 self.send(block.next, past)
 
     def _arrive(self, step: int, group: Group, numbers: tuple[Array, ...], vote: Array | None, then: Goto) -> None:
@@ -183,17 +183,12 @@ class Batch(Access):
             return _nobody(self.layout), group
         return group.where(mask)[0], group.where(~mask)[0]
 
-    def _among(self, group: Group, mask: Array | None, values: Array | None) -> Array | None:
-        if values is None or values.ndim == 0 or mask is None or mask.ndim == 0:
-            return values
-        return values[mask]
-
     def _jump(self, step: int, group: Group, outcome: Any, targets: tuple[Goto, ...], behind: Goto | None) -> None:
         mask, index = outcome
         here, past = self._split(group, mask)
         if behind is not None:
             self.send(behind, past)
-        index = self._among(group, mask, index)
+        index = _among(mask, index)
         for i, target in enumerate(targets):
             going, _ = self._split(here, index == np.uint32(i))
             if going.size and going.size < here.size:
@@ -232,7 +227,7 @@ class Batch(Access):
         start = self.program.parameters[name][0] + offset
         return np.frombuffer(self.prepared.parameters, dtype=dtype, count=1, offset=start)[0]
 
-    def sync_warp(self, step: int, group: Group, members: Array, mask: Array | None) -> None:
+    def sync_warp(self, group: Group, mask: Array | None) -> None:
         """What came before it in a warp happened before what comes after."""
         here, _ = self._split(group, mask)
         if here.size:
@@ -257,3 +252,10 @@ class Batch(Access):
 
 def _nobody(layout: Layout) -> Group:
     return Group(layout, np.empty(0, dtype=np.int64))
+
+
+def _among(mask: Array | None, values: Array | None) -> Array | None:
+    """The values of a group's lanes for which a mask holds; a value that all lanes share stays one."""
+    if values is None or values.ndim == 0 or mask is None or mask.ndim == 0:
+        return values
+    return values[mask]

@@ -130,3 +130,8 @@ class Group:
     def order(self) -> Array:
         """The number, from 0, of each lane's warp among the warps of this group."""
         return np.repeat(np.arange(self.warps, dtype=np.int64), self.active)
+
+
+def taken(values: Array, places: Array) -> Array:
+    """The elements of `values` at some places; a value that all lanes share stays one."""
+    return values if values.ndim == 0 else values.take(places)

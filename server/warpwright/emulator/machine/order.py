@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpwright.emulator.machine.group import WARP, Array, Group, Layout
+from warpwright.emulator.machine.group import WARP, Array, Group, Layout, taken
 
 TIME_BITS, THREAD_BITS, ACCESS_BITS = 22, 28, 13
 ACCESS_AT = 1
@@ -146,15 +146,11 @@ class Order:
         there = np.where(is_block, there, 0)
         is_block &= there // threads == lanes // threads
         is_warp = is_block & (there % threads // WARP == lanes % threads // WARP)
-        ordered = is_block & (old < _of(self.floor, lanes))
-        ordered |= is_warp & ((old < _of(self.seen, lanes)) | (there == lanes))
+        ordered = is_block & (old < taken(self.floor, lanes))
+        ordered |= is_warp & ((old < taken(self.seen, lanes)) | (there == lanes))
         if self.fences is not None and not is_block.all():
             ordered |= ~is_block & self.fences.ordered(old, lanes // threads + self.first_block)
         return ~ordered, is_warp
 
     def _spread(self, values: Array) -> Array:
         return values if values.ndim else np.full(self.layout.lanes, values)
-
-
-def _of(values: Array, lanes: Array) -> Array:
-    return values if values.ndim == 0 else values[lanes]

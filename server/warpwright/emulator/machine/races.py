@@ -16,7 +16,7 @@ import numpy as np
 
 from warpwright.emulator.flow import reads_and_writes, registers_in
 from warpwright.emulator.machine.faults import FoundFault, race_in, thread_of
-from warpwright.emulator.machine.group import Array, Group, Layout
+from warpwright.emulator.machine.group import Array, Group, Layout, taken
 from warpwright.emulator.machine.memory import GLOBAL_WINDOW
 from warpwright.emulator.machine.order import (
     ACCESS_AT,
@@ -231,7 +231,7 @@ class Races:
         read of another warp still: of two warps more can be said than of one."""
         if shadow.has_other:
             kept = shadow.other.take(cell)
-            floor = _at(group.pick(self.order.floor), places) if shadow is self.shared else np.uint64(1)
+            floor = taken(group.pick(self.order.floor), places) if shadow is self.shared else np.uint64(1)
             better = (kept >= floor) & (_warp(kept) != _warp(own)) & (_warp(before) == _warp(own))
             if better.any():
                 cell, before = cell[~better], before[~better]
@@ -268,7 +268,7 @@ class Races:
                     self._judge(step, group, shadow, cell, suspects, before)
             shadow.write[cell] = stamp
         if shadow is self.shared and changes is not None:
-            self._note_store(step, group, shadow, index)
+            self._note_store(step, group, index)
 
     def atomic(self, step: int, group: Group, space: str, index: Array, size: int) -> None:
         """Lanes are about to change elements atomically."""
@@ -368,7 +368,7 @@ class Races:
         )
         prepared.note(fault)
 
-    def _note_store(self, step: int, group: Group, shadow: Shadow, index: Array) -> None:
+    def _note_store(self, step: int, group: Group, index: Array) -> None:
         """Remember a store to shared memory whose values nobody may come to read."""
         watch = self.watch
         number = int(access_number(watch.stamps[step]))
@@ -398,10 +398,6 @@ class Races:
 def _warp(stamps: Array) -> Array:
     """The warp of a stamp's thread, where blocks are whole warps; else nearly that."""
     return (stamps & THREAD) >> np.uint64(THREAD_AT + 5)
-
-
-def _at(values: Array, places: Array) -> Array:
-    return values if values.ndim == 0 else values[places]
 
 
 def _spread(index: Array, group: Group) -> Array:

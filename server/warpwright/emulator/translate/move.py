@@ -83,7 +83,7 @@ _UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
 _FLIPPED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 
 
-def comparison(w: Writer, operator: str, type_name: str, a: str, b: str) -> str:
+def comparison(operator: str, type_name: str, a: str, b: str) -> str:
     """The text of a comparison (PTX ISA, "setp"). An unordered one holds where either operand is NaN."""
     if operator in _SIGNS and not (operator == "ne" and type_name[0] == "f"):
         return f"({a} {_SIGNS[operator]} {b})"
@@ -119,7 +119,7 @@ def compare(w: Writer, i: Instruction) -> None:
     a, b = (w.local(w.value(operand, kind)) for operand in (left, right))
     if "ftz" in i.modifiers:
         a, b = (w.local(w.call(floats.flush, value)) for value in (a, b))
-    holds = w.local(comparison(w, operator, type_name, a, b))
+    holds = w.local(comparison(operator, type_name, a, b))
     other = f"~{holds}"
     if combine is not None:
         c = w.local(w.value(third[0], "b1"))
@@ -152,7 +152,7 @@ def compare_halves(w: Writer, i: Instruction, operator: str, type_name: str, com
             w.local(w.call(widen, f"({value} >> {shift}).astype({w.dtype('u2')})" if packed else value))
             for value in source
         ]
-        holds = comparison(w, operator, "f32", *values)
+        holds = comparison(operator, "f32", *values)
         if not packed and place:
             holds = f"~{holds}"
         if combine is not None:

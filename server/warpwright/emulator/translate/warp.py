@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from warpwright.emulator.machine import warp
-from warpwright.emulator.ptx.model import Instruction, Operand, Pair
+from warpwright.emulator.ptx.model import Instruction, Pair
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer, kind_of
 
 
-def _meet(w: Writer, members: Operand) -> None:
-    """The lanes of the member mask meet, as at `bar.warp.sync`."""
-    w.emit(f"m.sync_warp({w.step}, g, {w.value(members, 'u4')}, {w.mask})")
+def _meet(w: Writer) -> None:
+    """Lanes of a warp meet, as at `bar.warp.sync`: those that are here, the others were waited for before."""
+    w.emit(f"m.sync_warp(g, {w.mask})")
 
 
 @translates("shfl")
@@ -18,7 +18,7 @@ def shuffle(w: Writer, i: Instruction) -> None:
     """`shfl.sync.mode.b32 d|p, a, b, c, membermask`."""
     target, value, distance, clamp, *members = i.operands
     if members:
-        _meet(w, members[0])
+        _meet(w)
     mode = next(m for m in i.modifiers if m in {"up", "down", "bfly", "idx"})
     numbers = ", ".join(w.value(operand, "u4") for operand in (value, distance, clamp))
     found = w.local(f"{w.names.object('shuffle', warp.shuffle)}(g, {mode!r}, {numbers})")
@@ -35,7 +35,7 @@ def vote(w: Writer, i: Instruction) -> None:
     mode = next(m for m in i.modifiers if m in {"all", "any", "uni", "ballot"})
     mask = w.value(members[0], "u4") if members else w.constant("u4", 0xFFFFFFFF)
     if members:
-        _meet(w, members[0])
+        _meet(w)
     kind = "u4" if mode == "ballot" else "b1"
     w.result(target, kind, f"{w.names.object('vote', warp.vote)}(g, {mode!r}, {w.value(predicate, 'b1')}, {mask})")
 
@@ -44,7 +44,7 @@ def vote(w: Writer, i: Instruction) -> None:
 def match(w: Writer, i: Instruction) -> None:
     target, value, members = i.operands
     kind = kind_of(i.modifiers[-1])
-    _meet(w, members)
+    _meet(w)
     arguments = f"g, {w.value(value, kind)}, {w.value(members, 'u4')}"
     if "any" in i.modifiers:
         w.result(target, "u4", f"{w.names.object('match_any', warp.match_any)}({arguments})")
@@ -64,7 +64,7 @@ def reduce(w: Writer, i: Instruction) -> None:
     kind = kind_of(i.modifiers[-1])
     if kind[0] == "f":
         raise UnsupportedError(f"{i.name} is not emulated")
-    _meet(w, members)
+    _meet(w)
     arguments = f"g, {operation!r}, {w.value(value, kind)}, {w.value(members, 'u4')}"
     w.result(target, kind, f"{w.names.object('reduce', warp.reduce)}({arguments})")
 
@@ -79,7 +79,7 @@ def barrier(w: Writer, i: Instruction) -> None:
     """`bar.warp.sync`, and `bar.arrive`, at which nobody waits; other barriers end a block."""
     kinds = set(i.modifiers)
     if "warp" in kinds:
-        w.emit(f"m.sync_warp({w.step}, g, {w.value(i.operands[0], 'u4')}, {w.mask})")
+        _meet(w)
         return
     if "arrive" in kinds and "cluster" not in kinds:
         numbers = ", ".join(w.value(operand, "u4") for operand in i.operands)
