@@ -9,6 +9,7 @@ from pathlib import Path
 
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.profile import Backend, Inputs, InstructionSet, Line, Profile, ProfiledLaunch, Traffic, text_hash
+from warpwright.toolchain.machine_code import width_of
 from warpwright.toolchain.ncu_tables import (
     UNREADABLE_SOURCE,
     Instruction,
@@ -29,7 +30,7 @@ _OPS = {  # what an instruction accesses where no lane was ever on, so that the 
     "LDG": (Space.GLOBAL, AccessKind.LOAD), "STG": (Space.GLOBAL, AccessKind.STORE),
     "ATOMG": (Space.GLOBAL, AccessKind.ATOMIC), "REDG": (Space.GLOBAL, AccessKind.ATOMIC),
     "RED": (Space.GLOBAL, AccessKind.ATOMIC), "ATOM": (Space.GLOBAL, AccessKind.ATOMIC),
-    "LDGSTS": (Space.GLOBAL, AccessKind.LOAD), "LDGDEPBAR": None, "LDSM": (Space.SHARED, AccessKind.LOAD),
+    "LDGSTS": (Space.GLOBAL, AccessKind.LOAD), "LDSM": (Space.SHARED, AccessKind.LOAD),
     "LDS": (Space.SHARED, AccessKind.LOAD), "STS": (Space.SHARED, AccessKind.STORE),
     "ATOMS": (Space.SHARED, AccessKind.ATOMIC),
     "LDL": (Space.LOCAL, AccessKind.LOAD), "STL": (Space.LOCAL, AccessKind.STORE),
@@ -175,7 +176,7 @@ def traffic_of(cells: Mapping[str, str]) -> Iterator[Traffic]:
     sass = _SASS.match(cells.get("Source", ""))
     if sass is None:
         return
-    op, suffix, executed, threads = sass["op"], sass["suffix"], _executed(cells), _threads(cells)
+    op, executed, threads = sass["op"], _executed(cells), _threads(cells)
     told = _SPACES.get(cells.get("Address Space", ""))
     known = _OPS.get(op)
     if told is None and (known is None or cells.get("Address Space") == "-"):
@@ -184,7 +185,7 @@ def traffic_of(cells: Mapping[str, str]) -> Iterator[Traffic]:
     kind = known[1] if known else AccessKind.STORE if op.startswith("ST") else AccessKind.LOAD
     if op.startswith(("ATOM", "RED")):
         kind = AccessKind.ATOMIC
-    size = count(cells, "Access Size") // 8 or _width(suffix)
+    size = count(cells, "Access Size") // 8 or width_of(op + sass["suffix"])
     base = Traffic(space, kind, size, executed, threads)
     match space:
         case Space.GLOBAL:
@@ -204,16 +205,6 @@ def traffic_of(cells: Mapping[str, str]) -> Iterator[Traffic]:
 def _shared(base: Traffic, cells: Mapping[str, str]) -> Traffic:
     got, ideal = count(cells, "L1 Wavefronts Shared"), count(cells, "L1 Wavefronts Shared Ideal")
     return replace(base, wavefronts=got, ideal_wavefronts=ideal)
-
-
-def _width(suffix: str) -> int:
-    """Bytes of one lane from an instruction's suffixes.
-
-    >>> _width(".E.128"), _width(".U8"), _width(".E.CONSTANT")
-    (16, 1, 4)
-    """
-    bits = re.search(r"\.[US]?(8|16|64|128)\b", suffix)
-    return int(bits[1]) // 8 if bits else 4
 
 
 def _added(a: Traffic, b: Traffic) -> Traffic:
