@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from warpwright.emulator.program import translate
 from warpwright.emulator.ptx.parse import parse
@@ -128,3 +131,18 @@ def test_what_is_no_kernel_of_the_module() -> None:
     assert unsupported(module, "k") == ["k is no kernel with a body."]
     with pytest.raises(KeyError):
         unsupported(module, "other")
+
+
+def test_threads_that_ask_while_another_is_first_know_every_instruction() -> None:
+    """In a process of its own: which instructions are known is found out when the first one is translated."""
+    code = (
+        "import time\n"
+        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "from warpwright.emulator.translate.registry import translator_of\n"
+        "def ask(place):\n"
+        "    time.sleep(place / 250)\n"
+        "    return translator_of('shfl')\n"
+        "with Pool(50) as pool: print(all(pool.map(ask, range(50))))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "True"

@@ -98,11 +98,11 @@ def compare(output: Output, candidate: Any, original: Any, wrote: tuple[Any, Any
         if wrong.any():
             return differ(f"{name} stands at other places: " + _where(output, wrong, a, b, places))
     finite = np.isfinite(b)
-    with np.errstate(invalid="ignore"):
-        gaps = np.where(finite, np.abs(a - b), 0.0)
     size = np.where(finite, np.abs(b), 0.0)
-    max_abs = float(gaps.max(initial=0.0))
-    max_rel = float((gaps / np.maximum(size, _TINY[output.scalar])).max(initial=0.0))
+    with np.errstate(invalid="ignore", over="ignore"):
+        gaps = np.where(finite, np.abs(a - b), 0.0)
+        ratios = gaps / np.maximum(size, _TINY[output.scalar])
+    max_abs, max_rel = float(gaps.max(initial=0.0)), float(ratios.max(initial=0.0))
     wrong = gaps > (tolerance + ULPS * EPSILON[output.scalar] * size if tolerance >= 0 else 0.0)
     if wrong.any():
         return differ(_where(output, wrong, a, b, places), max_abs, max_rel)

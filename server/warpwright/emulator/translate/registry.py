@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from warpwright.emulator.ptx.model import Instruction
@@ -34,7 +36,16 @@ def translates(*opcodes: str) -> Callable[[Translator], Translator]:
 
 def translator_of(opcode: str) -> Translator | None:
     """Who translates an opcode; None for one that is not run."""
-    if not _BY_OPCODE:
-        for family in FAMILIES:
-            import_module(f"warpwright.emulator.translate.{family}")
+    with _LOADING:
+        _load()
     return _BY_OPCODE.get(opcode)
+
+
+_LOADING = Lock()
+"""Held while families are imported, so that no thread asks when some of them are there."""
+
+
+@cache
+def _load() -> None:
+    for family in FAMILIES:
+        import_module(f"warpwright.emulator.translate.{family}")

@@ -1,0 +1,89 @@
+"""The judgement of the emulator's backend, in NumPy, is the harness's, in torch: same verdict, words, numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warpwright.emulator import agreement
+from warpwright.emulator.agreement import Output
+from warpwright.emulator.values import coarser, perturbed
+
+torch = pytest.importorskip("torch", reason="not installed: torch")
+
+from warpwright_harness import buffers, compare  # noqa: E402
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+SCALARS = (*FLOATS, "int32", "uint8")
+BITS = {"float32": 32, "float64": 64, "float16": 16, "bfloat16": 16, "int32": 32, "uint8": 8}
+
+
+def as_tensor(scalar: str, data: Any) -> Any:
+    """The same bits in torch."""
+    raw = torch.from_numpy(data.view(f"int{BITS[scalar]}" if BITS[scalar] > 8 else np.uint8).copy())
+    return raw.view(buffers.ArraySpec("a", scalar, 1, "out", len(data), None).dtype)
+
+
+def made(scalar: str, values: list[float]) -> Any:
+    """Numbers of a type as the emulator keeps them."""
+    if scalar == "bfloat16":
+        bits = np.array(values, dtype=np.float32).view(np.uint32) >> 16
+        return bits.astype(np.uint16)
+    with np.errstate(all="ignore"):
+        wide = np.array(values, dtype=np.float64)
+        return wide.astype(scalar) if scalar in FLOATS else np.nan_to_num(wide, posinf=9, neginf=3).astype(scalar)
+
+
+NUMBERS = st.sampled_from(
+    [0.0, -0.0, 1.0, 1.0 + 2.0**-7, 1.0 + 2.0**-20, 3.0, 100.5, 1e4, 7.0, *map(float, ("nan", "inf", "-inf"))]
+)
+PAIRS = st.lists(st.tuples(NUMBERS, NUMBERS, st.booleans(), st.booleans(), st.booleans()), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(SCALARS), PAIRS, st.sampled_from([-1.0, 0.0, 1e-3, 2.0]), st.booleans())
+def test_two_outputs_are_judged_alike(scalar: str, pairs: Any, tolerance: float, whole: bool) -> None:
+    ours = made(scalar, [abs(b) if same else abs(a) for a, b, same, _, _ in pairs])
+    theirs = made(scalar, [abs(b) for _, b, _, _, _ in pairs])
+    wrote = (np.array([whole or pair[3] for pair in pairs]), np.array([whole or pair[4] for pair in pairs]))
+    spec = buffers.ArraySpec("a", scalar, 1, "out", len(pairs), None)
+    here = agreement.compare(Output("a", scalar, 1), ours, theirs, wrote, tolerance)
+    masks = tuple(torch.from_numpy(mask) for mask in wrote)
+    there = compare.compare(spec, as_tensor(scalar, ours), as_tensor(scalar, theirs), masks, tolerance)
+    assert (here.why, here.max_abs, here.tolerance) == (there.why, there.max_abs, there.tolerance)
+    assert here.max_rel == pytest.approx(there.max_rel, rel=1e-6)
+    assert agreement.is_exact(Output("a", scalar, 1), theirs) == compare.is_exact(spec, as_tensor(scalar, theirs))
+
+
+@pytest.mark.parametrize("scalar", FLOATS)
+def test_inputs_are_moved_by_as_much(scalar: str) -> None:
+    random = np.random.default_rng(1)
+    data = made(scalar, list(random.standard_normal(500)))
+    spec = buffers.ArraySpec("a", scalar, 1, "in", len(data), None)
+    moved = perturbed(0)(scalar, data, np.random.default_rng(2))
+    other = perturbed(1)(scalar, data, np.random.default_rng(2))
+    assert moved.dtype == data.dtype
+    assert not (moved == other).all()
+    gap = agreement.largest_gap(Output("a", scalar, 1), moved, data)
+    theirs = buffers.perturbed(spec, as_tensor(scalar, data), 3)
+    assert gap == pytest.approx(compare.largest_gap(theirs, as_tensor(scalar, data)), rel=0.5)
+    assert gap > 0.0
+
+
+@pytest.mark.parametrize("scalar", FLOATS)
+def test_the_coarser_control_is_the_same(scalar: str) -> None:
+    data = made(scalar, [0.1, 1e30, -7.3, 1e-30, 0.0, float("inf")])
+    rough = coarser(scalar, data, np.random.default_rng(0))
+    spec = buffers.ArraySpec("a", scalar, 1, "in", len(data), None)
+    assert torch.equal(as_tensor(scalar, rough), buffers.coarser(spec, as_tensor(scalar, data)))
+
+
+def test_the_factors_are_the_same() -> None:
+    assert (agreement.NOISE_FACTOR, agreement.ULPS, agreement.STRICT_ULPS) == (
+        compare.NOISE_FACTOR,
+        compare.ULPS,
+        compare.STRICT_ULPS,
+    )
