@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from warpwright.emulator.launch import Run
 from warpwright.emulator.program import Program
 from warpwright.emulator.ptx.model import Instruction, Place
+from warpwright.facts.line_sums import LineSum
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.profile import InstructionSet, Line, Traffic
 
@@ -30,23 +31,14 @@ def place_of(instruction: Instruction, own: Mapping[str, str]) -> Place | None:
     return None if place is None else replace(place, file=own[place.file])
 
 
-@dataclass(slots=True)
-class _Sum:
-    instructions: int = 0
-    thread_instructions: int = 0
-    branches: int = 0
-    divergent: int = 0
-    traffic: dict[tuple[Space, AccessKind, int], list[int]] = field(default_factory=lambda: {})
-
-
 def lines_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Line, ...]:
     """The lines of the files in `own` that a run executed, in order. Constant memory is no traffic of a line."""
-    sums: dict[tuple[str, int], _Sum] = {}
+    sums: dict[tuple[str, int], LineSum] = {}
     tallies = run.tallies
 
-    def at(step: int) -> _Sum | None:
+    def at(step: int) -> LineSum | None:
         place = place_of(program.steps[step], own)
-        return None if place is None else sums.setdefault((place.file, place.line), _Sum())
+        return None if place is None else sums.setdefault((place.file, place.line), LineSum())
 
     for block, steps in enumerate(program.block_steps):
         for step in steps:
@@ -60,16 +52,12 @@ def lines_of(program: Program, run: Run, own: Mapping[str, str]) -> tuple[Line, 
     for step, count in tallies.divergent.items():
         here = at(step)
         if here is not None:
-            here.divergent += count
+            here.divergent_branches += count
     for step, traffic in accesses_of(program, run):
         here = at(step)
-        if here is None:
-            continue
-        total = here.traffic.setdefault((traffic.space, traffic.kind, traffic.bytes), [0, 0, 0, 0])
-        moved, ideal = traffic.sectors or traffic.wavefronts, traffic.ideal_sectors or traffic.ideal_wavefronts
-        for place, more in enumerate((traffic.requests, traffic.lanes, moved or 0, ideal or 0)):
-            total[place] += more
-    return tuple(_line(file, line, total) for (file, line), total in sorted(sums.items()))
+        if here is not None:
+            here.add(traffic)
+    return tuple(total.line(*place, InstructionSet.PTX) for place, total in sorted(sums.items(), key=lambda s: s[0]))
 
 
 def accesses_of(program: Program, run: Run) -> Iterator[tuple[int, Traffic]]:
@@ -86,20 +74,6 @@ def _kind(instruction: Instruction, space: str) -> AccessKind:
     """What an instruction does to a space; an asynchronous copy reads one and writes the other."""
     name = {"cp": f"cp {space}", "wmma": f"wmma.{instruction.modifiers[0]}"}.get(instruction.opcode, instruction.opcode)
     return _KINDS.get(name, AccessKind.ATOMIC)
-
-
-def _line(file: str, line: int, total: _Sum) -> Line:
-    traffic = tuple(_traffic(*key, *counts) for key, counts in sorted(total.traffic.items()))
-    return Line(
-        file,
-        line,
-        InstructionSet.PTX,
-        total.instructions,
-        total.thread_instructions,
-        total.branches,
-        total.divergent,
-        traffic,
-    )
 
 
 def _traffic(space: Space, kind: AccessKind, size: int, requests: int, lanes: int, moved: int, ideal: int) -> Traffic:

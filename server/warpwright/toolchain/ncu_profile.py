@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from warpwright.facts.line_sums import LineSum
 from warpwright.facts.model import AccessKind, Space
-from warpwright.facts.profile import Backend, Inputs, InstructionSet, Line, Profile, ProfiledLaunch, Traffic, text_hash
+from warpwright.facts.profile import Backend, Inputs, InstructionSet, Profile, ProfiledLaunch, Traffic, text_hash
 from warpwright.toolchain.machine_code import width_of
 from warpwright.toolchain.ncu_tables import (
     UNREADABLE_SOURCE,
@@ -138,29 +139,17 @@ def _shared_parts(a: str, b: str) -> int:
     return same
 
 
-@dataclass(slots=True)
-class _Sum:
-    """What the instructions of one line add up to."""
-
-    instructions: int = 0
-    threads: int = 0
-    branches: int = 0
-    divergent: int = 0
-    traffic: dict[tuple[Space, AccessKind, int], Traffic] = field(default_factory=lambda: {})
-
-    def add(self, cells: Mapping[str, str]) -> None:
-        executed, threads = _executed(cells), _threads(cells)
-        self.instructions += executed
-        self.threads += threads
-        sass = _SASS.match(cells.get("Source", ""))
-        if sass is None:
-            return
-        if sass["op"] == "BRX" or (sass["op"] == "BRA" and sass["guard"]):
-            self.branches += executed
-            self.divergent += count(cells, "Divergent Branches")
-        for each in traffic_of(cells):
-            key = each.space, each.kind, each.bytes
-            self.traffic[key] = _added(self.traffic[key], each) if key in self.traffic else each
+def _add(total: LineSum, cells: Mapping[str, str]) -> None:
+    """Add one instruction to its line."""
+    executed = _executed(cells)
+    total.instructions += executed
+    total.thread_instructions += _threads(cells)
+    sass = _SASS.match(cells.get("Source", ""))
+    if sass is not None and (sass["op"] == "BRX" or (sass["op"] == "BRA" and sass["guard"])):
+        total.branches += executed
+        total.divergent_branches += count(cells, "Divergent Branches")
+    for each in traffic_of(cells):
+        total.add(each)
 
 
 def _executed(cells: Mapping[str, str]) -> int:
@@ -207,21 +196,6 @@ def _shared(base: Traffic, cells: Mapping[str, str]) -> Traffic:
     return replace(base, wavefronts=got, ideal_wavefronts=ideal)
 
 
-def _added(a: Traffic, b: Traffic) -> Traffic:
-    def both(x: int | None, y: int | None) -> int | None:
-        return None if x is None or y is None else x + y
-
-    return replace(
-        a,
-        requests=a.requests + b.requests,
-        lanes=a.lanes + b.lanes,
-        sectors=both(a.sectors, b.sectors),
-        ideal_sectors=both(a.ideal_sectors, b.ideal_sectors),
-        wavefronts=both(a.wavefronts, b.wavefronts),
-        ideal_wavefronts=both(a.ideal_wavefronts, b.ideal_wavefronts),
-    )
-
-
 def _profile(
     function: str,
     executed: Sequence[Instruction],
@@ -232,7 +206,7 @@ def _profile(
     device: str,
 ) -> Profile:
     lines = {path: data.decode("utf-8", errors="replace").splitlines() for path, data in texts.items()}
-    sums: dict[tuple[str, int], _Sum] = {}
+    sums: dict[tuple[str, int], LineSum] = {}
     elsewhere = 0
     for each in executed:
         if not _executed(each.cells):
@@ -242,20 +216,9 @@ def _profile(
             elsewhere += _executed(each.cells)
             continue
         place = innermost(places, lambda file, line: in_kernel(lines[file], line))
-        sums.setdefault(place, _Sum()).add(each.cells)
-    counted = tuple(
-        Line(
-            file,
-            line,
-            InstructionSet.SASS,
-            s.instructions,
-            s.threads,
-            s.branches,
-            s.divergent,
-            tuple(s.traffic.values()),
-        )
-        for (file, line), s in sorted(sums.items())
-    )
+        _add(sums.setdefault(place, LineSum()), each.cells)
+    ordered = sorted(sums.items(), key=lambda item: item[0])
+    counted = tuple(total.line(*place, InstructionSet.SASS) for place, total in ordered)
     notes = []
     share = 100 * elsewhere / (elsewhere + sum(line.instructions for line in counted)) if elsewhere else 0.0
     if share >= NOTABLE_SHARE:
