@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.emulator.flow import reads_and_writes
-from warpwright.emulator.ptx.declarations import TYPE_BYTES
 from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Place, Register, Symbol, Vector
+from warpwright.emulator.ptx.types import bytes_per_lane
 from warpwright.facts.model import AccessKind, Space
 from warpwright.toolchain.machine_code import MemoryInstruction
 
@@ -176,7 +176,7 @@ def _accesses(blocks: Sequence[Sequence[Instruction]]) -> list[_Access]:
                 base = (place, space, instruction.opcode, instruction.guard, total.terms)
                 key = LineAccess(at.file, at.line, space, _KINDS[instruction.opcode])
                 offset = total.constant + address.offset
-                found.append(_Access(number, base, offset, _width(instruction), key))
+                found.append(_Access(number, base, offset, bytes_per_lane(instruction), key))
             values.step(instruction)
             number += 1
     return found
@@ -188,11 +188,6 @@ def _address(instruction: Instruction) -> Address | None:
         return None
     operand = instruction.operands[instruction.opcode != "st"]
     return operand if isinstance(operand, Address) else None
-
-
-def _width(instruction: Instruction) -> int:
-    length = next((int(m[1:]) for m in instruction.modifiers if m in {"v2", "v4", "v8"}), 1)
-    return length * TYPE_BYTES.get(instruction.modifiers[-1], 0)
 
 
 @dataclass(slots=True)

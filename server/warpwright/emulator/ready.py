@@ -13,7 +13,7 @@ from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
 from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
-from warpwright.toolchain.names import instance_of
+from warpwright.toolchain.names import instance_of, no_instance
 
 if TYPE_CHECKING:
     from warpwright.emulator.program import Program
@@ -52,8 +52,7 @@ def make_ready(
         return Missing("PTX", f"{kernel.name} has no PTX: {compiled.reason}", "")
     name = instance_of(compiled.kernels, kernel.name, problem.instance)
     if name is None:
-        reason = f"Which compiled instance of {kernel.name} is launched is not known."
-        return Missing("instance", reason, "Launch it in this file, or write the template arguments in the launch.")
+        return no_instance(kernel.name)
     try:
         module = parse(compiled.text)
     except PtxError as error:

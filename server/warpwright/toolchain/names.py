@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from warpwright.missing import Missing
 from warpwright.syntax.names import unqualified
 
 T = TypeVar("T")
@@ -66,6 +67,12 @@ def instance_of(names: Mapping[str, T], kernel: str, arguments: Sequence[str]) -
         if wanted and [_plain(part) for part in inside.split(",")][: len(wanted)] == wanted:
             return names[name]
     return None
+
+
+def no_instance(kernel: str) -> Missing:
+    """What is missing where `instance_of` finds none."""
+    reason = f"Which compiled instance of {kernel} is launched is not known."
+    return Missing("instance", reason, "Launch it in this file, or write the template arguments in the launch.")
 
 
 def _plain(argument: str) -> str:

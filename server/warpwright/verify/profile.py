@@ -17,7 +17,7 @@ from warpwright.problems.infer import find_problem
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
-from warpwright.toolchain.names import instance_of
+from warpwright.toolchain.names import instance_of, no_instance
 from warpwright.toolchain.ncu import COLLECT, exported, find_ncu, run_ncu
 from warpwright.toolchain.ncu_profile import profiles_of
 from warpwright.toolchain.ncu_tables import NcuError
@@ -62,8 +62,7 @@ def measured_profile(
         return Missing("cubin", compiled.reason, "")
     resources = instance_of(compiled.kernels, kernel, problem.instance)
     if resources is None:
-        reason = f"Which compiled instance of {kernel} is launched is not known."
-        return Missing("instance", reason, "Launch it in this file, or write the template arguments in the launch.")
+        return no_instance(kernel)
     try:
         request = make_launch(Side(compiled.cubin, resources, problem), shape)
     except (ExpressionError, PlanError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 
 from warpwright.emulator.flow import Goto
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
-from warpwright.emulator.machine.group import Array, Group
+from warpwright.emulator.machine.group import Array, Group, taken
 from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Barriers:
 
 
 def _at(values: Array | None, places: Array) -> Array | None:
-    return values if values is None or values.ndim == 0 else values.take(places)
+    return None if values is None else taken(values, places)
 
 
 def _bits(group: Group) -> Array:

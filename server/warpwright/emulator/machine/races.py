@@ -32,6 +32,7 @@ from warpwright.emulator.machine.order import (
     thread_number,
 )
 from warpwright.emulator.ptx.model import Instruction
+from warpwright.emulator.ptx.types import bytes_per_lane
 from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
@@ -176,10 +177,7 @@ def _bytes_of(instruction: Instruction) -> int:
     """What a lane moves at once: 16 for `ld.v4.f32`. Of what is not a plain load or store the least, 4 bytes."""
     if instruction.opcode not in {"ld", "ldu", "st", "atom", "red"}:
         return 4
-    digits = "".join(c for c in instruction.modifiers[-1] if c.isdigit())
-    element = int(digits) // 8 if digits and "x" not in instruction.modifiers[-1] else 4
-    count = next((int(m[1:]) for m in instruction.modifiers if m in {"v2", "v4", "v8"}), 1)
-    return min(16, max(1, element) * count)
+    return min(16, bytes_per_lane(instruction) or 4)
 
 
 class Races:

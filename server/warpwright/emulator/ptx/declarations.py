@@ -12,13 +12,9 @@ from dataclasses import dataclass, field
 
 from warpwright.emulator.ptx.model import Immediate, Symbol, Variable
 from warpwright.emulator.ptx.tokens import Cursor, is_float, is_name, is_number, whole_number
+from warpwright.emulator.ptx.types import TYPE_BYTES
 
 SPACES = {".global", ".const", ".shared", ".local", ".param", ".tex"}
-TYPE_BYTES = {
-    "b8": 1, "s8": 1, "u8": 1, "b16": 2, "s16": 2, "u16": 2, "f16": 2, "bf16": 2, "b32": 4, "s32": 4, "u32": 4,
-    "f32": 4, "f16x2": 4, "bf16x2": 4, "tf32": 4, "e4m3x2": 2, "e5m2x2": 2, "b64": 8, "s64": 8, "u64": 8, "f64": 8,
-    "b128": 16, "pred": 1, "texref": 0, "samplerref": 0, "surfref": 0,
-}  # fmt: skip
 VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 MOST_BYTES = 2**48
 MOST_INITIAL_BYTES = 2**28

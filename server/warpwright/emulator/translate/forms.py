@@ -5,8 +5,8 @@ An opcode that is not listed is checked by its own translator. Types are checked
 
 from __future__ import annotations
 
-from warpwright.emulator.ptx.declarations import TYPE_BYTES
 from warpwright.emulator.ptx.model import Instruction
+from warpwright.emulator.ptx.types import TYPE_BYTES
 
 _ROUNDING = "rn rz rm rp"
 _COMPARE = "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan and or xor ftz"

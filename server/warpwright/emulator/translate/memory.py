@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from warpwright.emulator.ptx.types import vector_length
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer, kind_of, raw, width
 
@@ -29,10 +30,6 @@ def address_of(w: Writer, operand: Operand) -> str:
             return w.constant("u8", int(value) + operand.offset)
 
 
-def _vector_length(i: Instruction) -> int:
-    return next((int(m[1:]) for m in i.modifiers if m in {"v2", "v4", "v8"}), 1)
-
-
 def _parts(operand: Operand) -> tuple[Operand, ...]:
     return operand.items if isinstance(operand, Vector) else (operand,)
 
@@ -49,7 +46,7 @@ def load(w: Writer, i: Instruction) -> None:
             return
         space = "local"
     base = address_of(w, source)
-    arguments = f"{w.step}, g, {space!r}, {base}, {width(kind)}, {_vector_length(i)}, {w.mask}"
+    arguments = f"{w.step}, g, {space!r}, {base}, {width(kind)}, {vector_length(i)}, {w.mask}"
     values = w.local(f"m.load({arguments})")
     for place, item in enumerate(_parts(target)):
         value = f"{values}[{place}]"
@@ -85,7 +82,7 @@ def atomic(w: Writer, i: Instruction) -> None:
     operation = next(m for m in i.modifiers if m in ATOMICS)
     type_name = i.modifiers[-1]
     is_half = type_name in {"f16", "f16x2", "bf16", "bf16x2"}
-    if (is_half and operation != "add") or _vector_length(i) > 1:
+    if (is_half and operation != "add") or vector_length(i) > 1:
         raise UnsupportedError(f"{i.name} is not emulated")
     kind = kind_of(type_name)
     if is_half:
