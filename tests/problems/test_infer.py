@@ -447,3 +447,32 @@ def test_a_wrong_sample_file_is_said(text: str, words: str, tmp_path: Path) -> N
     missing = find(COPY, path=str(tmp_path / "a.cu"))
     assert isinstance(missing, Missing)
     assert words in missing.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "block"),
+    [
+        ("__shared__ float s[16][17]; int x = blockIdx.x * 16 + threadIdx.x; s[threadIdx.y][threadIdx.x] = a[x];", "16 16 1"),
+        ("int t = threadIdx.x, i = blockIdx.x * 64 + t; if (i < n) a[i] = t;", "64 1 1"),
+        ("__shared__ float s[128]; s[threadIdx.x] = a[0]; __syncthreads(); a[threadIdx.x] = s[127 - threadIdx.x];", "128 1 1"),
+        ("__shared__ float s[512]; s[threadIdx.x] = a[0]; __syncthreads(); a[threadIdx.x] = s[511 - threadIdx.x];", "512 1 1"),
+        ("for (int i = threadIdx.x; i < n; i += 96) a[i] = 0;", "96 1 1"),
+        (
+            "__shared__ float s[32][33]; int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;"
+            " for (int j = 0; j < 32; j += 4) s[threadIdx.y + j][threadIdx.x] = a[(y + j) * n + x];",
+            "32 4 1",
+        ),
+        # What stands at a condition says nothing of the other threads, nor does a tile larger than a block.
+        ("__shared__ float s[8]; if (threadIdx.x < 8) s[threadIdx.x] = a[threadIdx.x];", "256 1 1"),
+        ("int i = blockIdx.x * 4096 + threadIdx.x; a[i] = 0;", "256 1 1"),
+    ],
+)  # fmt: skip
+def test_without_a_launch_the_text_says_how_large_a_block_is(body: str, block: str) -> None:
+    problem = found("__global__ void k(float* a, int n) { " + body + " }")
+    assert " ".join(problem.block) == block
+
+
+@pytest.mark.parametrize(("guard", "grid"), [("", "max(1, n / 16)"), ("if (i < n) ", "(n + 15) / 16")])
+def test_without_a_launch_tiles_cover_the_sizes_and_no_more(guard: str, grid: str) -> None:
+    problem = found(f"__global__ void k(float* a, int n) {{ int i = blockIdx.x * 16 + threadIdx.x; {guard}a[i] = n; }}")
+    assert (problem.grid[0], problem.symbols) == (grid, ("n",))

@@ -10,6 +10,7 @@ from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
 from warpwright.problems.arguments import ArgumentReader
 from warpwright.problems.arrays import ArrayReader
+from warpwright.problems.blocks import text_block, tiled_grid
 from warpwright.problems.directives import read_directives
 from warpwright.problems.document import FILE_NAME, read_document
 from warpwright.problems.expressions import (
@@ -177,7 +178,7 @@ class _Finder:
         origin = said[0].origin if said else "launch" if self.text.site is not None else "inferred"
         more: tuple[str, ...] = ()
         if block is None:
-            block = self._block(symbols)
+            block = self._block(symbols, reach)
         if grid is None:
             grid, more = self._grid(symbols, block, reach)
         if shared is None:
@@ -205,7 +206,7 @@ class _Finder:
         except ExpressionError:
             return False
 
-    def _block(self, symbols: tuple[str, ...]) -> tuple[str, str, str]:
+    def _block(self, symbols: tuple[str, ...], reach: KernelReach) -> tuple[str, str, str]:
         dims = self._configuration(1, symbols)
         if dims is not None:
             return _shown(dims)
@@ -215,6 +216,8 @@ class _Finder:
             raise LackingError("the block of its launch cannot be followed", _LAUNCH_EXAMPLE)
         (x, y, z), exact = found
         if not exact:
+            if launch is None and self.kernel.launches[0].source == "default":
+                x, y, z = text_block(self.text.function, reach.arrays, (x, y, z))
             threads = " x ".join(str(part) for part in (x, y, z) if part > 1) or "1"
             why = "no launch of it is in sight" if launch is None else "the text does not say the launch's block"
             self.notes.append(f"{why}; blocks of {threads} threads were taken")
@@ -236,6 +239,10 @@ class _Finder:
                     ends[axis] = whole
                 else:
                     del ends[axis]
+        if self.site is None:
+            for axis, blocks in tiled_grid(self.text.function, reach.arrays, symbols).items():
+                if axis not in reach.coverage.threads:
+                    reach.coverage.blocks.setdefault(axis, blocks)
         body = self.kernel.source.node_text(self.text.text.node)
         grid, more = covering_grid(reach.coverage, (x, y, z), body)
         why = "no launch of it is in sight" if self.site is None else "the grid of its launch cannot be followed"
