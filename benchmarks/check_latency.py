@@ -19,17 +19,12 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+from hardware import processor
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "check_latency.json"
 SAMPLE = ROOT / "csrc_samples" / "memory" / "transpose_tiled" / "kernel.cu"
 LIMIT_SECONDS = 0.5
-
-
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0]}, {os.cpu_count()} threads" if names else platform.processor()
 
 
 def measure(command: list[str], runs: int) -> tuple[list[float], float]:

@@ -37,6 +37,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hardware import processor
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "edit_latency.json"
 OWN_KERNELS = ROOT / "benchmarks" / "edited.cu"
@@ -282,13 +284,6 @@ def figures(times: list[float]) -> Json:
         "p95_ms": round(1000 * ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))], 1),
         "max_ms": round(1000 * ordered[-1], 1),
     }
-
-
-def processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0]}, {os.cpu_count()} threads" if names else platform.processor()
 
 
 def main() -> int:

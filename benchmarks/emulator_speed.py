@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from hardware import processor
 from warpwright import __version__
 from warpwright.emulator.launch import ArrayArgument, Launch, ScalarArgument, run
 from warpwright.emulator.profile import profile_kernel
@@ -113,11 +113,6 @@ def profiles() -> list[dict[str, object]]:
         )
         print(f"profile of {rows[-1]['kernel']:40} {best * 1e3:7.0f} ms  at {rows[-1]['shape']}")
     return rows
-
-
-def processor() -> str:
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return f"{names[0].partition(': ')[2]}, {os.cpu_count()} threads" if names else platform.processor()
 
 
 def main() -> int:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from warpwright.emulator.machine.batch import Batch
+from warpwright.emulator.machine.effects import ACCESSES
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, race_in
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
-from warpwright.emulator.machine.races import ACCESSES, Watch
+from warpwright.emulator.machine.races import Watch
 from warpwright.emulator.machine.special import GRID_BARRIER, MULTIPROCESSORS
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program

@@ -9,12 +9,21 @@ because nothing orders the lanes of one warp, the kind is `missing-syncwarp`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpwright.emulator.flow import reads_and_writes, registers_in
+from warpwright.emulator.machine.effects import (
+    ACCESSES,
+    first_guesses,
+    is_acquiring,
+    is_fence,
+    is_strong,
+    narrowest_access,
+    spaces_of,
+    stores_to,
+)
 from warpwright.emulator.machine.faults import FoundFault, race_in, thread_of
 from warpwright.emulator.machine.group import Array, Group, Layout, taken
 from warpwright.emulator.machine.memory import GLOBAL_WINDOW
@@ -32,7 +41,6 @@ from warpwright.emulator.machine.order import (
     thread_number,
 )
 from warpwright.emulator.ptx.model import Instruction
-from warpwright.emulator.ptx.types import bytes_per_lane
 from warpwright.facts.profile import FaultKind
 
 if TYPE_CHECKING:
@@ -40,56 +48,6 @@ if TYPE_CHECKING:
 
 MOST_SHADOW_BYTES = 4 << 30
 """Of stamps for global memory; where a launch's arrays would need more, its global memory is not checked."""
-
-ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma"}
-_ORDERED = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
-
-
-def is_strong(instruction: Instruction) -> bool:
-    """Whether two such accesses of one place are no race (PTX ISA, "Memory Consistency Model", strong operations).
-
-    A volatile access of shared memory counts as plain: that is how code of one warp without `__syncwarp` is written.
-    """
-    kinds = set(instruction.modifiers)
-    if instruction.opcode in {"atom", "red"} or kinds & _ORDERED:
-        return True
-    return "volatile" in kinds and "shared" not in kinds
-
-
-def first_guesses(steps: Sequence[Instruction]) -> set[int]:
-    """The plain loads of what an `atom.cas` compares with, or of the place that it names in the same words, which
-    finds out whether it has changed since: as in `old = *p; do { was = old; old = atomicCAS(p, was, f(was)); } while
-    (old != was);`. They count as strong."""
-    swaps = [i for i in steps if i.opcode == "atom" and "cas" in i.modifiers]
-    wanted = {name for i in swaps for name in registers_in(i.operands[2])}
-    places = {i.operands[1] for i in swaps}
-    found = {step for step, i in enumerate(steps) if i.opcode == "ld" and i.operands[1] in places}
-    grows = bool(wanted)
-    while grows:
-        before = len(wanted)
-        for step, i in enumerate(steps):
-            if i.opcode in {"mov", "selp", "ld"}:
-                reads, writes = reads_and_writes(i)
-                if writes & wanted:
-                    if i.opcode == "ld":
-                        found.add(step)
-                    else:
-                        wanted |= reads
-        grows = len(wanted) > before
-    return found
-
-
-def is_acquiring(instruction: Instruction) -> bool:
-    """Whether it may tell its thread that another block has come so far."""
-    return instruction.opcode in {"atom", "ld"} and is_strong(instruction)
-
-
-def is_fence(instruction: Instruction) -> bool:
-    """Whether it makes what came before known to other blocks."""
-    kinds = set(instruction.modifiers)
-    if instruction.opcode in {"fence", "membar"}:
-        return not kinds & {"cta", "proxy"}
-    return instruction.opcode in {"atom", "red", "st"} and bool(kinds & {"release", "acq_rel"})
 
 
 class Shadow:
@@ -133,11 +91,11 @@ class Watch:
         self.loads: set[int] = set()
         self.was_read: Array = np.zeros(MOST_ACCESSES + 1, dtype=bool)
         self.global_shadow: Shadow | None = None
-        shift = _cell_shift(program.steps, "global")
+        shift = narrowest_access(program.steps, "global").bit_length() - 1
         wanted = 24 * (prepared.memory.size >> shift)
-        if _stores(program.steps, "global") and wanted <= MOST_SHADOW_BYTES and self.can_check:
+        if stores_to(program.steps, "global") and wanted <= MOST_SHADOW_BYTES and self.can_check:
             self.global_shadow = Shadow(prepared.memory.size, shift)
-        self.shared_shift = _cell_shift(program.steps, "shared")
+        self.shared_shift = narrowest_access(program.steps, "shared").bit_length() - 1
         self.has_shared = bool(prepared.shared_bytes) and self.can_check
 
     def unused(self) -> list[FoundFault]:
@@ -145,7 +103,7 @@ class Watch:
         compiler unrolls loops, and what one copy stores may be read where another's is not. None where a load was
         never come to, which other inputs may come to."""
         steps = self.prepared.program.steps
-        loads = {n for n in self.steps if steps[n].opcode in {"ld", "ldmatrix"} and "shared" in _spaces(steps[n])}
+        loads = {n for n in self.steps if steps[n].opcode in {"ld", "ldmatrix"} and "shared" in spaces_of(steps[n])}
         if not loads <= self.loads:
             return []
         read = {_line(steps[step]) for number, step in enumerate(self.steps) if self.was_read[number]}
@@ -156,28 +114,6 @@ def _line(instruction: Instruction) -> tuple[str, int] | int:
     """The source line of an instruction, or, where it has none, its row in the PTX."""
     place = instruction.place
     return instruction.row if place is None else (place.file, place.line)
-
-
-def _spaces(instruction: Instruction) -> set[str]:
-    named = {m.split("::")[0] for m in instruction.modifiers} & {"global", "shared", "local", "const", "param"}
-    return named or {"global", "shared"}
-
-
-def _stores(steps: tuple[Instruction, ...], space: str) -> bool:
-    return any(i.opcode in ACCESSES - {"ld", "ldu", "ldmatrix"} and space in _spaces(i) for i in steps)
-
-
-def _cell_shift(steps: tuple[Instruction, ...], space: str) -> int:
-    """The power of two of the narrowest access to a space."""
-    widths = [_bytes_of(i) for i in steps if i.opcode in ACCESSES and space in _spaces(i)]
-    return min(widths, default=4).bit_length() - 1
-
-
-def _bytes_of(instruction: Instruction) -> int:
-    """What a lane moves at once: 16 for `ld.v4.f32`. Of what is not a plain load or store the least, 4 bytes."""
-    if instruction.opcode not in {"ld", "ldu", "st", "atom", "red"}:
-        return 4
-    return min(16, bytes_per_lane(instruction) or 4)
 
 
 class Races:
@@ -290,14 +226,9 @@ class Races:
 
     def _suspects(self, shadow: Shadow, group: Group, stamps: Array, own: Array) -> Array | None:
         """The places in the group where an earlier access of another thread may be unordered with this one."""
-        if shadow is self.shared:
-            late = stamps >= group.pick(self.order.floor)
-            if not late.any():
-                return None
-        else:
-            late = stamps != 0
-            if not late.any():
-                return None
+        late = stamps >= group.pick(self.order.floor) if shadow is self.shared else stamps != 0
+        if not late.any():
+            return None
         late &= (stamps ^ own) & THREAD != 0
         places = late.nonzero()[0]
         return places if len(places) else None
