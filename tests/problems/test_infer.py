@@ -452,10 +452,10 @@ def test_a_wrong_sample_file_is_said(text: str, words: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("body", "block"),
     [
-        ("__shared__ float s[16][17]; int x = blockIdx.x * 16 + threadIdx.x; s[threadIdx.y][threadIdx.x] = a[x];", "16 16 1"),
+        ("__shared__ float s[16][17]; s[threadIdx.y][threadIdx.x] = a[blockIdx.x * 16 + threadIdx.x];", "16 16 1"),
         ("int t = threadIdx.x, i = blockIdx.x * 64 + t; if (i < n) a[i] = t;", "64 1 1"),
-        ("__shared__ float s[128]; s[threadIdx.x] = a[0]; __syncthreads(); a[threadIdx.x] = s[127 - threadIdx.x];", "128 1 1"),
-        ("__shared__ float s[512]; s[threadIdx.x] = a[0]; __syncthreads(); a[threadIdx.x] = s[511 - threadIdx.x];", "512 1 1"),
+        ("__shared__ float s[128]; int t = threadIdx.x; s[t] = a[0]; __syncthreads(); a[t] = s[127 - t];", "128 1 1"),
+        ("__shared__ float s[512]; int t = threadIdx.x; s[t] = a[0]; __syncthreads(); a[t] = s[511 - t];", "512 1 1"),
         ("for (int i = threadIdx.x; i < n; i += 96) a[i] = 0;", "96 1 1"),
         (
             "__shared__ float s[32][33]; int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;"
