@@ -115,7 +115,7 @@ def test_what_is_done_with_an_array_is_its_role() -> None:
     assert {name: array.role for name, array in found.arrays.items()} == {
         "a": "out", "idx": "in", "b": "in-out", "c": "in-out", "d": "in-out",
     }  # fmt: skip
-    assert not found.arrays["d"].followed
+    assert found.arrays["d"].extent is None
 
 
 def test_guards_say_how_large_the_grid_is() -> None:

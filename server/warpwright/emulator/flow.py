@@ -9,7 +9,7 @@ a lane that goes back to a header waits for those that are still inside the loop
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from warpwright.emulator.ptx.model import Instruction, Label, Operand, Register, Symbol
 
@@ -29,8 +29,8 @@ class Block:
     """Straight code. `last` is the instruction that decides where lanes go: a branch, an end or a barrier, or None.
 
     What the lanes of a warp do together (see `is_meeting`) is at most the first instruction of `body`. `next` is where
-    lanes go that no branch takes elsewhere, None behind an end; `taken` holds a branch's targets. `live_in` and
-    `live_out` are the registers that are read before they are written, here or behind.
+    lanes go that no branch takes elsewhere, None behind an end; `taken` holds a branch's targets. `live_out` are
+    the registers that code behind reads before it writes them.
     """
 
     index: int
@@ -38,9 +38,13 @@ class Block:
     last: Instruction | None = None
     next: Goto | None = None
     taken: tuple[Goto, ...] = ()
-    live_in: frozenset[str] = frozenset()
     live_out: frozenset[str] = frozenset()
-    successors: tuple[int, ...] = field(default=())
+    successors: tuple[int, ...] = ()
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """The body and `last`."""
+        return self.body if self.last is None else [*self.body, self.last]
 
 
 def is_barrier(instruction: Instruction) -> bool:
@@ -238,13 +242,13 @@ def has_result(instruction: Instruction) -> bool:
 
 
 def _find_live(blocks: Sequence[Block]) -> None:
-    """Fill in `live_in` and `live_out`: the usual backward equations, to their fixed point."""
+    """Fill in `live_out`: the usual backward equations, to their fixed point."""
     uses: list[set[str]] = []
     kills: list[set[str]] = []
     for block in blocks:
         used: set[str] = set()
         killed: set[str] = set()
-        for instruction in [*block.body, *([block.last] if block.last else [])]:
+        for instruction in block.instructions:
             reads, writes = reads_and_writes(instruction)
             used |= reads - killed
             killed |= writes
@@ -263,4 +267,4 @@ def _find_live(blocks: Sequence[Block]) -> None:
                 live_out[i], live_in[i] = out, into
                 changed = True
     for block in blocks:
-        block.live_in, block.live_out = live_in[block.index], live_out[block.index]
+        block.live_out = live_out[block.index]

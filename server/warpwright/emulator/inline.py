@@ -45,7 +45,6 @@ class Flat:
     registers: dict[str, str] = field(default_factory=lambda: {})
     variables: dict[str, Variable] = field(default_factory=lambda: {})
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=lambda: {})
-    externals: set[str] = field(default_factory=set[str])
 
 
 def function_addresses(module: Module) -> dict[str, int]:
@@ -113,7 +112,6 @@ class _Inliner:
             name = self.module.aliases.get(target.name, target.name)
             callee = self.module.functions.get(name)
             if callee is None or callee.body is None:
-                self.flat.externals.add(name)
                 self.flat.body.append(call)
                 return
             behind = self._label("after")

@@ -47,7 +47,6 @@ class Program:
     parameters: Mapping[str, tuple[int, int]]
     parameter_bytes: int
     functions_at: Mapping[str, int]
-    text: str
     spins: frozenset[int]
     merged: Mapping[int, Merged | None] = field(default_factory=dict)
 
@@ -81,7 +80,7 @@ def outline(module: Module, kernel: str) -> Outline:
     except RecursionFoundError as error:
         raise UnsupportedError(f"the recursive function {error} is not emulated") from error
     blocks = tuple(blocks_of(contracted(flat.body), flat.branch_targets))
-    steps = tuple(i for block in blocks for i in (*block.body, *((block.last,) if block.last else ())))
+    steps = tuple(i for block in blocks for i in block.instructions)
     kinds = {name: kind_of(kind) for name, kind in flat.registers.items()}
     stored = {name: kind if kind == "b1" else f"u{kind[1:]}" for name, kind in kinds.items()}
     numbers = {name: i for i, name in enumerate(stored)}
@@ -108,7 +107,7 @@ def translate(module: Module, kernel: str) -> Program:
         steps,
         blocks,
         tuple(space[f"block_{block.index}"] for block in blocks),
-        tuple(tuple(step_of[id(i)] for i in [*b.body, *([b.last] if b.last else [])]) for b in blocks),
+        tuple(tuple(step_of[id(i)] for i in block.instructions) for block in blocks),
         tuple(None if b.last is None else step_of[id(b.last)] for b in blocks),
         tuple(DTYPES[kind](0) for kind in names.kinds.values()),
         names.numbers,
@@ -119,7 +118,6 @@ def translate(module: Module, kernel: str) -> Program:
         parameters,
         parameter_bytes,
         function_addresses(module),
-        text,
         spin_headers(blocks),
     )
 

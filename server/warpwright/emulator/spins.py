@@ -26,7 +26,7 @@ def spin_headers(blocks: Sequence[Block]) -> frozenset[int]:
 
 def _spins(loop: Sequence[Block]) -> bool:
     inside = {block.index for block in loop}
-    body = [i for block in loop for i in (*block.body, *([block.last] if block.last else []))]
+    body = [i for block in loop for i in block.instructions]
     waits = any(i.opcode in {"nanosleep", "fence", "membar"} for i in body)
     tainted: set[str] = set()
     grows = True

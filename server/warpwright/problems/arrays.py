@@ -30,7 +30,7 @@ from warpwright.problems.reach import ArrayReach, KernelReach
 from warpwright.problems.shapes import Shape, check_shapes
 from warpwright.problems.types import element_type
 
-_UNTOUCHED = ArrayReach(Number(1), "in", CType("?", None), False, True)
+_UNTOUCHED = ArrayReach(Number(1), "in", CType("?", None), False)
 _SHARED_EXAMPLE = "launch grid((n + 255) / 256) block(256) shared(4 * 256)"
 Dims = tuple[str, str, str]
 

@@ -52,7 +52,6 @@ class ArrayReach:
     role: str
     element: CType
     limited: bool
-    followed: bool
     declared: int | None = None  # the elements of an array of the kernel's own
     counts: bool = False  # what atomics add to it are whole numbers that are used
 
@@ -99,7 +98,7 @@ def _said(memory: Memory, complete: bool) -> ArrayReach:
     else:
         role = "out" if memory.stored else "in"
     counts = memory.counted and memory.element.is_integer
-    return ArrayReach(extent, role, memory.element, memory.limited, followed, memory.count, counts)
+    return ArrayReach(extent, role, memory.element, memory.limited, memory.count, counts)
 
 
 class _Walker(ValueReader):
