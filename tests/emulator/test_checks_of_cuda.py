@@ -180,3 +180,25 @@ def test_a_histogram_is_clean_at_every_size(n: int) -> None:
     data = np.random.default_rng(n).integers(0, 64, n).astype(np.int32)
     arrays = (ArrayArgument("in", data, "in"), ArrayArgument("bins", np.zeros(64, np.int32)))
     assert faults(text, Launch((3, 1, 1), (96, 1, 1)), *arrays, number(n)) == set()
+
+
+LOCK = """
+__global__ void add(int* lock, int* sum) {
+    %s
+    while (atomicCAS(lock, 0, 1) != 0) { }
+    %s
+    sum[0] += 1;
+    %s
+    atomicExch(lock, 0);
+}
+"""
+
+
+def test_a_lock_orders_the_threads_of_a_block_where_it_has_fences() -> None:
+    def found(text: str) -> set[str]:
+        arrays = (ArrayArgument("lock", np.zeros(1, np.int32)), ArrayArgument("sum", np.zeros(1, np.int32)))
+        return {kind for kind, _ in faults(text, Launch((2, 1, 1), (96, 1, 1)), *arrays)}
+
+    assert found(LOCK % ("", "__threadfence();", "__threadfence();")) == set()
+    assert found(LOCK % ("", "", "")) == {"global-memory-race"}
+    assert found(LOCK % ("sum[0] = threadIdx.x;", "__threadfence();", "__threadfence();")) == {"global-memory-race"}

@@ -9,7 +9,8 @@ own text). An earlier access of another thread came before this one if
 - both are of one warp, and it is older than this thread's last meeting with its warp (`seen`): lockstep orders nothing
   since Volta (CUDA C++ Programming Guide, "Independent Thread Scheduling"), or
 - its thread, or one that met it at a barrier, has run a fence since, and this thread's block has since read something
-  by an atomic or a strong load: the last-block pattern, a barrier of the grid.
+  by an atomic or a strong load: the last-block pattern, a barrier of the grid, or
+- both are of one block, its thread has run a fence since, and this thread's warp has since read something so: a lock.
 
 Where that is not certain it is taken as ordered: of a program without a race nothing is said. So a barrier of some of a
 block's threads orders, for those, what any thread of the block did before.
@@ -74,10 +75,15 @@ class Fences:
         self.of_block = np.zeros(self.blocks, dtype=np.uint64)
         self.acquired = np.zeros(self.blocks, dtype=np.uint64)
 
+    def released(self, old: Array) -> Array:
+        """Whether the threads of these stamps have run a fence since."""
+        covered: Array = old >> np.uint64(TIME_AT) <= self.of_thread[thread_number(old)]
+        return covered
+
     def ordered(self, old: Array, block: Array) -> Array:
         """Whether earlier accesses with the stamps `old` came before what the blocks with these numbers do now."""
         thread, time = thread_number(old), old >> np.uint64(TIME_AT)
-        released = (time <= self.of_thread[thread]) | (time < self.of_block[thread // self.threads])
+        released = self.released(old) | (time < self.of_block[thread // self.threads])
         known: Array = released & (time <= self.acquired[block])
         return known
 
@@ -92,6 +98,7 @@ class Order:
         self.first_block = first_block
         self.first_thread = first_block * layout.threads
         self._identity: Array = (layout.every + self.first_thread).astype(np.uint64) << np.uint64(THREAD_AT)
+        self._acquired: Array = np.zeros(layout.blocks * layout.warps_per_block, dtype=np.uint64)  # of each warp
         self._everyone_at(clock.tick())
 
     def _everyone_at(self, time: np.uint64) -> None:
@@ -134,9 +141,10 @@ class Order:
         self.stamps[lanes] = group.pick(self._identity) | self.clock.tick()
 
     def acquire(self, group: Group) -> None:
-        """Lanes read what another block may have announced."""
+        """Lanes read what another block, or another thread of theirs, may have announced."""
         if self.fences is not None:
             self.fences.acquired[group.block + self.first_block] = self.clock.now
+            self._acquired[group.warp] = self.clock.now
 
     def unordered(self, lanes: Array, old: Array) -> tuple[Array, Array]:
         """Whether accesses stamped `old` are unordered with one that each lane makes now, and are of its own warp."""
@@ -148,8 +156,10 @@ class Order:
         is_warp = is_block & (there % threads // WARP == lanes % threads // WARP)
         ordered = is_block & (old < taken(self.floor, lanes))
         ordered |= is_warp & ((old < taken(self.seen, lanes)) | (there == lanes))
-        if self.fences is not None and not is_block.all():
+        if self.fences is not None and not ordered.all():
             ordered |= ~is_block & self.fences.ordered(old, lanes // threads + self.first_block)
+            known = self._acquired[self.layout.warp_of[lanes]]
+            ordered |= is_block & self.fences.released(old) & (old >> np.uint64(TIME_AT) <= known)
         return ~ordered, is_warp
 
     def _spread(self, values: Array) -> Array:
