@@ -14,6 +14,8 @@ from warpwright.emulator.ptx.model import Instruction
 from warpwright.emulator.ptx.model import Place as Position
 from warpwright.facts.profile import Fault, FaultKind, Place
 
+_READS, _CHANGES = ("reads", "has read"), ("changes by an atomic", "has changed by an atomic")
+_VERBS = {"ld": _READS, "ldu": _READS, "ldmatrix": _READS, "atom": _CHANGES, "red": _CHANGES}
 _LOCAL_NAME = re.compile(r"^_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 
 
@@ -81,15 +83,11 @@ def _calls(position: Position | None) -> str:
 
 
 def _does(instruction: Instruction) -> str:
-    if instruction.opcode in {"ld", "ldu", "ldmatrix"}:
-        return "reads"
-    return "changes by an atomic" if instruction.opcode in {"atom", "red"} else "writes"
+    return _VERBS.get(instruction.opcode, ("writes", "has written"))[0]
 
 
 def _did(instruction: Instruction) -> str:
-    if instruction.opcode in {"ld", "ldu", "ldmatrix"}:
-        return "has read"
-    return "has changed by an atomic" if instruction.opcode in {"atom", "red"} else "has written"
+    return _VERBS.get(instruction.opcode, ("writes", "has written"))[1]
 
 
 def _where(found: FoundFault) -> str:
