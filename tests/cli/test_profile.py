@@ -263,6 +263,19 @@ def test_check_makes_what_is_not_there(tmp_path: Path) -> None:
     assert "note:" not in ran.stderr and "warning:" not in ran.stderr
 
 
+@pytest.mark.nvcc
+def test_check_says_the_faults_of_a_profile_that_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(
+        "// warpwright: array a[n] out\n"
+        "__global__ void k(float* a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i <= n) a[i] = 0; }\n",
+        encoding="utf-8",
+    )
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    first, second = (run_command("check", "a.cu", "--profile", cwd=tmp_path, env=env) for _ in range(2))
+    for ran in (first, second):
+        assert "warning: a.cu:2: k: out-of-bounds: " in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("sizes", "said"),
     [
