@@ -274,6 +274,8 @@ def test_check_says_the_faults_of_a_profile_that_is_kept(tmp_path: Path) -> None
     first, second = (run_command("check", "a.cu", "--profile", cwd=tmp_path, env=env) for _ in range(2))
     for ran in (first, second):
         assert "warning: a.cu:2: k: out-of-bounds: " in ran.stderr
+    shown = run_command("profile", "a.cu", cwd=tmp_path, env=env).stdout
+    assert ", from the kernel's text" in shown and "a fault may be of another launch than yours" in shown
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def run_of(profile: Profile) -> str:
     parts += [f"{name} = {size:,}" for name, size in launch.shape.items()]
     if not parts:
         parts.append("a launch that the table does not describe")
-    source = "the launch in the text" if launch.source == "launch" else launch.source
+    source = {"launch": "the launch in the text", "inferred": "the kernel's text"}.get(launch.source, launch.source)
     return ", ".join(parts) + (f", from {source}" if source else "")
 
 

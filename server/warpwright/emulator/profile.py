@@ -27,6 +27,12 @@ def own_files(unit: Unit) -> dict[str, str]:
     return {spelt: path for path in paths for spelt in (str(Path(path).resolve()), str(Path(path).absolute()))}
 
 
+TAKEN_LAUNCH = (
+    "the launch and the sizes were taken from the kernel's text, and a fault may be of another launch than yours: "
+    "say yours in a directive above the kernel, such as `// warpwright: launch grid((n + 255) / 256) block(256)`"
+)
+
+
 def profile_kernel(
     unit: Unit,
     kernel: Kernel,
@@ -66,13 +72,16 @@ def profile_kernel(
         reason = f"{kernel.name} cannot be launched: {error}."
         return Missing("launch", reason, "Say how to run it: `warpwright problem` writes what is known.")
     own = own_files(unit)
+    faults = faults_of(program, result, own)
+    if faults and problem.launch_origin == "inferred":
+        notes += (TAKEN_LAUNCH,)
     return Profile(
         kernel.name,
         ProfiledLaunch(case.grid, case.block, case.dynamic_shared_bytes, dict(shape), problem.launch_origin),
         Backend.EMULATOR,
         {path: text_hash(source.data) for path, source in unit.sources.items()},
         lines_of(program, result, own),
-        faults_of(program, result, own),
+        faults,
         notes=(*notes, *_printed(result.printed)),
         function=demangle(program.kernel),
         flags=(f"-arch={arch}", *flags),
