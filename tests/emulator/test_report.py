@@ -21,11 +21,11 @@ def sentences(result: Emulated) -> list[str]:
     [
         (
             "ld.global.u32 %r1, [%rd9];",
-            "3: Thread (50, 0, 0) of block (0, 0, 0) reads at the end of x (200 bytes).",
+            "3: Thread (50, 0, 0) of block (0, 0, 0) reads just past the end of x (200 bytes).",
         ),
         (
             "st.global.u32 [%rd9+12], %r0;",
-            "3: Thread (47, 0, 0) of block (0, 0, 0) writes at the end of x (200 bytes).",
+            "3: Thread (47, 0, 0) of block (0, 0, 0) writes just past the end of x (200 bytes).",
         ),
         (
             "ld.global.u32 %r1, [%rd0+-8];",

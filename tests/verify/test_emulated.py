@@ -111,7 +111,7 @@ def test_a_missing_guard_writes_out_of_bounds() -> None:
     report = run_changed(SAXPY, ("if (i < n)", "if (i <= n)"))
     assert report.status is Status.UNSAFE
     assert f"line {line_of(SAXPY, 'a * x[i] + y[i]')} of kernel.cu" in report.reason
-    assert "at the end of " in report.reason
+    assert "past the end of " in report.reason
 
 
 def test_a_loop_without_an_end_is_stopped() -> None:

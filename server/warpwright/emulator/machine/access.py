@@ -378,7 +378,7 @@ class Access:
         past = place - holder.end
         if after is not None and after is not holder and after.start - place < past:
             return f"{after.start - place:,} bytes before {after.name} ({after.size:,} bytes)", after
-        how = "at the end" if past == 0 else f"{past:,} bytes past the end" if past > 0 else "across the end"
+        how = "just past the end" if past == 0 else f"{past:,} bytes past the end" if past > 0 else "across the end"
         return f"{how} of {holder.name} ({holder.size:,} bytes)", holder
 
     def thread(self, group: Group, place: int) -> Thread:

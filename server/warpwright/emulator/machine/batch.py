@@ -197,7 +197,7 @@ class Batch(Access):
 
     def _endless(self, number: int, group: Group) -> FoundFault:
         text = f"the kernel has not ended after {self.tallies.lane_steps:,} instructions of threads; it was here, "
-        text += f"with {group.size:,} threads"
+        text += f"with {group.size:,} thread{'s' if group.size != 1 else ''}"
         steps = self.program.block_steps[number]
         places = {step: self.program.steps[step].place for step in steps}
         known = (step for step, place in places.items() if place is not None and place.line)
