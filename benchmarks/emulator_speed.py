@@ -5,7 +5,7 @@
 Needs nvcc. Lane-instructions per second of PTX on saxpy (4 M elements), a 1024 x 1024 transpose through shared memory
 (with its bank conflicts) and a reduction with barriers (1 M elements); the same for a quarter of the work, to show that
 time grows with it; and what a profile of each sample takes at the shape that `warpwright profile` chooses, from the
-source text on, with nvcc's PTX at hand. The best of three runs each, on one core.
+source text on, with nvcc's PTX at hand. The best of five runs each, on one core.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from warpwright.syntax.source import read_include, read_source
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "emulator_speed.json"
-RUNS = 3
+RUNS = 5
 
 
 def known(sample: str) -> tuple[Unit, Kernel, Problem]:

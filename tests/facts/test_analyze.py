@@ -318,3 +318,8 @@ def test_a_merged_store_is_shown_at_the_address_of_the_whole() -> None:
     (lead,) = [a for a in stores if not a.joined]
     assert lead.lanes is not None
     assert lead.lanes.addresses == tuple(16 * lane for lane in range(32))
+
+
+def test_an_unnamed_type_makes_no_member_of_a_free_function() -> None:
+    text = "enum : unsigned long long { BIT = 1 };\n__global__ void k(float* x) { x[threadIdx.x] = 1; }\n"
+    assert [kernel.name for kernel in analyze(Source("a.cu", text.encode())).defined_kernels] == ["k"]

@@ -252,7 +252,7 @@ def _add_function(unit: Unit, source: Source, node: Node, template: Template, wh
     label = declarator.child_by_field_name("declarator") if declarator is not None else None
     scope = label.child_by_field_name("scope") if label is not None else None
     owner = source.node_text(scope).split("<")[0].strip() if scope is not None else ""
-    if name and owner in unit.types:  # a member function that is defined outside of its struct
+    if name and owner and owner in unit.types:  # a member function that is defined outside of its struct
         unit.methods.setdefault(name, []).append(FunctionText(name, node, source, (), whole, owner))
     elif name:
         unit.functions.setdefault(name, []).append(FunctionText(name, node, source, template, whole))
