@@ -11,11 +11,12 @@ import numpy as np
 from warpwright.emulator.contract import contracted
 from warpwright.emulator.flow import Block, blocks_of
 from warpwright.emulator.inline import Flat, RecursionFoundError, flatten, function_addresses
+from warpwright.emulator.kinds import DTYPES
 from warpwright.emulator.merging import Merged, find_lines, merge, widths_of
 from warpwright.emulator.ptx.model import Instruction, Module, Variable
 from warpwright.emulator.spins import spin_headers
 from warpwright.emulator.translate.registry import UnsupportedError
-from warpwright.emulator.translate.writer import DTYPES, Names, Writer, kind_of
+from warpwright.emulator.translate.writer import Names, Writer, kind_of
 from warpwright.toolchain.machine_code import MemoryInstruction
 
 MOST_SHARED_BYTES = 227 << 10

@@ -7,6 +7,7 @@ the kernel's scalar parameters (`n`, `p.n`), gridDim, blockDim, and `#idx`, the 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -115,7 +116,7 @@ class Target:
     kind: CType
 
 
-class ValueReader:
+class ValueReader(ABC):
     """Expressions. `bindings` are the kernel's parameters by name, whole numbers and arrays."""
 
     def __init__(self, unit: Unit, parameters: Mapping[str, Expression]) -> None:
@@ -531,9 +532,9 @@ class ValueReader:
 
     # Calls ----------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def call(self, node: ir.Call, address: bool = False) -> Value:
         """What a call returns; with `address`, the address of it where that is a reference."""
-        raise NotImplementedError
 
     def function(self, text: FunctionText, bindings: dict[str, CType | int], this: CType | None = None) -> ir.Function:
         named = sorted((k, v if isinstance(v, int) else v.name) for k, v in bindings.items())

@@ -56,15 +56,12 @@ class Access:
         self, step: int, group: Group, space: str, address: Array, size: int, count: int, mask: Array | None
     ) -> tuple[Array, ...]:
         """The elements, as unsigned numbers of `size` bytes; zero for lanes that the mask leaves out."""
-        if mask is None:
-            return self._load(step, group, space, address, size, count)
-        none = tuple(UNSIGNED[size](0) for _ in range(count))
-        if mask.ndim == 0:
-            return self._load(step, group, space, address, size, count) if mask else none
-        inner, places = group.where(mask)
+        inner, places = _chosen(group, mask)
         if not inner.size:
-            return none
+            return tuple(UNSIGNED[size](0) for _ in range(count))
         values = self._load(step, inner, space, taken(address, places), size, count)
+        if places is None:
+            return values
         spread = tuple(np.zeros(group.size, dtype=UNSIGNED[size]) for _ in values)
         for whole, part in zip(spread, values, strict=True):
             whole[places] = part
@@ -81,17 +78,10 @@ class Access:
         mask: Array | None,
     ) -> None:
         """Put elements, as unsigned numbers of `size` bytes, at consecutive places from each lane's address."""
-        if mask is not None:
-            if mask.ndim == 0:
-                if not mask:
-                    return
-            else:
-                group, places = group.where(mask)
-                if not group.size:
-                    return
-                address = taken(address, places)
-                values = [taken(value, places) for value in values]
-        self._store(step, group, space, address, size, values)
+        inner, places = _chosen(group, mask)
+        if inner.size:
+            chosen = [taken(value, places) for value in values]
+            self._store(step, inner, space, taken(address, places), size, chosen)
 
     def atomic(
         self,
@@ -105,20 +95,16 @@ class Access:
         mask: Array | None,
     ) -> Array:
         """Change each lane's element one after the other, in lane order, and give what each found, of `kind`."""
-        if mask is not None:
-            if mask.ndim == 0:
-                if not mask:
-                    return atomics.zero(kind)
-            else:
-                inner, places = group.where(mask)
-                found = atomics.zeros(kind, group.size)
-                if inner.size:
-                    inner_operands = [taken(operand, places) for operand in operands]
-                    found[places] = self._atomic(
-                        step, inner, space, taken(address, places), kind, operation, inner_operands
-                    )
-                return found
-        return self._atomic(step, group, space, address, kind, operation, operands)
+        inner, places = _chosen(group, mask)
+        if not inner.size:
+            return atomics.zero(kind)
+        chosen = [taken(operand, places) for operand in operands]
+        values = self._atomic(step, inner, space, taken(address, places), kind, operation, chosen)
+        if places is None:
+            return values
+        found = atomics.zeros(kind, group.size)
+        found[places] = values
+        return found
 
     # One space at a time
 
@@ -399,3 +385,10 @@ def _start(place: Array, merged: Merged) -> Array:
 def _is_checked(space: str, holder: Allocation | None) -> bool:
     """Whether races are looked for: not in what one thread sees alone, nor in an array that nothing has written."""
     return space == "shared" or (space == "global" and (holder is None or holder.is_tracked))
+
+
+def _chosen(group: Group, mask: Array | None) -> tuple[Group, Array | None]:
+    """The lanes for which a mask holds, and their places in the group; None for the places where all are."""
+    if mask is None or (mask.ndim == 0 and mask):
+        return group, None
+    return group.where(np.broadcast_to(mask, group.size))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from warpwright.emulator.kinds import DTYPES
 from warpwright.emulator.machine.group import Array
 from warpwright.emulator.machine.memory import UNSIGNED, Stretch
 from warpwright.emulator.numerics import halves
-
-DTYPES: Mapping[str, Any] = {
-    "u1": np.uint8, "u2": np.uint16, "u4": np.uint32, "s4": np.int32, "u8": np.uint64, "s8": np.int64,
-    "f2": np.float16, "f4": np.float32, "f8": np.float64,
-}  # fmt: skip
 
 
 def zero(kind: str) -> Array:

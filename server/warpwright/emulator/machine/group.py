@@ -132,6 +132,6 @@ class Group:
         return np.repeat(np.arange(self.warps, dtype=np.int64), self.active)
 
 
-def taken(values: Array, places: Array) -> Array:
-    """The elements of `values` at some places; a value that all lanes share stays one."""
-    return values if values.ndim == 0 else values.take(places)
+def taken(values: Array, places: Array | None) -> Array:
+    """The elements of `values` at some places, None for all; a value that all lanes share stays one."""
+    return values if places is None or values.ndim == 0 else values.take(places)

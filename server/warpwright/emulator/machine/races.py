@@ -145,9 +145,7 @@ class Races:
         stamp = group.pick(self.order.stamps) | self.watch.stamps[step]
         for cell in shadow.cells(_spread(index, group), size):
             last = shadow.write.take(cell)
-            suspects = self._suspects(shadow, group, last, stamp)
-            if suspects is not None:
-                self._judge(step, group, shadow, cell, suspects, last)
+            self._compare(step, group, shadow, cell, last, stamp)
             if shadow is self.shared:
                 self._note_read(last)
             before = shadow.read.take(cell)
@@ -190,16 +188,11 @@ class Races:
         stamp = group.pick(self.order.stamps) | self.watch.stamps[step]
         for cell in shadow.cells(_spread(index, group), size):
             last = shadow.write.take(cell)
-            suspects = self._suspects(shadow, group, last, stamp)
-            if suspects is not None:
-                self._judge(step, group, shadow, cell, suspects, last, changes)
+            self._compare(step, group, shadow, cell, last, stamp, changes)
             if shadow is self.shared:
                 self._note_read(last, self.watch.stamps[step] if changes is not None else None)
             for read in (shadow.read, shadow.other) if shadow.has_other else (shadow.read,):
-                before = read.take(cell)
-                suspects = self._suspects(shadow, group, before, stamp)
-                if suspects is not None:
-                    self._judge(step, group, shadow, cell, suspects, before)
+                self._compare(step, group, shadow, cell, read.take(cell), stamp)
             shadow.write[cell] = stamp
         if shadow is self.shared and changes is not None:
             self._note_store(step, group, index)
@@ -233,6 +226,21 @@ class Races:
         places = late.nonzero()[0]
         return places if len(places) else None
 
+    def _compare(
+        self,
+        step: int,
+        group: Group,
+        shadow: Shadow,
+        cell: Array,
+        earlier: Array,
+        own: Array,
+        changes: Callable[[Array], Array] | None = None,
+    ) -> None:
+        """Look for races of accesses with the stamps `own` and the earlier ones of the same cells."""
+        suspects = self._suspects(shadow, group, earlier, own)
+        if suspects is not None:
+            self._judge(step, group, shadow, cell, suspects, earlier, changes)
+
     def _judge(
         self,
         step: int,
@@ -241,7 +249,7 @@ class Races:
         cell: Array,
         suspects: Array,
         stamps: Array,
-        changes: Callable[[Array], Array] | None = None,
+        changes: Callable[[Array], Array] | None,
     ) -> None:
         old = stamps[suspects]
         places = suspects

@@ -6,18 +6,14 @@ import re
 
 from warpwright.emulator.machine import matrix
 from warpwright.emulator.numerics.matrix import BITS, Shape, fragment
-from warpwright.emulator.ptx.model import Immediate, Instruction, Operand, Vector
-from warpwright.emulator.translate.memory import address_of, space_of
+from warpwright.emulator.ptx.model import Immediate, Instruction, Operand
+from warpwright.emulator.translate.memory import address_of, parts_of, space_of
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _SHAPES = {"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4"}
 _TYPES = {"f16", "bf16", "tf32", "u8", "s8", "f64"}
-
-
-def _items(operand: Operand) -> tuple[Operand, ...]:
-    return operand.items if isinstance(operand, Vector) else (operand,)
 
 
 def _shape(i: Instruction) -> tuple[int, int, int]:
@@ -33,7 +29,7 @@ def _tuple(values: list[str]) -> str:
 def load_matrices(w: Writer, i: Instruction) -> None:
     if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16" or w.mask is not None:
         raise UnsupportedError(f"{i.name} is not emulated")
-    targets = _items(i.operands[0])
+    targets = parts_of(i.operands[0])
     base = address_of(w, i.operands[1])
     name = w.names.object("load_matrices", matrix.load_matrices)
     arguments = f"m, {w.step}, g, 'shared', {base}, {len(targets)}, {'trans' in i.modifiers}"
@@ -46,7 +42,7 @@ def load_matrices(w: Writer, i: Instruction) -> None:
 def store_matrices(w: Writer, i: Instruction) -> None:
     if "m8n8" not in i.modifiers or i.modifiers[-1] != "b16" or w.mask is not None:
         raise UnsupportedError(f"{i.name} is not emulated")
-    values = _tuple([w.value(item, "u4") for item in _items(i.operands[1])])
+    values = _tuple([w.value(item, "u4") for item in parts_of(i.operands[1])])
     base = address_of(w, i.operands[0])
     name = w.names.object("store_matrices", matrix.store_matrices)
     w.emit(f"{name}(m, {w.step}, g, 'shared', {base}, {values}, {'trans' in i.modifiers})")
@@ -84,11 +80,11 @@ def warp_matrix(w: Writer, i: Instruction) -> None:
 
 def _multiply(w: Writer, i: Instruction, is_wmma: bool, types: tuple[str, str, str, str]) -> None:
     register = "u8" if types[1] == "f64" else "u4"
-    fragments = [_tuple([w.value(item, register) for item in _items(operand)]) for operand in i.operands[1:4]]
+    fragments = [_tuple([w.value(item, register) for item in parts_of(operand)]) for operand in i.operands[1:4]]
     name = w.names.object("multiply", matrix.multiply)
     arguments = f"m, {w.step}, g, {is_wmma}, {_shape(i)}, {types}, {_tuple(fragments)}, {'satfinite' in i.modifiers}"
     found = w.local(f"{name}({arguments})")
-    for place, target in enumerate(_items(i.operands[0])):
+    for place, target in enumerate(parts_of(i.operands[0])):
         w.result(target, register, f"{found}[{place}]")
 
 
@@ -115,7 +111,7 @@ def _addresses(w: Writer, i: Instruction, operand: Operand, stride: Operand | No
 
 
 def _load_fragment(w: Writer, i: Instruction) -> None:
-    targets = _items(i.operands[0])
+    targets = parts_of(i.operands[0])
     _, size, each, slots = _fragment_form(i, len(targets))
     stride = i.operands[2] if len(i.operands) > 2 else None
     there = _addresses(w, i, i.operands[1], stride, slots, size)
@@ -131,7 +127,7 @@ def _load_fragment(w: Writer, i: Instruction) -> None:
 
 
 def _store_fragment(w: Writer, i: Instruction) -> None:
-    values = _items(i.operands[1])
+    values = parts_of(i.operands[1])
     _, size, each, slots = _fragment_form(i, len(values))
     stride = i.operands[2] if len(i.operands) > 2 else None
     there = _addresses(w, i, i.operands[0], stride, slots, size)

@@ -30,7 +30,8 @@ def address_of(w: Writer, operand: Operand) -> str:
             return w.constant("u8", int(value) + operand.offset)
 
 
-def _parts(operand: Operand) -> tuple[Operand, ...]:
+def parts_of(operand: Operand) -> tuple[Operand, ...]:
+    """The registers of `{a, b}`; of another operand itself."""
     return operand.items if isinstance(operand, Vector) else (operand,)
 
 
@@ -48,7 +49,7 @@ def load(w: Writer, i: Instruction) -> None:
     base = address_of(w, source)
     arguments = f"{w.step}, g, {space!r}, {base}, {width(kind)}, {vector_length(i)}, {w.mask}"
     values = w.local(f"m.load({arguments})")
-    for place, item in enumerate(_parts(target)):
+    for place, item in enumerate(parts_of(target)):
         value = f"{values}[{place}]"
         w.result(item, kind, value if kind == raw(kind) else f"{value}.view({w.dtype(kind)})")
 
@@ -56,7 +57,7 @@ def load(w: Writer, i: Instruction) -> None:
 def _load_parameter(w: Writer, kind: str, target: Operand, source: Address) -> None:
     """A kernel's own parameter: one number for all lanes."""
     assert isinstance(source.base, Symbol)
-    for place, item in enumerate(_parts(target)):
+    for place, item in enumerate(parts_of(target)):
         offset = source.offset + place * width(kind)
         w.result(item, kind, f"m.parameter({source.base.name!r}, {offset}, {w.dtype(kind)})")
 
@@ -68,7 +69,7 @@ def store(w: Writer, i: Instruction) -> None:
     space = space_of(i)
     if space == "const":
         space = "local"  # a parameter that is passed to a device function
-    values = ", ".join(w.value(item, kind) for item in _parts(source))
+    values = ", ".join(w.value(item, kind) for item in parts_of(source))
     base = address_of(w, target)
     w.emit(f"m.store({w.step}, g, {space!r}, {base}, {width(kind)}, ({values},), {w.mask})")
 

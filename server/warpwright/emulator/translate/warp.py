@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from warpwright.emulator.machine import warp
-from warpwright.emulator.ptx.model import Instruction, Pair
+from warpwright.emulator.ptx.model import Instruction, Operand, Pair
 from warpwright.emulator.translate.registry import UnsupportedError, translates
 from warpwright.emulator.translate.writer import Writer, kind_of
 
@@ -11,6 +11,15 @@ from warpwright.emulator.translate.writer import Writer, kind_of
 def _meet(w: Writer) -> None:
     """Lanes of a warp meet, as at `bar.warp.sync`: those that are here, the others were waited for before."""
     w.emit(f"m.sync_warp(g, {w.mask})")
+
+
+def _both_results(w: Writer, target: Operand, found: str) -> None:
+    """Write a value and whether it holds, which `d|p` asks for and `d` does not."""
+    if isinstance(target, Pair):
+        w.result(target.first, "u4", f"{found}[0]")
+        w.result(target.second, "b1", f"{found}[1]")
+    else:
+        w.result(target, "u4", f"{found}[0]")
 
 
 @translates("shfl")
@@ -22,11 +31,7 @@ def shuffle(w: Writer, i: Instruction) -> None:
     mode = next(m for m in i.modifiers if m in {"up", "down", "bfly", "idx"})
     numbers = ", ".join(w.value(operand, "u4") for operand in (value, distance, clamp))
     found = w.local(f"{w.names.object('shuffle', warp.shuffle)}(g, {mode!r}, {numbers})")
-    if isinstance(target, Pair):
-        w.result(target.first, "u4", f"{found}[0]")
-        w.result(target.second, "b1", f"{found}[1]")
-    else:
-        w.result(target, "u4", f"{found}[0]")
+    _both_results(w, target, found)
 
 
 @translates("vote")
@@ -50,11 +55,7 @@ def match(w: Writer, i: Instruction) -> None:
         w.result(target, "u4", f"{w.names.object('match_any', warp.match_any)}({arguments})")
         return
     found = w.local(f"{w.names.object('match_all', warp.match_all)}({arguments})")
-    if isinstance(target, Pair):
-        w.result(target.first, "u4", f"{found}[0]")
-        w.result(target.second, "b1", f"{found}[1]")
-    else:
-        w.result(target, "u4", f"{found}[0]")
+    _both_results(w, target, found)
 
 
 @translates("redux")

@@ -14,16 +14,11 @@ from typing import Any
 import numpy as np
 
 from warpwright.emulator.flow import Block, reads_and_writes
+from warpwright.emulator.kinds import DTYPES
 from warpwright.emulator.machine.special import SPECIAL_REGISTERS
 from warpwright.emulator.ptx.model import Immediate, Instruction, Negated, Operand, Register, Symbol
 from warpwright.emulator.translate.forms import unknown_modifier
 from warpwright.emulator.translate.registry import UnsupportedError, translator_of
-
-DTYPES: Mapping[str, Any] = {
-    "b1": np.bool_, "u1": np.uint8, "s1": np.int8, "u2": np.uint16, "s2": np.int16, "f2": np.float16,
-    "u4": np.uint32, "s4": np.int32, "f4": np.float32, "u8": np.uint64, "s8": np.int64, "f8": np.float64,
-}  # fmt: skip
-"""Kinds of value: how bits are read, and of how many bytes; `b1` is a predicate."""
 
 _KINDS = {
     "pred": "b1", "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8", "f16x2": "u4", "bf16x2": "u4", "tf32": "u4",
