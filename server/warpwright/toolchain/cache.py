@@ -27,10 +27,11 @@ ABANDONED_SECONDS = 6 * 3600  # no compilation runs that long
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A finished compilation: the file that was asked for and the compiler's whole output."""
+    """A finished compilation: the file that was asked for, the compiler's whole output, and the files included."""
 
     product: Path
     output: str
+    includes: tuple[str, ...] = ()
 
 
 def key_of(*parts: object) -> str:
@@ -57,7 +58,11 @@ def lookup(key: str, product: str) -> Entry | None:
         if any(_hash(Path(path)) != digest for path, digest in manifest["includes"].items()):
             return None
         result = _folder("results") / manifest["result"]
-        entry = Entry(result / product, (result / "compiler-output.txt").read_text("utf-8", errors="replace"))
+        entry = Entry(
+            result / product,
+            (result / "compiler-output.txt").read_text("utf-8", errors="replace"),
+            (*manifest["includes"],),
+        )
         os.utime(result)  # the longest unused go first
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -99,7 +104,7 @@ def store(key: str, product: str, directory: Path, includes: Iterable[Path]) -> 
             raise
     _write_atomically(_folder("manifests") / f"{key}.json", json.dumps({"result": result, "includes": hashes}))
     _prune()
-    return Entry(home / product, output)
+    return Entry(home / product, output, tuple(hashes))
 
 
 def _hash(path: Path) -> str:

@@ -44,7 +44,8 @@ class Ending(StrEnum):
 class Compilation:
     """What came of one run of the compiler, whatever it was to make. `reason` is one sentence where it is not ok.
 
-    `compiler` and `flags` say what was run, for reports.
+    `compiler` and `flags` say what was run, for reports. `included` are the files that the text includes, the system's
+    too; none where the compiler did not come so far.
     """
 
     ending: Ending
@@ -53,6 +54,7 @@ class Compilation:
     compiler: str = ""
     arch: str = ""
     flags: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -117,7 +119,7 @@ def compile_cubin(
     resources = parse_resources(entry.output) if entry else {}
     kernels = {name: resources[mangled] for name, mangled in _by_name(resources).items()}
     cubin = entry.product if entry else None
-    return Compiled(made.ending, made.messages, made.reason, made.compiler, arch, flags, kernels, cubin)
+    return Compiled(made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, kernels, cubin)
 
 
 def compile_ptx(
@@ -135,7 +137,9 @@ def compile_ptx(
     made, entry = _compile(source, _PTX, arch, flags, timeout, is_cancelled)
     text = entry.product.read_text(encoding="utf-8", errors="replace") if entry else ""
     kernels = _by_name(_ENTRY.findall(text))
-    return CompiledPtx(made.ending, made.messages, made.reason, made.compiler, arch, flags, kernels, text)
+    return CompiledPtx(
+        made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, kernels, text
+    )
 
 
 def _compile(
@@ -173,13 +177,13 @@ def _compile(
                     directory=directory,
                 )
                 if failure is not None:
-                    return failure, None
+                    return replace(failure, included=tuple(map(str, _dependencies(directory)))), None
                 entry = cache.store(key, product.file, directory, _dependencies(directory))
         except OSError as error:
             reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
             return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
     messages = _messages(entry.output, source)
-    return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags), entry
+    return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags, entry.includes), entry
 
 
 def _build(
@@ -240,8 +244,14 @@ def _build(
 def _messages(output: str, source: Source) -> tuple[CompilerMessage, ...]:
     """What the compiler said, of the user's file under the path that the caller gave it."""
     absolute = str(Path(source.path).absolute())
-    messages = parse_messages(output, source.path)
-    return tuple(replace(m, path=source.path) if m.path == absolute else m for m in messages)
+
+    def shown(path: str) -> str:
+        return source.path if path == absolute else path
+
+    return tuple(
+        replace(m, path=shown(m.path), notes=tuple(replace(note, path=shown(note.path)) for note in m.notes))
+        for m in parse_messages(output, source.path)
+    )
 
 
 def _with_line_marker(data: bytes, path: str) -> bytes:
