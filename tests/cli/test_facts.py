@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cli.kernels import CLEAN, CONFLICT
 from support.command import run_command
 
@@ -88,3 +89,17 @@ def test_the_source_form_is_the_text_with_comments(tmp_path: Path) -> None:
     ran = run_command("facts", "a.cu", "--format", "source", cwd=tmp_path)
     lines = [line for line in ran.stdout.splitlines() if not line.startswith("//")]
     assert "\n".join(lines).strip() == "\n".join(x for x in CONFLICT.splitlines() if not x.startswith("//")).strip()
+
+
+@pytest.mark.nvcc
+def test_compile_adds_what_the_compiler_says(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "b.cu").write_text("__global__ void k(float* x) { x[0] = y; }\n", encoding="utf-8")
+    ran = run_command("facts", "a.cu", "b.cu", "--compile", "--format", "json", cwd=tmp_path)
+    assert ran.status == 0
+    transpose, broken = ran.json["kernels"]
+    (compiled,) = transpose["compiled"]
+    assert (compiled["shared_bytes"], compiled["arch"]) == (4096, "sm_90")
+    assert compiled["occupancy"][0]["fraction"] == 1.0
+    assert "compiled" not in broken
+    assert "b.cu: judged by its text alone: nvcc found an error" in ran.stderr

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from warpwright.facts.resources import KernelResources
 from warpwright.optimize.rank import rank_of
 from warpwright.rules.base import Finding, Severity
 from warpwright.syntax.source import Source, Span
-from warpwright.toolchain.messages import KernelResources
 from warpwright.verify.report import Compilation, CompiledKernel, Report, Speed, Status
 
 LEFT = Finding(Span(Source("a.cu", b"x"), 0, 1), "left", severity=Severity.WARNING)

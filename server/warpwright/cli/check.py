@@ -24,7 +24,7 @@ from warpwright.cli import baseline as baselines
 from warpwright.cli.findings import Checked, Row, check_file, unique
 from warpwright.cli.findings_text import count, findings_text
 from warpwright.cli.github import github_lines
-from warpwright.cli.inputs import FAILING, Compiled, Inputs, compile_options, find_inputs
+from warpwright.cli.inputs import FAILING, Compiled, Inputs, Resources, compile_option, compile_options, find_inputs
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
@@ -65,6 +65,7 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
     is_flag=True,
     help="Judge by the counts of a run: kept profiles of the present text, and where there is none the emulator's.",
 )
+@compile_option
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")
 @click.option("--write-baseline", metavar="FILE", help="Record the findings of now in FILE.")
 def command(
@@ -75,6 +76,7 @@ def command(
     ignore: tuple[str, ...],
     compiled: Compiled,
     profiled: bool,
+    build: bool,
     baseline: str | None,
     write_baseline: str | None,
 ) -> int:
@@ -89,7 +91,14 @@ def command(
 
         with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
             make_profiles((*inputs.named, *inputs.walked), compiled, progress, is_cancelled)
-    check = partial(check_file, select=select, ignore=ignore, compiled=compiled, profiled=profiled)
+    resources: Resources = {}
+    if build:
+        from warpwright.cli.compiling import compile_files
+
+        units = (*inputs.named, *(path for path in inputs.walked if path.suffix == ".cu"))
+        with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+            resources = compile_files(units, compiled, progress, is_cancelled)
+    check = partial(check_file, select=select, ignore=ignore, compiled=compiled, profiled=profiled, resources=resources)
     checked = _check_all(inputs, check)
     failures = [*inputs.failures, *(one.failure for one in checked if one.failure)]
     for one in checked:

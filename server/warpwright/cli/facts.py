@@ -11,8 +11,9 @@ from dataclasses import replace
 import click
 
 from warpwright.cli.facts_text import facts_listing
-from warpwright.cli.inputs import Compiled, compile_options, encoding_warning
-from warpwright.cli.terminal import say_error, say_note, say_warning
+from warpwright.cli.inputs import Compiled, Resources, compile_option, compile_options, encoding_warning
+from warpwright.cli.terminal import progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
+from warpwright.facts.compiled import with_compiled
 from warpwright.facts.document import facts_document, facts_text
 from warpwright.facts.model import Program
 from warpwright.syntax.source import SourceError, read_source
@@ -30,13 +31,20 @@ from warpwright.syntax.source import SourceError, read_source
 )
 @click.option("--kernel", metavar="NAME", help="Only this kernel.")
 @compile_options
-def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: Compiled) -> int:
+@compile_option
+def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: Compiled, build: bool) -> int:
     """Show what is known of each kernel: launches, memory accesses with their transactions, branches, barriers.
 
     Exit status: 0, or 2 if a file could not be read (the others are shown).
     """
     programs: list[Program] = []
     failures: list[str] = []
+    resources: Resources = {}
+    if build:
+        from warpwright.cli.compiling import compile_files
+
+        with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
+            resources = compile_files(files, compiled, progress, is_cancelled)
     for file in files:
         try:
             source = read_source(file)
@@ -45,7 +53,7 @@ def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: C
             continue
         if warning := encoding_warning(source):
             say_warning(warning)
-        program = compiled.program(source)
+        program = with_compiled(compiled.program(source), resources.get(file, ()))
         if kernel is not None:
             program = replace(program, kernels=tuple(k for k in program.kernels if k.name == kernel))
         if not program.defined_kernels and kernel is not None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.cli.inputs import Compiled, encoding_warning
+from warpwright.cli.inputs import Compiled, Resources, encoding_warning
+from warpwright.facts.compiled import with_compiled
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import SourceError, Span, read_source
@@ -68,9 +69,15 @@ class Checked:
 
 
 def check_file(
-    path: str, select: tuple[str, ...], ignore: tuple[str, ...], compiled: Compiled, profiled: bool = False
+    path: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    compiled: Compiled,
+    profiled: bool = False,
+    resources: Resources | None = None,
 ) -> Checked:
-    """Analyse one file; where `profiled`, with the numbers of the kept profiles of its text.
+    """Analyse one file; where `profiled`, with the numbers of the kept profiles of its text, and with the `resources`
+    that its compiled kernels take.
 
     Never raises: what cannot be read is a Checked with its failure.
     """
@@ -86,6 +93,8 @@ def check_file(
 
             assume = compiled.assumptions(source)
             program = with_profiles(program, load_profiles(program, assume.defines, assume.arch))
+        if resources:
+            program = with_compiled(program, resources.get(path, ()))
         rows = tuple(_row(finding) for finding in run_rules(program, select, ignore))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")

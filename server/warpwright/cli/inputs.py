@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -14,6 +14,7 @@ import click
 from warpwright.cli.terminal import CannotRun, say_note, say_warning
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
+from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import flags_of, parse_flags
@@ -61,6 +62,10 @@ def encoding_warning(source: Source) -> str | None:
         return None
     line, column = source.position(at)
     return f"{source.path}:{line}:{column}: byte 0x{source.data[at]:02x} is not UTF-8; the file is read as it is"
+
+
+Resources = Mapping[str, tuple[KernelResources, ...]]
+"""What the compiled kernels of each file take, by the file's path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,14 @@ arch_option = click.option(
     show_default=True,
     metavar="sm_XX",
     help="The GPU architecture to look at the code for.",
+)
+
+
+compile_option = click.option(
+    "--compile",
+    "build",
+    is_flag=True,
+    help="Run nvcc on the files, and judge by the registers, spills and shared memory that it reports.",
 )
 
 

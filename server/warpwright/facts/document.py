@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
+from warpwright.facts.compiled import instances_of, occupancy_of
 from warpwright.facts.model import Access, Barrier, Branch, Kernel, Launch, Program, Space
+from warpwright.facts.resources import KernelResources
 from warpwright.syntax.source import Span
 
 FORMAT_VERSION = 1
@@ -36,6 +39,7 @@ def _is_launched(kernel: Kernel) -> bool:
 
 
 def _kernel(kernel: Kernel) -> dict[str, Any]:
+    compiled = [_compiled(kernel, resources) for resources in kernel.compiled]
     return {
         "name": kernel.name,
         "file": kernel.source.path,
@@ -50,7 +54,18 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
         ],
         "shared_bytes": kernel.shared_bytes,
         "incomplete": kernel.incomplete,
+        **({"compiled": compiled} if compiled else {}),
     }
+
+
+def _compiled(kernel: Kernel, resources: KernelResources) -> dict[str, Any]:
+    """One compiled instance, with the occupancy of each launch that can mean it."""
+    found = []
+    for index, launch in enumerate(kernel.launches):
+        each = occupancy_of(kernel, launch, resources) if resources in instances_of(kernel, launch) else None
+        if each is not None:
+            found.append({"launch": index, **asdict(each.occupancy), "basis": each.basis.value})
+    return {**asdict(resources), "occupancy": found}
 
 
 def _launch(launch: Launch) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from tree_sitter import Node
 
+from warpwright.facts.resources import KernelResources
 from warpwright.syntax.flags import Flags
 from warpwright.syntax.source import Source, Span
 
@@ -308,6 +309,8 @@ class Kernel:
     powers: tuple[Power, ...] = ()
     incomplete: str | None = None  # why part of the kernel could not be followed, for people
     arch: str = "sm_90"
+    compiled: tuple[KernelResources, ...] = ()
+    """What the compiler says of each instance of it; none where it was not compiled, or has no instance."""
 
     @property
     def shared_bytes(self) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def unqualified(name: str) -> str:
     """The identifier in a qualified name with template arguments: what the function is called where it is defined.
@@ -10,3 +12,44 @@ def unqualified(name: str) -> str:
     'tk'
     """
     return name.split("<", 1)[0].rsplit("::", 1)[-1].strip()
+
+
+def qualified(name: str) -> str:
+    """A name with its namespaces and without template arguments.
+
+    >>> qualified("ns::tk<float, -3, ns::A>")
+    'ns::tk'
+    """
+    return name.split("<", 1)[0].strip()
+
+
+def template_arguments(name: str) -> tuple[str, ...]:
+    """What stands between the angle brackets of a name, cut at the commas outside of any brackets; () without any.
+
+    >>> template_arguments("ns::tk<float, pair<int, 3>, f(1, 2)>")
+    ('float', 'pair<int, 3>', 'f(1, 2)')
+    >>> template_arguments("scale")
+    ()
+    """
+    inside = name.partition("<")[2].rpartition(">")[0]
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(inside):
+        depth += (character in "<([{") - (character in ">)]}")
+        if character == "," and depth == 0:
+            parts.append(inside[start:at])
+            start = at + 1
+    return tuple(part.strip() for part in (*parts, inside[start:])) if inside else ()
+
+
+def has_arguments(name: str, written: Sequence[str]) -> bool:
+    """Whether a demangled name's template arguments begin as they are written at a launch.
+
+    >>> has_arguments("sum<float, 256u>", ["float", "256"]), has_arguments("sum<float, 128>", ["float", "N"])
+    (True, False)
+    """
+    had = [_plain(argument) for argument in template_arguments(name)]
+    return bool(written) and had[: len(written)] == [_plain(argument) for argument in written]
+
+
+def _plain(argument: str) -> str:
+    return "".join(argument.split()).rstrip("uUlL")

@@ -12,13 +12,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from warpwright.directories import cache_dir
+from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.toolchain.messages import CompilerMessage, KernelResources, parse_messages, parse_resources
+from warpwright.toolchain.messages import CompilerMessage, parse_messages, parse_resources
 from warpwright.toolchain.names import demangle
 from warpwright.toolchain.process import Finished, run_limited
 

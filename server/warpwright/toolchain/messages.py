@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from warpwright.facts.resources import KernelResources
 from warpwright.toolchain.names import demangle
 
 _MOST_LINES = 40
@@ -39,24 +40,6 @@ class CompilerMessage:
     quoted: str = ""
     caret: int = -1
     notes: tuple[Note, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class KernelResources:
-    """What one kernel takes, as ptxas reports it. `constant_bytes` is its parameter bank and the constants it reads.
-
-    Registers and the stack are per thread, shared memory (static) and barriers per block.
-    """
-
-    name: str
-    mangled_name: str
-    registers: int
-    spill_store_bytes: int
-    spill_load_bytes: int
-    stack_bytes: int
-    shared_bytes: int
-    constant_bytes: int
-    barriers: int
 
 
 _FRONT_END = re.compile(
@@ -158,7 +141,7 @@ def _severity(kind: str) -> str:
     return kind if kind in ("warning", "note") else "error"
 
 
-_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'(?: for '([^']+)')?")
 _PROPERTIES = re.compile(r"Function properties for '?([^'\s]+)")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers(.*)")
@@ -174,15 +157,15 @@ def parse_resources(output: str) -> dict[str, KernelResources]:
     >>> r = parse_resources(text)["_Z1kPf"]
     >>> r.name, r.registers, r.spill_store_bytes, r.spill_load_bytes, r.stack_bytes, r.shared_bytes, r.constant_bytes
     ('k', 40, 4, 8, 800, 256, 544)
-    >>> r.barriers
-    1
+    >>> r.barriers, r.arch
+    (1, 'sm_90')
     """
     resources: dict[str, KernelResources] = {}
     entry = properties_of = ""
     for line in output.splitlines():
         if match := _ENTRY.search(line):
             entry = match[1]
-            resources[entry] = KernelResources(demangle(entry), entry, 0, 0, 0, 0, 0, 0, 0)
+            resources[entry] = KernelResources(demangle(entry), entry, 0, 0, 0, 0, 0, 0, 0, match[2] or "")
         elif match := _PROPERTIES.search(line):
             properties_of = match[1]
         elif (match := _STACK.search(line)) and properties_of == entry and entry in resources:

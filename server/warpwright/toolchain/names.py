@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from warpwright.missing import Missing
-from warpwright.syntax.names import unqualified
+from warpwright.syntax.names import has_arguments, unqualified
 
 T = TypeVar("T")
 
@@ -61,22 +61,13 @@ def instance_of(names: Mapping[str, T], kernel: str, arguments: Sequence[str]) -
     instances = [name for name in names if unqualified(name) == unqualified(kernel)]
     if len(instances) == 1:
         return names[instances[0]]
-    wanted = [_plain(argument) for argument in arguments]
-    for name in instances:
-        inside = name.partition("<")[2].rpartition(">")[0]
-        if wanted and [_plain(part) for part in inside.split(",")][: len(wanted)] == wanted:
-            return names[name]
-    return None
+    return next((names[name] for name in instances if has_arguments(name, arguments)), None)
 
 
 def no_instance(kernel: str) -> Missing:
     """What is missing where `instance_of` finds none."""
     reason = f"Which compiled instance of {kernel} is launched is not known."
     return Missing("instance", reason, "Launch it in this file, or write the template arguments in the launch.")
-
-
-def _plain(argument: str) -> str:
-    return "".join(argument.split()).rstrip("uUlL")
 
 
 class _Reader:

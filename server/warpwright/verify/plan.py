@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warpwright.facts.resources import KernelResources
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
-from warpwright.toolchain.messages import KernelResources
 
 EVERY_DISTRIBUTION = ("normal", "integers", "large", "zeros", "special")
 EDGE_DISTRIBUTIONS = ("normal", "integers")

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from warpwright.facts.occupancy import Occupancy
+from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Finding
-from warpwright.toolchain.messages import KernelResources
 
 EMULATOR = "emulator"
 """The backend that runs kernels on the CPU: it compares, and times nothing."""

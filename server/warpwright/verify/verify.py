@@ -20,6 +20,7 @@ from typing import Any, Literal
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.occupancy import Occupancy, occupancy
+from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
@@ -30,7 +31,6 @@ from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
-from warpwright.toolchain.messages import KernelResources
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request, paired_cases
