@@ -101,9 +101,9 @@ def command(
     check = partial(check_file, select=select, ignore=ignore, compiled=compiled, profiled=profiled, resources=resources)
     checked = _check_all(inputs, check)
     failures = [*inputs.failures, *(one.failure for one in checked if one.failure)]
+    for warning in dict.fromkeys(warning for one in checked for warning in one.warnings):
+        say_warning(warning)
     for one in checked:
-        if one.warning:
-            say_warning(one.warning)
         if one.kernels == 0 and one.failure is None and Path(one.path) in inputs.named:
             say_note(f"{one.path}: no kernel (__global__ function) in this file")
 

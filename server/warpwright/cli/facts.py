@@ -11,7 +11,7 @@ from dataclasses import replace
 import click
 
 from warpwright.cli.facts_text import facts_listing
-from warpwright.cli.inputs import Compiled, Resources, compile_option, compile_options, encoding_warning
+from warpwright.cli.inputs import Compiled, Resources, compile_option, compile_options
 from warpwright.cli.terminal import progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
 from warpwright.facts.compiled import with_compiled
 from warpwright.facts.document import facts_document, facts_text
@@ -39,6 +39,7 @@ def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: C
     """
     programs: list[Program] = []
     failures: list[str] = []
+    said: set[str] = set()
     resources: Resources = {}
     if build:
         from warpwright.cli.compiling import compile_files
@@ -51,8 +52,10 @@ def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: C
         except SourceError as error:
             failures.append(str(error))
             continue
-        if warning := encoding_warning(source):
+        for warning in set(compiled.warnings(source)) - said:
             say_warning(warning)
+            said.add(warning)
+        program = compiled.program(source)
         program = with_compiled(compiled.program(source), resources.get(file, ()))
         if kernel is not None:
             program = replace(program, kernels=tuple(k for k in program.kernels if k.name == kernel))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpwright.cli.inputs import Compiled, Resources, encoding_warning
+from warpwright.cli.inputs import Compiled, Resources
 from warpwright.facts.compiled import with_compiled
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
@@ -64,7 +64,7 @@ class Checked:
     rows: tuple[Row, ...] = ()
     kernels: int = 0
     sources: tuple[str, ...] = ()
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
     failure: str | None = None
 
 
@@ -98,7 +98,7 @@ def check_file(
         rows = tuple(_row(finding) for finding in run_rules(program, select, ignore))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
-    return Checked(path, rows, len(program.defined_kernels), tuple(program.sources), encoding_warning(source))
+    return Checked(path, rows, len(program.defined_kernels), tuple(program.sources), compiled.warnings(source))
 
 
 def unique(rows: Iterable[Row]) -> list[Row]:

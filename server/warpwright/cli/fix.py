@@ -12,7 +12,7 @@ from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.files import write_atomically
 from warpwright.cli.findings_text import count
 from warpwright.cli.fixing import Attempt, Fixed, fix_source
-from warpwright.cli.inputs import Compiled, compile_options, encoding_warning, find_inputs
+from warpwright.cli.inputs import Compiled, compile_options, find_inputs
 from warpwright.cli.terminal import (
     COULD_NOT_RUN,
     CannotRun,
@@ -50,6 +50,7 @@ def command(
     inputs = find_inputs(paths)
     failures = list(inputs.failures)
     fixed: list[Fixed] = []
+    said: set[str] = set()
     with stop_on_ctrl_c() as is_cancelled:
         for path in (*inputs.named, *inputs.walked):
             if is_cancelled():
@@ -59,8 +60,9 @@ def command(
             except SourceError as error:
                 failures.append(str(error))
                 continue
-            if warning := encoding_warning(source):
+            for warning in set(compiled.warnings(source)) - said:
                 say_warning(warning)
+                said.add(warning)
             with progress_line() as progress:
                 one = fix_source(source, rules, compiled, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled)
                 fixed.append(one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -17,8 +17,9 @@ from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.flags import flags_of, parse_flags
+from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source, SourceError, invalid_utf8_offset, read_include, read_source
+from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
 
 SUFFIXES = (".cu", ".cuh")
 FAILING = (Severity.ERROR, Severity.WARNING)
@@ -55,13 +56,12 @@ def find_inputs(paths: Iterable[str]) -> Inputs:
     return Inputs(tuple(dict.fromkeys(named)), tuple(dict.fromkeys(walked)), tuple(failures))
 
 
-def encoding_warning(source: Source) -> str | None:
+def _encoding_warnings(source: Source) -> Iterator[str]:
     """Names the first byte that is not UTF-8; such a file is analysed as it is."""
     at = invalid_utf8_offset(source.data)
-    if at is None:
-        return None
-    line, column = source.position(at)
-    return f"{source.path}:{line}:{column}: byte 0x{source.data[at]:02x} is not UTF-8; the file is read as it is"
+    if at is not None:
+        line, column = source.position(at)
+        yield f"{source.path}:{line}:{column}: byte 0x{source.data[at]:02x} is not UTF-8; the file is read as it is"
 
 
 Resources = Mapping[str, tuple[KernelResources, ...]]
@@ -83,19 +83,26 @@ class Compiled:
         reader = partial(read_include, folders=self.include_folders(source))
         return analyze(source, reader, self.assumptions(source))
 
+    def found(self, source: Source) -> CompileFlags:
+        """What the project says of the file."""
+        return compile_flags(source.path, arch=self.arch)
+
+    def warnings(self, source: Source) -> tuple[str, ...]:
+        """What is odd about the file or about what says how it is compiled, one sentence each."""
+        trouble = self.found(source).trouble
+        return (*_encoding_warnings(source), *([trouble] if trouble else []))
+
     def include_folders(self, source: Source) -> tuple[str, ...]:
-        return (*self.folders, *flags_of(source.path).folders)
+        return (*self.folders, *self.found(source).flags.folders)
 
     def flags(self, source: Source) -> tuple[str, ...]:
-        """The macros and folders as nvcc is given them."""
-        macros = self.assumptions(source).defines
-        defined = (f"-D{name}={body}" for name, body in macros.items() if body is not None and name != "__cplusplus")
-        folders = dict.fromkeys(self.include_folders(source))
-        taken = (f"-U{name}" for name, body in macros.items() if body is None)
-        return (*defined, *taken, *(f"-I{Path(folder).absolute()}" for folder in folders))
+        """nvcc's options, in any folder, without the architecture."""
+        defined = [f"-U{name}" if body is None else f"-D{name}={body}" for name, body in self.defines]
+        folders = [f"-I{Path(folder).absolute()}" for folder in self.folders]
+        return merged(self.found(source).options, (*defined, *folders))
 
     def assumptions(self, source: Source) -> Assumptions:
-        flags = flags_of(source.path)
+        flags = self.found(source).flags
         assume = Assumptions(self.arch or flags.arch or Assumptions().arch, defines=dict(self.defines))
         return assume.compiled_with(flags)
 
@@ -106,10 +113,10 @@ def read_program(path: str | Path, compiled: Compiled | None = None) -> Program:
         source = read_source(path)
     except SourceError as error:
         raise CannotRun(str(error)) from None
-    warning = encoding_warning(source)
-    if warning:
+    compiled = compiled or Compiled()
+    for warning in compiled.warnings(source):
         say_warning(warning)
-    return (compiled or Compiled()).program(source)
+    return compiled.program(source)
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, encoding_warning
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.editor.profile_store import placed, store_profile
 from warpwright.editor.profile_view import View, view_of
-from warpwright.emulator.profiling import Wanted, compiler_flags, emulated_profile
+from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.model import Program
 from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
@@ -103,13 +103,14 @@ def command(
         else:
             name = choose_kernel(program, kernel).name
             assume, folders = compiled.assumptions(program.source), compiled.include_folders(program.source)
+            flags = compiled.flags(program.source)
             if backend == "ncu":
                 from warpwright.verify.profile import measured_profile
 
-                flags = compiler_flags(assume, folders)
                 made = measured_profile(program, name, sizes, flags, progress, is_cancelled)
             else:
-                made = emulated_profile(program, Wanted(name, sizes, assume, folders), progress, is_cancelled)
+                wanted = Wanted(name, sizes, assume, folders, flags=flags)
+                made = emulated_profile(program, wanted, progress, is_cancelled)
             if isinstance(made, Missing):
                 raise CannotRun(str(made).strip())
             profiles = [placed(made, program) or made]
@@ -127,7 +128,7 @@ def _program(file: str, compiled: Compiled) -> Program:
         source = read_source(file)
     except SourceError as error:
         raise CannotRun(str(error)) from None
-    if warning := encoding_warning(source):
+    for warning in compiled.warnings(source):
         say_warning(warning)
     program = compiled.program(source)
     if not program.defined_kernels:

@@ -33,7 +33,7 @@ def make_profiles(paths: Iterable[Path], compiled: Compiled, progress: Progress,
                 _say_faults(kept[kernel.name])
                 continue
             progress(f"Profiling {kernel.name}", done / len(paths))
-            wanted = Wanted(kernel.name, {}, assume, compiled.include_folders(source))
+            wanted = Wanted(kernel.name, {}, assume, compiled.include_folders(source), flags=compiled.flags(source))
             made = emulated_profile(program, wanted, lambda *_: None, is_cancelled)
             if isinstance(made, Missing):
                 say_note(f"{path}: {kernel.name} is judged by its text: {made.reason}")

@@ -15,8 +15,8 @@ from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.flags import flags_of
 from warpwright.syntax.source import Source
+from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
 
 if TYPE_CHECKING:
     from warpwright.facts.profile import Profile
@@ -73,9 +73,20 @@ def compiled_as(path: str, settings: Settings) -> tuple[Assumptions, tuple[str, 
     assume = settings.assumptions
     if not Path(path).is_absolute():
         return assume, ()
-    flags = flags_of(path)
+    flags = _found(path, settings).flags
     arch = settings.arch or flags.arch or assume.arch
     return replace(assume.compiled_with(flags), arch=arch), (*settings.include_folders, *flags.folders)
+
+
+def compiler_options(path: str, settings: Settings) -> tuple[str, ...]:
+    """nvcc's options for a file, in any folder, without the architecture: the settings hold over the project's."""
+    found = _found(path, settings).options if Path(path).is_absolute() else ()
+    defined = (f"-D{name}={body}" for name, body in settings.defines.items())
+    return merged(found, (*defined, *(f"-I{folder}" for folder in settings.include_folders)))
+
+
+def _found(path: str, settings: Settings) -> CompileFlags:
+    return compile_flags(path, arch=settings.arch or None, database=settings.compile_commands)
 
 
 def skipped(source: Source, reason: str) -> Analysis:

@@ -14,7 +14,7 @@ from typing import Any
 from zlib import crc32
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
-from warpwright.editor.analysis import Analysis, analyse, compiled_as
+from warpwright.editor.analysis import Analysis, analyse, compiled_as, compiler_options
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.editor.text import edit_between
@@ -53,7 +53,7 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
-        flags=tuple(f"-D{name}={body}" for name, body in settings.defines.items()),
+        flags=compiler_options(rewrite.source.path, settings),
     )
     accepted = acceptable(report, goal)
     return {
@@ -88,6 +88,7 @@ def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
             progress=progress,
             is_cancelled=is_cancelled,
             budget_seconds=settings.optimize_seconds,
+            flags=compiler_options(analysis.source.path, settings),
         )
     if outcome.best is None:
         return {"outcome": outcome.to_json(), "badge": "", "edits": {}}
@@ -110,7 +111,8 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
     progress("Reading the kernel", 0.0)
     analysis, settings = _analysed(request)
     assume, folders = compiled_as(analysis.source.path, settings)
-    wanted = Wanted(request["kernel"], {}, assume, folders, settings.optimize_seconds)
+    flags = compiler_options(analysis.source.path, settings)
+    wanted = Wanted(request["kernel"], {}, assume, folders, settings.optimize_seconds, flags)
     made = emulated_profile(analysis.program, wanted, progress, is_cancelled)
     if isinstance(made, Missing):
         raise JobError(str(made).strip())

@@ -22,16 +22,17 @@ class Settings:
 
     `arch`: the architecture that `#if` is evaluated for; "" is that of compile_commands.json, else sm_90. `block`: the
     block shape where no launch is in sight. `defines`: macros given on the compiler's command line; `include_folders`:
-    its `-I`. `select`, `ignore`: rules to run, and not to run.
-    `model`: the model by path or name; "" is the default one. `optimize_seconds`: the longest that one of the kernel
-    commands may take. `verify_seconds`: the same for one quick fix. `ghost_text`: write kernels from comments;
-    `ghost_text_seconds`: the longest that may take.
+    its `-I`; `compile_commands`: the project's compile_commands.json or its folder, "" to look for it.
+    `select`, `ignore`: rules to run, and not to run. `model`: the model by path or name; "" is the default one.
+    `optimize_seconds`: the longest that one of the kernel commands may take. `verify_seconds`: the same for one quick
+    fix. `ghost_text`: write kernels from comments; `ghost_text_seconds`: the longest that may take.
     """
 
     arch: str = ""
     block: Dim3 | None = None
     defines: Mapping[str, str] = field(default_factory=lambda: {})
     include_folders: tuple[str, ...] = ()
+    compile_commands: str = ""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     model: str = ""
@@ -153,6 +154,7 @@ _READERS: dict[str, tuple[str, Callable[[object], object], str]] = {
     "block": ("block", _block, "one to three positive extents of at most 1024 threads in all, such as [32, 8]"),
     "defines": ("defines", _macros, 'an object of macros such as {"TILE": "32"}'),
     "includeFolders": ("include_folders", _names, "a list of folders"),
+    "compileCommands": ("compile_commands", _text, "a file or a folder"),
     "select": ("select", _names, "a list of rule names"),
     "ignore": ("ignore", _names, "a list of rule names"),
     "model": ("model", _text, "a path or a name"),

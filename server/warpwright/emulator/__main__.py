@@ -24,6 +24,7 @@ from warpwright.missing import Missing
 from warpwright.problems.chosen import chosen_shape
 from warpwright.problems.infer import find_problem
 from warpwright.syntax.source import Source, read_include
+from warpwright.toolchain.compile_commands import merged
 
 MOST_MEMORY_BYTES = 12 << 30
 
@@ -64,7 +65,7 @@ def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
     shape = chosen_shape(problem, request["shape"], problem.profile)
     if isinstance(shape, Missing):
         return shape
-    flags = compiler_flags(assume, folders)
+    flags = merged(request["flags"], compiler_flags(assume, folders))
     return profile_kernel(unit, kernel, problem, shape, arch=assume.arch, flags=flags, progress=progress)
 
 

@@ -34,13 +34,15 @@ _STANDARDS = {"201103L": "11", "201402L": "14", "201703L": "17", "202002L": "20"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to profile. `shape` gives some of the problem's symbols a size; the others keep the one that is chosen."""
+    """What to profile. `shape` gives some of the problem's symbols a size; the others keep the one that is chosen.
+    `flags` are nvcc's, beside the macros of `assume` and the folders."""
 
     kernel: str
     shape: Mapping[str, int]
     assume: Assumptions
     folders: tuple[str, ...] = ()
     seconds: float = MOST_SECONDS
+    flags: tuple[str, ...] = ()
 
 
 def compiler_flags(assume: Assumptions, folders: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,6 +73,7 @@ def emulated_profile(
         "arch": wanted.assume.arch,
         "defines": dict(wanted.assume.defines),
         "folders": list(wanted.folders),
+        "flags": list(wanted.flags),
     }
     with _child(request) as (child, log):
         answer = _answer(child, log, wanted.seconds, progress, is_cancelled)

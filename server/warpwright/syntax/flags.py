@@ -1,140 +1,209 @@
-"""What a file is compiled with: the macros, folders and architecture of its entry in compile_commands.json."""
+"""The options of nvcc, clang and gcc that say how a file's text is read and what machine code becomes of it."""
 
 from __future__ import annotations
 
-import json
-import logging
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
-log = logging.getLogger(__name__)
-
-DATABASE = "compile_commands.json"
-"""As CMake, Bear and others write it (Clang's "JSON Compilation Database Format Specification")."""
-_FOLDERS = ("", "build", "out", "cmake-build-debug", "cmake-build-release")
 _STANDARDS = {"11": "201103L", "14": "201402L", "17": "201703L", "20": "202002L", "23": "202302L"}
-_JOINED = ("-D", "-U", "-I", "-std", "--std", "-arch", "--gpu-architecture", "-gencode", "--generate-code")
-_LONG = {
-    "--define-macro": "-D", "--undefine-macro": "-U", "--include-path": "-I", "-isystem": "-I",
-    "--system-include": "-I",
-    "--gpu-architecture": "-arch", "--generate-code": "-gencode", "--std": "-std",
-    "-optf": "--options-file",
-}  # fmt: skip
+_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23"}
+
+_VALUED = {
+    "-D": ("--define-macro",),
+    "-U": ("--undefine-macro",),
+    "-I": ("--include-path", "-iquote", "-idirafter"),
+    "-isystem": ("--system-include",),
+    "-include": ("--pre-include", "--include"),
+    "-std": ("--std",),
+    "-O": ("--optimize",),
+    "-arch": ("--gpu-architecture",),
+    "-code": ("--gpu-code",),
+    "-gencode": ("--generate-code",),
+    "--offload-arch": ("--cuda-gpu-arch",),
+    "-Xptxas": ("--ptxas-options", "-Xcuda-ptxas"),
+    "-Xcompiler": ("--compiler-options",),
+    "-maxrregcount": ("--maxrregcount",),
+    "-ftz": ("--ftz",),
+    "-prec-div": ("--prec-div",),
+    "-prec-sqrt": ("--prec-sqrt",),
+    "-fmad": ("--fmad",),
+    "-ffp-contract": (),
+    "-default-stream": ("--default-stream",),
+    "-dopt": ("--dopt",),
+    "-ccbin": ("--compiler-bindir",),
+    "-rdc": ("--relocatable-device-code",),
+    "--options-file": ("-optf",),
+}
+"""Options with a value that are given on, by the name that is given on, with their other names."""
+_PLAIN = {
+    "--use_fast_math": ("-use_fast_math",),
+    "--expt-relaxed-constexpr": ("-expt-relaxed-constexpr",),
+    "--extended-lambda": ("-extended-lambda", "--expt-extended-lambda", "-expt-extended-lambda"),
+    "--extra-device-vectorization": ("-extra-device-vectorization",),
+    "--restrict": ("-restrict",),
+    "-G": ("--device-debug",),
+    "-dlto": ("--dlink-time-opt",),
+    "-dc": ("--device-c",),
+    "-ffast-math": (),
+    "-fcuda-flush-denormals-to-zero": ("-fgpu-flush-denormals-to-zero",),
+    "-fgpu-rdc": ("-fcuda-rdc",),
+}
+_SKIPPED = frozenset({
+    "-o", "--output-file", "-x", "--x", "-MF", "-MT", "-MQ", "--dependency-output", "--dependency-target-name", "-l",
+    "--library", "-L", "--library-path", "-odir", "--output-directory", "-arbin", "--archiver-binary", "-cudart",
+    "--cudart", "-cudadevrt", "--cudadevrt", "-ldir", "--libdevice-directory", "-target-dir", "--target-directory",
+    "-opt-info", "--optimization-info", "-Ofc", "--Ofast-compile", "-ftemplate-backtrace-limit", "-ftemplate-depth",
+    "-m", "--machine", "-Xlinker", "--linker-options", "-Xarchive", "--archive-options", "-Xnvlink", "-Xcudafe",
+    "--nvlink-options", "-t", "--threads", "-split-compile", "--split-compile", "-keep-dir", "--keep-dir", "-time",
+    "--time", "-diag-error", "--diag-error", "-diag-suppress", "--diag-suppress", "-diag-warn", "--diag-warn",
+    "-Werror", "--Werror", "-frandom-seed", "--frandom-seed", "-sanitize", "--sanitize", "-run-args", "--run-args",
+    "-Xclang", "-Xpreprocessor", "-Xassembler", "-Xopenmp-target", "-mllvm", "-target", "-isysroot", "--sysroot",
+    "-imacros", "-z", "-u", "-T", "-Xcuda-fatbinary", "--no-cuda-gpu-arch", "--no-offload-arch",
+})  # fmt: skip
+"""Options whose value is the next word, which is then no option of its own, and that say nothing here."""
+_NAME_OF = {
+    spelling: name for table in (_VALUED, _PLAIN) for name, others in table.items() for spelling in (name, *others)
+}
+_CLANGS_OWN = frozenset({"-ffast-math", "-ffp-contract", "-fcuda-flush-denormals-to-zero", "-fgpu-rdc"})
+"""What clang takes for device code, and nvcc hands to the host compiler."""
+_JOINED = ("-isystem", "-iquote", "-D", "-U", "-I", "-O")
+_GNU_ONLY_EQUALS = frozenset({"-D", "-U", "-O"})  # `-D=x` is no macro; the others may be written with `=`
+_LISTS = frozenset({"-I", "-isystem", "-include", "-Xcompiler", "-code", "--offload-arch", "--options-file"})
+
+Option = tuple[str, str]
+"""A name in one spelling, and its value; "" where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
     """`defines` by name, None for a macro that is taken away; `folders` in the order of the search for includes;
-    `arch` is the newest architecture that is compiled for, as "sm_90"."""
+    `architectures` in the order in which they are named, as "sm_90"."""
 
     defines: Mapping[str, str | None] = field(default_factory=lambda: {})
     folders: tuple[str, ...] = ()
-    arch: str | None = None
+    architectures: tuple[str, ...] = ()
 
-
-def flags_of(path: str) -> Flags:
-    """The flags of a file; of a header, which has no entry, those of a file beside it. Empty where there are none.
-
-    The database is looked for in the file's folder, in a `build` or `out` in it, and then in each folder further up.
-    """
-    file = Path(path).absolute()
-    for folder in file.parents:
-        for name in _FOLDERS:
-            database = folder / name / DATABASE
-            try:
-                stamp = database.stat().st_mtime_ns
-            except OSError:
-                continue
-            entries = _entries(str(database), stamp)
-            return entries.get(str(file)) or entries.get(str(file.parent)) or Flags()
-    return Flags()
+    @property
+    def arch(self) -> str | None:
+        """The newest architecture that is compiled for."""
+        return max(self.architectures, key=lambda name: (int(re.sub(r"\D", "", name)), name), default=None)
 
 
 def parse_flags(arguments: Sequence[str], folder: Path) -> Flags:
-    """What a command line of nvcc, clang or gcc says; relative names count from `folder`.
+    """What a command line of nvcc, clang or gcc says; relative names count from `folder`. Reads no file.
 
     >>> flags = parse_flags(["nvcc", "-DN=4", "-U", "M", "-Iinc", "-gencode", "arch=compute_80,code=sm_80"], Path("/a"))
     >>> flags.defines, flags.folders, flags.arch
     ({'N': '4', 'M': None}, ('/a/inc',), 'sm_80')
     """
+    return flags_of_options(read_options(arguments), folder)
+
+
+def flags_of_options(options: Sequence[Option], folder: Path) -> Flags:
+    """What analysis needs of options that `read_options` gave."""
     defines: dict[str, str | None] = {}
     folders: list[str] = []
-    architectures: list[str] = []
-    for option, value in _options(arguments, folder, 0):
+    for option, value in options:
         if option == "-D":
             name, _, body = value.partition("=")
-            defines[re.sub(r"\(.*", "", name)] = body if "=" in value else "1"
+            defines[macro_name(name)] = body if "=" in value else "1"
         elif option == "-U":
             defines[value] = None
-        elif option == "-I":
+        elif option in ("-I", "-isystem"):
             folders.append(str(folder / value))
-        elif option == "-std" and (standard := _STANDARDS.get(value[-2:])):
+        elif option == "-std" and (standard := _STANDARDS.get(standard_of(value))):
             defines["__cplusplus"] = standard
-        elif option in ("-arch", "-gencode"):
-            architectures += re.findall(r"(?:sm|compute)_(\d{2,3}[af]?)", value)
-    newest = max(architectures, key=lambda name: int(name.rstrip("af")), default=None)
-    return Flags(defines, tuple(dict.fromkeys(folders)), f"sm_{newest}" if newest else None)
+    return Flags(defines, tuple(dict.fromkeys(folders)), _architectures(options))
 
 
-def _options(arguments: Sequence[str], folder: Path, depth: int) -> Iterator[tuple[str, str]]:
-    """The options that matter, in one spelling, each with its value; files of options are read."""
+def read_options(arguments: Sequence[str]) -> list[Option]:
+    """The options that matter, in nvcc's spelling and in their order; a command line may start with its compiler.
+
+    nvcc's lists (`-I a,b`) are taken apart; what -Xcompiler says of macros and folders holds for device code too, since
+    the host compiler is the preprocessor of both.
+
+    >>> read_options(["nvcc", "--define-macro", "N=1", "-Ia,b", "-o", "-DX", "-Xcompiler", "-Wall,-DY", "-O3", "a.cu"])
+    [('-D', 'N=1'), ('-I', 'a'), ('-I', 'b'), ('-D', 'Y'), ('-O', '3')]
+    """
+    compiler = _compiler(arguments)
+    is_clang = "clang" in compiler
+    is_nvcc = not re.search(r"clang|gcc|g\+\+|\bc\+\+|\bcc|\bcl\b", compiler)
+    if re.fullmatch(r"(clang-)?cl", compiler):
+        arguments = [re.sub(r"^/(?=[DUI])", "-", a) for a in arguments]
+    found: list[Option] = []
+    for option, value in _each(arguments):
+        values = value.split(",") if is_nvcc and option in _LISTS else [value]
+        for one in values:
+            if option == "-Xcompiler":
+                host = [re.sub(r"^/(?=[DUI])", "-", word) for word in one.split()]
+                found += [(name, said) for name, said in _each(host) if name in ("-D", "-U", "-I", "-isystem")]
+            elif (one or option in _PLAIN) and (is_clang or option not in _CLANGS_OWN):
+                found.append((option, one))
+    return found
+
+
+def macro_name(definition: str) -> str:
+    """The name in `NAME`, `NAME=BODY` and `NAME(parameters)=BODY`."""
+    return re.split(r"[=(]", definition, maxsplit=1)[0]
+
+
+def standard_of(value: str) -> str:
+    """The two digits of a dialect of C++ however it is written; "" of another language.
+
+    >>> [standard_of(value) for value in ("c++17", "gnu++2a", "c11")]
+    ['17', '20', '']
+    """
+    found = re.fullmatch(r"(?:c|gnu)\+\+(\d\d|\d[a-z])", value)
+    return _DRAFTS.get(found[1], found[1]) if found else ""
+
+
+def _compiler(arguments: Sequence[str]) -> str:
+    """The name of the program that a command line starts, without its folder and `.exe`; "" where it starts none."""
+    first = arguments[0] if arguments and not arguments[0].startswith("-") else ""
+    return PureWindowsPath(first).stem.lower() if "\\" in first else Path(first).name.lower().removesuffix(".exe")
+
+
+def _each(arguments: Sequence[str]) -> Iterator[Option]:
     left = list(arguments)[::-1]
     while left:
-        argument = left.pop()
-        joined = next((o for o in _JOINED if argument.startswith(o) and argument != o), None)
-        option, equals, value = argument.partition("=")
-        if equals and option in (*_LONG, "-std", "-arch", "-gencode", "--options-file"):
-            option = _LONG.get(option, option)
-        elif joined is not None and len(joined) == 2:
-            option, value = joined, argument[2:]
-        elif argument in (*_LONG, *_JOINED, "--options-file"):
-            option, value = _LONG.get(argument, argument), left.pop() if left else ""
-        else:
-            continue
-        if option == "--options-file":
-            if depth < 4:
-                yield from _options(_listed(folder / value), folder, depth + 1)
-        else:
-            yield option, value
+        word = left.pop()
+        head, equals, value = word.partition("=")
+        if word in _PLAIN_NAMES:
+            yield _NAME_OF[word], ""
+        elif word in _SKIPPED:
+            if left:
+                left.pop()
+        elif word in _NAME_OF:
+            if left:
+                yield _NAME_OF[word], left.pop()
+        elif equals and head in _NAME_OF and head not in _PLAIN_NAMES and head not in _GNU_ONLY_EQUALS:
+            yield _NAME_OF[head], value
+        elif joined := next((option for option in _JOINED if word.startswith(option)), None):
+            yield _NAME_OF[joined], word[len(joined) :]
 
 
-def _listed(file: Path) -> list[str]:
-    try:
-        return _words(file.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return []
+_PLAIN_NAMES = frozenset(name for name in _NAME_OF if _NAME_OF[name] in _PLAIN)
 
 
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
+def _architectures(options: Sequence[Option]) -> tuple[str, ...]:
+    """Each architecture that machine code is made for; where only PTX is asked for, that of the PTX.
+
+    >>> _architectures([("-gencode", "arch=compute_80,code=[compute_80,sm_86]"), ("-arch", "native")])
+    ('sm_86',)
+    """
+    codes = [value for option, value in options if option == "-code"]
+    found: list[str] = []
+    for option, value in options:
+        if option in ("-gencode", "--offload-arch") or (option == "-arch" and not codes):
+            found += _real(value)
+    for value in codes:
+        found += _real(value)
+    return tuple(dict.fromkeys(found))
 
 
-@lru_cache(maxsize=8)
-def _entries(database: str, _stamp: int) -> Mapping[str, Flags]:
-    """By file, and by folder for the headers in it. A database that cannot be read is as good as none."""
-    try:
-        entries = json.loads(Path(database).read_bytes())
-    except (OSError, ValueError) as error:
-        log.warning("%s is not used: %s", database, error)
-        return {}
-    found: dict[str, Flags] = {}
-    for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
-            continue
-        folder = Path(database).parent / str(entry.get("directory", ""))
-        given = entry.get("arguments")
-        arguments = [str(a) for a in given] if isinstance(given, list) else _words(str(entry.get("command", "")))
-        file = (folder / entry["file"]).resolve()
-        flags = parse_flags(arguments, folder)
-        for name in {str(file), str((folder / entry["file"]).absolute())}:
-            found.setdefault(name, flags)
-        if file.suffix in (".cu", ".cuh") or str(file.parent) not in found:
-            found.setdefault(str(file.parent), flags)
-    return found
+def _real(value: str) -> list[str]:
+    names = re.findall(r"\b(sm|compute)_(\d{2,3}[af]?)\b", value)
+    machine = [number for kind, number in names if kind == "sm"]
+    return [f"sm_{number}" for number in machine or [number for _, number in names]]
