@@ -76,7 +76,8 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One comparison. `shape` gives the symbols their sizes; differences are None where nothing could be compared."""
+    """One comparison. `shape` gives the symbols their sizes; differences are None where nothing could be compared.
+    `details` holds what else was measured there, such as the tolerance and the difference in units in the last place."""
 
     shape: Mapping[str, int]
     distribution: str
@@ -84,9 +85,18 @@ class CaseResult:
     max_abs: float | None
     max_rel: float | None
     reason: str = ""
+    details: Mapping[str, Any] = field(default_factory=lambda: {})
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "shape": dict(self.shape)}
+        return {
+            "shape": dict(self.shape),
+            "distribution": self.distribution,
+            "ok": self.ok,
+            "max_abs": self.max_abs,
+            "max_rel": self.max_rel,
+            "reason": self.reason,
+            **self.details,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,8 +186,15 @@ def _conclude(observed: Observed, samples: _Samples, asked: int) -> None:
 
 
 def _case_result(event: Event) -> CaseResult:
+    known = {"event", "case", "shape", "distribution", "ok", "max_abs", "max_rel", "reason", "sample", "spread"}
     return CaseResult(
-        event["shape"], event["distribution"], event["ok"], event["max_abs"], event["max_rel"], event.get("reason", "")
+        event["shape"],
+        event["distribution"],
+        event["ok"],
+        event["max_abs"],
+        event["max_rel"],
+        event.get("reason", ""),
+        {key: value for key, value in event.items() if key not in known},
     )
 
 
