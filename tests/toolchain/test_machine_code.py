@@ -13,7 +13,7 @@ from warpwright.toolchain.machine_code import (
     DisassemblyError,
     MemoryInstruction,
     memory_instructions,
-    parse_memory_instructions,
+    parse_machine_code,
 )
 
 TEXT = """\
@@ -144,4 +144,4 @@ def test_no_compiler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("text", ["", "no section\n/*0010*/ LDG.E R1 ;", ".text.k:\n", '//## File "a", line x'])
 def test_what_nvdisasm_does_not_print_is_no_kernel(text: str) -> None:
-    assert not any(parse_memory_instructions(text).values())
+    assert not any(parse_machine_code(text).values())

@@ -1,13 +1,14 @@
-"""The memory instructions of machine code (SASS), with their source lines and widths, through nvdisasm.
+"""Machine code (SASS) with the source lines that each instruction comes from, through nvdisasm.
 
 ptxas merges neighbouring accesses into wider ones, and what a warp requests is what it made of them: the profiler
-counts requests of these instructions. Source of the opcodes: CUDA Binary Utilities, "Instruction Set Reference".
+counts requests of these instructions.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,40 +18,52 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain import cache
 from warpwright.toolchain.find import find_toolchain
+from warpwright.toolchain.opcodes import memory_uses, width_of
 from warpwright.toolchain.process import LOG, run_limited
 
 OUTPUT_BYTES = 512 << 20
 MEMORY_BYTES = 12 << 30
 _ADVICE = "Install it with `pip install nvidia-cuda-nvdisasm`, or install the CUDA toolkit."
 
-_OPCODES: dict[str, tuple[tuple[Space | None, AccessKind], ...]] = {
-    "LDG": ((Space.GLOBAL, AccessKind.LOAD),),
-    "STG": ((Space.GLOBAL, AccessKind.STORE),),
-    "LDS": ((Space.SHARED, AccessKind.LOAD),),
-    "STS": ((Space.SHARED, AccessKind.STORE),),
-    "LDL": ((Space.LOCAL, AccessKind.LOAD),),
-    "STL": ((Space.LOCAL, AccessKind.STORE),),
-    "LDC": ((Space.CONSTANT, AccessKind.LOAD),),
-    "LD": ((None, AccessKind.LOAD),),
-    "ST": ((None, AccessKind.STORE),),
-    "LDSM": ((Space.SHARED, AccessKind.LOAD),),
-    "STSM": ((Space.SHARED, AccessKind.STORE),),
-    "LDGSTS": ((Space.GLOBAL, AccessKind.LOAD), (Space.SHARED, AccessKind.STORE)),
-    "ATOM": ((None, AccessKind.ATOMIC),),
-    "ATOMG": ((Space.GLOBAL, AccessKind.ATOMIC),),
-    "ATOMS": ((Space.SHARED, AccessKind.ATOMIC),),
-    "RED": ((None, AccessKind.ATOMIC),),
-    "REDG": ((Space.GLOBAL, AccessKind.ATOMIC),),
-    "REDS": ((Space.SHARED, AccessKind.ATOMIC),),
-}
-_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "F64": 8, "128": 16, "256": 32}
 _SECTION = re.compile(r"^\.text\.(\S+):$")
 _PLACE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)(?: inlined at "([^"]*)", line (\d+))?')
-_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:\{\s*)?(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
+_INSTRUCTION = re.compile(
+    r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:\{\s*)?(@!?U?P\w+)?\s*([A-Z][\w.]*)\s*(.*?)\s*(?:;.*|\}\s*)?$", re.ASCII
+)
+_LABEL = re.compile(r"^(\.L_x_\d+|\$[\w$.]+):$", re.ASCII)
 
 
 class DisassemblyError(Exception):
     """Machine code that cannot be read; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInstruction:
+    """One instruction of a kernel's machine code, `@!P0 LDG.E.64 R6, desc[UR6][R8.64+0xc]`.
+
+    `offset` is in bytes from the start of the kernel's code. `places` are (file, line): the innermost first, then the
+    calls that it was inlined into; empty where the compiler gives none. `function` is "" in the kernel itself, else the
+    mangled name of the function that the kernel calls and that lies behind its code. `label` stands before it, as the
+    target of branches.
+    """
+
+    offset: int
+    opcode: str
+    operands: str = ""
+    guard: str = ""
+    places: tuple[tuple[str, int], ...] = ()
+    function: str = ""
+    label: str = ""
+
+    @property
+    def text(self) -> str:
+        """As nvdisasm prints it, without the semicolon."""
+        return " ".join(part for part in (self.guard, self.opcode, self.operands) if part)
+
+    @property
+    def is_never_executed(self) -> bool:
+        """Whether its guard is never true. ptxas places such loads to keep a distance between other instructions."""
+        return self.guard in {"@!PT", "@!UPT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +85,10 @@ class MemoryInstruction:
     callers: tuple[tuple[str, int], ...] = ()
 
 
-def memory_instructions(
+def machine_code(
     cubin: Path, *, timeout: float = 120.0, is_cancelled: IsCancelled = never_cancelled
-) -> dict[str, tuple[MemoryInstruction, ...]] | Missing:
-    """The memory instructions of each kernel of a cubin by mangled name, in the order of its machine code.
+) -> dict[str, tuple[MachineInstruction, ...]] | Missing:
+    """The instructions of each kernel of a cubin by mangled name, without the padding behind them.
 
     Lines are known where the cubin was compiled with -lineinfo. Raises DisassemblyError and CancelledError.
     """
@@ -85,7 +98,18 @@ def memory_instructions(
     if toolchain.nvdisasm is None:
         reason = f"NVIDIA's disassembler nvdisasm was not found beside {toolchain.nvcc}, on PATH or among its wheels."
         return Missing("nvdisasm", reason, _ADVICE)
-    return parse_memory_instructions(_disassembled(toolchain.nvdisasm, cubin, timeout, is_cancelled))
+    return parse_machine_code(_disassembled(toolchain.nvdisasm, cubin, timeout, is_cancelled))
+
+
+def memory_instructions(
+    cubin: Path, *, timeout: float = 120.0, is_cancelled: IsCancelled = never_cancelled
+) -> dict[str, tuple[MemoryInstruction, ...]] | Missing:
+    """The accesses of each kernel of a cubin by mangled name, in the order of its machine code.
+
+    Lines are known where the cubin was compiled with -lineinfo. Raises DisassemblyError and CancelledError.
+    """
+    found = machine_code(cubin, timeout=timeout, is_cancelled=is_cancelled)
+    return found if isinstance(found, Missing) else accesses_of(found)
 
 
 def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsCancelled) -> str:
@@ -123,55 +147,71 @@ def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsC
         ) from error
 
 
-def parse_memory_instructions(text: str) -> dict[str, tuple[MemoryInstruction, ...]]:
-    """The memory instructions in what `nvdisasm -c -gi` prints.
+def parse_machine_code(text: str) -> dict[str, tuple[MachineInstruction, ...]]:
+    """The instructions in what `nvdisasm -c -gi` prints. Lines that are no instruction are passed over.
 
     >>> text = '''.text._Z1kPf:
     ... \\t//## File "/a.cu", line 3 inlined at "/a.cu", line 9
     ... \\t//## File "/a.cu", line 9
-    ...         /*0070*/                   LDG.E.64.CONSTANT R6, desc[UR6][R8.64+0xc] ;
-    ... \\t//## File "/a.cu", line 16
-    ...         /*0080*/              @!P0 STS.128 [R2+UR4], R4 ;'''
-    >>> first, second = parse_memory_instructions(text)["_Z1kPf"]
-    >>> first.line, first.callers, first.space, first.kind, first.width
-    (3, (('/a.cu', 9),), <Space.GLOBAL: 'global'>, <AccessKind.LOAD: 'load'>, 8)
-    >>> second.line, second.opcode, second.width, second.offset
-    (16, 'STS.128', 16, 128)
+    ...         /*0070*/              @!P0 LDG.E.64.CONSTANT R6, desc[UR6][R8.64+0xc] ;
+    ... .L_x_0:
+    ...         /*0080*/                   BRA `(.L_x_0);
+    ...         /*0090*/                   NOP;'''
+    >>> first, second = parse_machine_code(text)["_Z1kPf"]
+    >>> first.text, first.places
+    ('@!P0 LDG.E.64.CONSTANT R6, desc[UR6][R8.64+0xc]', (('/a.cu', 3), ('/a.cu', 9)))
+    >>> second.opcode, second.operands, second.label, second.offset
+    ('BRA', '`(.L_x_0)', '.L_x_0', 128)
     """
-    kernels: dict[str, list[MemoryInstruction]] = {}
-    found: list[MemoryInstruction] = []
-    places: list[tuple[str, int]] = []
+    kernels: dict[str, list[MachineInstruction]] = {}
+    found: list[MachineInstruction] = []
+    chain: list[tuple[str, int]] = []
+    places: tuple[tuple[str, int], ...] = ()
+    function = label = ""
     in_header = False
     for line in text.splitlines():
         if match := _INSTRUCTION.match(line):
-            in_header = False
-            opcode = match[2]
-            for space, kind in _OPCODES.get(opcode.partition(".")[0], ()):
-                file, number = places[0] if places else ("", 0)
-                width = width_of(opcode)
-                callers = tuple(places[1:])
-                found.append(MemoryInstruction(file, number, opcode, space, kind, width, int(match[1], 16), callers))
+            if in_header:
+                places, in_header = tuple(chain), False
+            offset, guard, opcode, operands = match.groups()
+            found.append(MachineInstruction(int(offset, 16), opcode, operands, guard or "", places, function, label))
+            label = ""
         elif match := _PLACE.match(line):
             if not in_header:
-                places, in_header = [], True
+                chain, in_header = [], True
             for path, row in ((match[1], match[2]), (match[3], match[4])):
-                if path is not None and (not places or places[-1] != (path, int(row))):
-                    places.append((path, int(row)))
+                if path is not None and (not chain or chain[-1] != (path, int(row))):
+                    chain.append((path, int(row)))
         elif match := _SECTION.match(line):
             found = kernels.setdefault(match[1], [])
-            places, in_header = [], False
-    return {name: tuple(instructions) for name, instructions in kernels.items()}
+            places, function, label, in_header = (), "", "", False
+        elif match := _LABEL.match(line):
+            if match[1].startswith("$"):
+                # The line table says nothing of the functions of the toolkit; what stood before is not theirs.
+                places, function, label = (), match[1].rpartition("$")[2], ""
+            else:
+                label = match[1]
+    return {name: tuple(_without_padding(instructions)) for name, instructions in kernels.items()}
 
 
-def width_of(opcode: str) -> int:
-    """Bytes per lane of a memory instruction: four where it names no width.
+def _without_padding(instructions: list[MachineInstruction]) -> list[MachineInstruction]:
+    """Without the NOPs at the end, which fill the last line of the instruction cache."""
+    end = len(instructions)
+    while end and instructions[end - 1].opcode == "NOP" and not instructions[end - 1].guard:
+        end -= 1
+    return instructions[:end]
 
-    >>> width_of("LDG.E"), width_of("LDS.U16"), width_of("STG.E.128"), width_of("ATOMG.E.CAS.64.STRONG.GPU")
-    (4, 2, 16, 8)
-    >>> width_of("LDSM.16.MT88.4")
-    16
-    """
-    name, *modifiers = opcode.split(".")
-    if name in {"LDSM", "STSM"}:
-        return 4 * next((int(m) for m in modifiers if m in {"2", "4"}), 1)
-    return next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)
+
+def accesses_of(code: Mapping[str, Iterable[MachineInstruction]]) -> dict[str, tuple[MemoryInstruction, ...]]:
+    """The accesses among the instructions of each kernel, those of instructions that never run among them."""
+    return {name: tuple(access for each in found for access in _accesses(each)) for name, found in code.items()}
+
+
+def _accesses(instruction: MachineInstruction) -> Iterable[MemoryInstruction]:
+    uses = memory_uses(instruction.opcode)
+    if not uses:
+        return
+    (file, line), callers = (instruction.places or (("", 0),))[0], instruction.places[1:]
+    width = width_of(instruction.opcode)
+    for use in uses:
+        yield MemoryInstruction(file, line, instruction.opcode, use.space, use.kind, width, instruction.offset, callers)

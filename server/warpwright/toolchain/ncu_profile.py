@@ -10,7 +10,6 @@ from pathlib import Path
 from warpwright.facts.line_sums import LineSum
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.profile import Backend, Inputs, InstructionSet, Profile, ProfiledLaunch, Traffic, text_hash
-from warpwright.toolchain.machine_code import width_of
 from warpwright.toolchain.ncu_tables import (
     UNREADABLE_SOURCE,
     Instruction,
@@ -24,18 +23,10 @@ from warpwright.toolchain.ncu_tables import (
     kernel_of,
     table_rows,
 )
+from warpwright.toolchain.opcodes import MemoryUse, memory_uses, width_of
 
 _SASS = re.compile(r"\s*(?P<guard>@!?U?P\w+\s+)?(?P<op>[A-Z]\w*)(?P<suffix>[\w.]*)")
 _SPACES = {"Global": Space.GLOBAL, "Shared": Space.SHARED, "Local": Space.LOCAL}
-_OPS = {  # what an instruction accesses where no lane was ever on, so that the table names no space
-    "LDG": (Space.GLOBAL, AccessKind.LOAD), "STG": (Space.GLOBAL, AccessKind.STORE),
-    "ATOMG": (Space.GLOBAL, AccessKind.ATOMIC), "REDG": (Space.GLOBAL, AccessKind.ATOMIC),
-    "RED": (Space.GLOBAL, AccessKind.ATOMIC), "ATOM": (Space.GLOBAL, AccessKind.ATOMIC),
-    "LDGSTS": (Space.GLOBAL, AccessKind.LOAD), "LDSM": (Space.SHARED, AccessKind.LOAD),
-    "LDS": (Space.SHARED, AccessKind.LOAD), "STS": (Space.SHARED, AccessKind.STORE),
-    "ATOMS": (Space.SHARED, AccessKind.ATOMIC),
-    "LDL": (Space.LOCAL, AccessKind.LOAD), "STL": (Space.LOCAL, AccessKind.STORE),
-}  # fmt: skip
 NOTABLE_SHARE = 1.0
 """Percent of the instructions that stand in other files from which it is said."""
 _TOOLKIT = re.compile(r"[\\/](?:cuda[^\\/]*|nvidia)[\\/](?:.*[\\/])?include[\\/]")
@@ -167,11 +158,11 @@ def traffic_of(cells: Mapping[str, str]) -> Iterator[Traffic]:
         return
     op, executed, threads = sass["op"], _executed(cells), _threads(cells)
     told = _SPACES.get(cells.get("Address Space", ""))
-    known = _OPS.get(op)
-    if told is None and (known is None or cells.get("Address Space") == "-"):
+    known = next(iter(memory_uses(op)), None)
+    if told is None and (known is None or not _is_followed(known) or cells.get("Address Space") == "-"):
         return
-    space = told or (known[0] if known else Space.GLOBAL)
-    kind = known[1] if known else AccessKind.STORE if op.startswith("ST") else AccessKind.LOAD
+    space = told or (known.space if known else None) or Space.GLOBAL
+    kind = known.kind if known else AccessKind.STORE if op.startswith("ST") else AccessKind.LOAD
     if op.startswith(("ATOM", "RED")):
         kind = AccessKind.ATOMIC
     size = count(cells, "Access Size") // 8 or width_of(op + sass["suffix"])
@@ -189,6 +180,12 @@ def traffic_of(cells: Mapping[str, str]) -> Iterator[Traffic]:
             yield _shared(base, cells)
     if op == "LDGSTS":
         yield _shared(replace(base, space=Space.SHARED, kind=AccessKind.STORE), cells)
+
+
+def _is_followed(use: MemoryUse) -> bool:
+    """Whether an access is counted where no lane was ever on, so that the table names no space. A generic atomic is
+    taken to be to global memory."""
+    return use.space not in (None, Space.CONSTANT) or use.kind is AccessKind.ATOMIC
 
 
 def _shared(base: Traffic, cells: Mapping[str, str]) -> Traffic:
