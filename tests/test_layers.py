@@ -15,6 +15,7 @@ SERVER = ROOT / "server"
 
 # A package may import itself and the packages of lower levels; packages of one level know nothing of each other.
 LEVELS = {
+    "sandbox": 1,
     "syntax": 1,
     "facts": 2,
     "problems": 3,

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
+from support.processes import gone, running
 from toolchain.conftest import FakeNvcc
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source
@@ -156,56 +154,49 @@ def test_ptx_and_cubin_of_one_text_are_kept_apart_and_both_refuse_an_error(tmp_p
     assert refused.messages == compile_cubin(wrong).messages
 
 
-def counting_body(log: Path) -> str:
-    return f'echo x >> "{log}"; touch kernel.cubin; echo "source.o : source.cu" > dependencies.d'
+MAKES_ONE = 'touch kernel.cubin; echo "source.o : source.cu" > dependencies.d'
 
 
 def test_a_second_compilation_of_the_same_text_runs_no_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    fake_nvcc(counting_body(runs))
+    fake_nvcc(MAKES_ONE)
     source = Source(str(tmp_path / "a.cu"), b"int x;")
-    first, second = compile_cubin(source), compile_cubin(source)
-    assert first == second
-    assert runs.read_text() == "x\n"
-    compile_cubin(source, flags=("-O1",))
-    compile_cubin(source, arch="sm_80")
-    compile_cubin(Source(source.path, b"int y;"))
-    assert runs.read_text() == "x\n" * 4
+    first = compile_cubin(source)
+    fake_nvcc("exit 1")
+    assert compile_cubin(source) == first
+    others = [
+        compile_cubin(source, flags=("-O1",)),
+        compile_cubin(source, arch="sm_80"),
+        compile_cubin(source, reads=(str(tmp_path),)),
+        compile_cubin(Source(source.path, b"int y;")),
+    ]
+    assert {each.ending for each in others} == {Ending.BROKEN}
 
 
 def test_a_failure_is_not_kept(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
     source = Source(str(tmp_path / "a.cu"), b"int x;")
     fake_nvcc("echo 'a.cu(1): error: no'; exit 1")
     assert compile_cubin(source).ending is Ending.ERRORS
-    fake_nvcc(counting_body(tmp_path / "runs"))
+    fake_nvcc(MAKES_ONE)
     assert compile_cubin(source).ok
 
 
-def process_gone(pid: int) -> bool:
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
-            return True
-        time.sleep(0.05)
-    os.kill(pid, signal.SIGKILL)
-    return False
-
-
 def test_a_hanging_compiler_is_stopped_with_all_that_it_started(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
-    child = tmp_path / "child"
-    script = fake_nvcc(f'sleep 600 & echo $! > "{child}"; wait')
-    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"), timeout=0.5)
+    script = fake_nvcc("sleep 600.125 & sleep 600.125")
+    seen: set[int] = set()
+
+    def watch() -> bool:
+        seen.update(running("600.125"))
+        return False
+
+    compiled = compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"), timeout=1.0, is_cancelled=watch)
     assert compiled.ending is Ending.TIMEOUT
-    assert compiled.reason == f"{script} did not finish in 0.5 seconds and was stopped."
-    assert process_gone(int(child.read_text()))
+    assert compiled.reason == f"{script} did not finish in 1 seconds and was stopped."
+    assert len(seen) == 2
+    assert gone("600.125")
 
 
 def test_a_hanging_compiler_ends_with_the_process_that_started_it(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    fake_nvcc(f"sleep 300 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; sleep 300")
+    fake_nvcc("sleep 600.25 & sleep 600.25")
     source = tmp_path / "a.cu"
     source.write_bytes(KERNELS)
     text = (
@@ -214,25 +205,20 @@ def test_a_hanging_compiler_ends_with_the_process_that_started_it(fake_nvcc: Fak
     )
     with subprocess.Popen([sys.executable, "-c", text, str(source)]) as starter:
         until = time.monotonic() + 60
-        while not pids.exists() and time.monotonic() < until:
+        while len(running("600.25")) < 2 and time.monotonic() < until:
             time.sleep(0.02)
+        assert len(running("600.25")) == 2
         starter.kill()
-    assert all(process_gone(int(pid)) for pid in pids.read_text().split())
+    assert gone("600.25")
 
 
 def test_a_cancel_stops_the_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
-    child = tmp_path / "child"
-    fake_nvcc(f'sleep 600 & echo $! > "{child}"; wait')
-    cancelled = threading.Event()
-
-    def cancel_once_started() -> bool:
-        if child.exists() and child.read_text().strip():
-            cancelled.set()
-        return cancelled.is_set()
-
+    fake_nvcc("sleep 600.5 & sleep 600.5")
     with pytest.raises(CancelledError):
-        compile_cubin(Source(str(tmp_path / "a.cu"), b"int x;"), is_cancelled=cancel_once_started)
-    assert process_gone(int(child.read_text()))
+        compile_cubin(
+            Source(str(tmp_path / "a.cu"), b"int x;"), timeout=60.0, is_cancelled=lambda: len(running("600.5")) == 2
+        )
+    assert gone("600.5")
     assert not list((tmp_path / "cache" / "compilations" / "building").iterdir())
 
 

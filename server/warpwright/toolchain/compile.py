@@ -22,6 +22,7 @@ from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.messages import CompilerMessage, parse_messages, parse_resources
 from warpwright.toolchain.names import demangle
 from warpwright.toolchain.process import Finished, run_limited
+from warpwright.toolchain.rights import Reads, compiler_policy
 
 _ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)*\.entry[ \t]+([\w$]+)", re.MULTILINE | re.ASCII)
 OUTPUT_BYTES = 4 << 20
@@ -109,14 +110,16 @@ def compile_cubin(
     flags: tuple[str, ...] = (),
     timeout: float = 60.0,
     is_cancelled: IsCancelled = never_cancelled,
+    reads: Reads = None,
 ) -> Compiled:
     """Compile the text of `source` (which may be an unsaved buffer) as the file at its path, for `arch` alone.
 
     Quoted includes are found beside the file on disk. The result is kept in the user's cache under a hash of the text,
     every file that it includes, the flags, the architecture and the compiler's version; a second call with nothing
-    changed runs no compiler. nvcc's front end checks the file's host code too. Raises CancelledError.
+    changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no network and writes
+    nowhere else; `reads` says what it may read. Raises CancelledError.
     """
-    made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled)
+    made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled, reads)
     resources = parse_resources(entry.output) if entry else {}
     kernels = {name: resources[mangled] for name, mangled in _by_name(resources).items()}
     cubin = entry.product if entry else None
@@ -130,12 +133,13 @@ def compile_ptx(
     flags: tuple[str, ...] = (),
     timeout: float = 60.0,
     is_cancelled: IsCancelled = never_cancelled,
+    reads: Reads = None,
 ) -> CompiledPtx:
     """Compile as `compile_cubin` does, and stop before ptxas: the optimised PTX with source lines. Needs no GPU.
 
     What only ptxas finds, such as too much shared memory, is not found. Raises CancelledError.
     """
-    made, entry = _compile(source, _PTX, arch, flags, timeout, is_cancelled)
+    made, entry = _compile(source, _PTX, arch, flags, timeout, is_cancelled, reads)
     text = entry.product.read_text(encoding="utf-8", errors="replace") if entry else ""
     kernels = _by_name(_ENTRY.findall(text))
     return CompiledPtx(
@@ -144,7 +148,13 @@ def compile_ptx(
 
 
 def _compile(
-    source: Source, product: _Product, arch: str, flags: tuple[str, ...], timeout: float, is_cancelled: IsCancelled
+    source: Source,
+    product: _Product,
+    arch: str,
+    flags: tuple[str, ...],
+    timeout: float,
+    is_cancelled: IsCancelled,
+    reads: Reads,
 ) -> tuple[Compilation, cache.Entry | None]:
     """What came of it, and the kept result where it went well."""
     toolchain = find_toolchain()
@@ -161,6 +171,7 @@ def _compile(
         str(toolchain.nvcc),
         compiler,
         sorted(environment.items()),
+        reads,
     )
     entry = cache.lookup(key, product.file)
     if entry is None:
@@ -176,6 +187,7 @@ def _compile(
                     is_cancelled=is_cancelled,
                     environment=environment,
                     directory=directory,
+                    reads=reads,
                 )
                 if failure is not None:
                     return replace(failure, included=tuple(map(str, _dependencies(directory)))), None
@@ -198,6 +210,7 @@ def _build(
     is_cancelled: IsCancelled,
     environment: Mapping[str, str],
     directory: Path,
+    reads: Reads,
 ) -> Compilation | None:
     """Run nvcc in `directory`. None is a success that left the product there; a failure says what went wrong."""
     path = Path(source.path).absolute()
@@ -216,11 +229,17 @@ def _build(
         finished = run_limited(
             command,
             directory=directory,
-            environment={**environment, "TMPDIR": str(directory / "tmp"), "LC_ALL": "C.UTF-8"},
+            environment={
+                **environment,
+                "TMPDIR": str(directory / "tmp"),
+                "LC_ALL": "C.UTF-8",
+                "CCACHE_DISABLE": "1",
+            },
             timeout=timeout,
             output_bytes=OUTPUT_BYTES,
             memory_bytes=MEMORY_BYTES,
             is_cancelled=is_cancelled,
+            policy=compiler_policy(reads, toolchain, environment),
         )
     except OSError as error:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} could not be started ({error.strerror}).")

@@ -16,6 +16,7 @@ from warpwright.directories import cache_dir
 from warpwright.facts.model import AccessKind, Space
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.sandbox.confine import Policy
 from warpwright.toolchain import cache
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.opcodes import memory_uses, width_of
@@ -134,6 +135,7 @@ def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsC
                 output_bytes=OUTPUT_BYTES,
                 memory_bytes=MEMORY_BYTES,
                 is_cancelled=is_cancelled,
+                policy=Policy(),
             )
             if finished.stopped:
                 raise DisassemblyError(f"{nvdisasm} {finished.stopped}.")

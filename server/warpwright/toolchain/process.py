@@ -1,36 +1,39 @@
 """Run a compiler under limits.
 
-A compiler is fed text that a model or a half-awake human wrote, so it gets a process group of its own, a deadline, and
-limits on memory, processor time and output; the whole group dies with the deadline, a cancel, or the process that
-started it, however that ended.
+A compiler is fed text that a model or a half-awake human wrote, so it gets a process group of its own, a deadline,
+limits on memory, processor time, files and output, and, where it is not a profiler, no more rights than it needs (see
+`sandbox.confine`); the whole group dies with the deadline, a cancel, or the process that started it.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpwright.progress import CancelledError, IsCancelled
+from warpwright.sandbox.confine import Confined, Policy
 
 POLL_SECONDS = 0.02
 LOG = "compiler-output.txt"
+MOST_FILE_BYTES = 2 << 30
+ONLY_LIMITS = Policy(confined=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended. `stopped` is empty, or one sentence's tail such as "did not finish in 60 seconds"."""
+    """How a command ended. `stopped` is empty, or one sentence's tail such as "did not finish in 60 seconds".
+
+    `in_force` says what it was kept from, in words.
+    """
 
     returncode: int
     output: str
     stopped: str
     timed_out: bool
+    in_force: tuple[str, ...] = ()
 
 
 def run_limited(
@@ -42,28 +45,27 @@ def run_limited(
     output_bytes: int,
     memory_bytes: int | None,
     is_cancelled: IsCancelled,
+    policy: Policy = ONLY_LIMITS,
 ) -> Finished:
     """Run `command` in `directory`; its stdout and stderr together come back as text, at most `output_bytes` of it,
-    and stay in LOG. `memory_bytes` is None for what uses a GPU, which maps more memory than there is.
+    and stay in LOG. `memory_bytes` is None for what uses a GPU, which maps more memory than there is. The command may
+    write to `directory`, and to what `policy` says; its limits are added to these.
 
     Raises CancelledError within a poll of `is_cancelled` turning true, and OSError where the command cannot be started.
     Nothing of the command is left running on any way out.
     """
     log = directory / LOG
+    limits = {"CORE": 0, "CPU": int(timeout) + 5, "FSIZE": MOST_FILE_BYTES}
+    if memory_bytes is not None:
+        limits["AS"] = memory_bytes
+    kept = replace(policy, limits={**limits, **policy.limits}, writes=(*policy.writes, str(directory.absolute())))
     started = time.monotonic()
-    with log.open("wb") as sink, _lifeline() as alive:
-        process = subprocess.Popen(
-            _limited(command, timeout, memory_bytes),
-            cwd=directory,
-            env=dict(environment),
-            stdin=alive,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        stopped, timed_out = "", False
+    stopped, timed_out = "", False
+    with log.open("wb") as sink:
+        running = Confined(command, kept, environment=environment, directory=directory, output=sink)
         try:
-            while process.poll() is None:
+            in_force = running.in_force()
+            while running.process.poll() is None:
                 if is_cancelled():
                     raise CancelledError
                 if time.monotonic() - started > timeout:
@@ -73,47 +75,11 @@ def run_limited(
                     stopped = f"printed more than {output_bytes:,} bytes and was stopped"
                     break
                 try:
-                    process.wait(POLL_SECONDS)
+                    running.process.wait(POLL_SECONDS)
                 except subprocess.TimeoutExpired:
                     continue
         finally:
-            _kill_group(process)
+            running.kill()
     with log.open("rb") as source:
         output = source.read(output_bytes).decode("utf-8", errors="replace")
-    return Finished(process.returncode, output, stopped, timed_out)
-
-
-@contextmanager
-def _lifeline() -> Iterator[int]:
-    """The end to read of a pipe on which nothing is written, and which ends with this process at the latest."""
-    mine, ours = os.pipe()
-    try:
-        yield mine
-    finally:
-        os.close(mine)
-        os.close(ours)
-
-
-def _limited(command: Sequence[str], timeout: float, memory_bytes: int | None) -> list[str]:
-    """The command behind `ulimit` (address space in KiB, processor seconds, no core file) where there is a shell.
-
-    The shell's input is a lifeline: a companion in the command's group waits for its end, and then kills the group.
-    """
-    if sys.platform == "win32":
-        return list(command)
-    companion = "exec 3<&0 </dev/null; (cat <&3 >/dev/null 2>&1; kill -s KILL 0) & exec 3<&-; "
-    memory = "" if memory_bytes is None else f"ulimit -v {memory_bytes // 1024}; "
-    limits = f"ulimit -c 0; {memory}ulimit -t {int(timeout) + 5}; "
-    return ["/bin/sh", "-c", companion + limits + 'exec "$0" "$@"', *command]
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End the command and whatever it started; a group that is gone already is fine."""
-    if sys.platform == "win32":
-        process.kill()
-    else:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            process.kill()
-    process.wait()
+    return Finished(running.process.returncode, output, stopped, timed_out, in_force)

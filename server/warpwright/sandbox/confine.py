@@ -1,0 +1,133 @@
+"""Start a command that gives up its rights first, in a process group of its own that can be killed whole.
+
+What is given up depends on the system. Everywhere but on Windows: limits, and the whole group dies with the process
+that started it, however that ended. On Linux also: no way to gain privileges; the file system is read-only but for
+what is named, or not even readable (Landlock, from Linux 5.13); no sockets, no ptrace, no mounts and no leaving of the
+process group (seccomp). No rights of root are needed. What the kernel lacks is left out; `in_force` says what was put.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO
+
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+_PRIVATE = frozenset(
+    {"etc", "home", "root", "run", "tmp", "var", "boot", "media", "mnt", "srv", "lost+found", "dev", "proc"}
+)
+"""Folders of `/` in which people, services and processes keep their own; all others hold programs and libraries."""
+
+_NEEDED = (
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
+    "/etc/localtime", "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a command keeps. `limits` are by the names of setrlimit(2) without RLIMIT_.
+
+    `confined` is False where only limits are wanted. `reads` are the folders and files that can be read, None for all;
+    `writes` are those that can be changed too. `devices` are the GPU's, `local_sockets` those of Unix.
+    """
+
+    limits: Mapping[str, int] = field(default_factory=lambda: {})
+    confined: bool = True
+    reads: tuple[str, ...] | None = None
+    writes: tuple[str, ...] = ()
+    devices: bool = False
+    local_sockets: bool = False
+
+
+class Confined:
+    """A running command. Whoever starts one calls `kill` at the end, however it went."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        policy: Policy,
+        *,
+        environment: Mapping[str, str],
+        directory: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
+        output: IO[bytes] | int,
+        pass_fds: tuple[int, ...] = (),
+    ) -> None:
+        """Start it; stdout and stderr both go to `output`. Raises OSError."""
+        opened: list[int] = []
+        self._status = self._life = -1
+        self._said = b""
+        if sys.platform == "win32":
+            start, close = [*command], []
+        else:
+            self._status, status = os.pipe()
+            lifeline, self._life = os.pipe()
+            close = [status, lifeline]
+            opened = [self._status, self._life]
+            described = json.dumps({**asdict(policy), "status": status, "lifeline": lifeline})
+            start = [sys.executable, "-I", "-S", str(_LAUNCHER), described, *command]
+        try:
+            self.process = subprocess.Popen(
+                start,
+                cwd=directory,
+                env=dict(environment),
+                stdin=stdin,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=(*pass_fds, *close),
+                start_new_session=True,
+            )
+        except OSError:
+            for each in opened:
+                os.close(each)
+            self._status = self._life = -1
+            raise
+        finally:
+            for each in close:
+                os.close(each)
+
+    def in_force(self) -> tuple[str, ...]:
+        """What was put in force, in words; waits until the command is started. Raises OSError where it cannot be."""
+        if self._status >= 0:
+            while chunk := os.read(self._status, 1 << 12):
+                self._said += chunk
+            os.close(self._status)
+            self._status = -1
+        words: tuple[str, ...] = ()
+        for line in self._said.splitlines():
+            message = json.loads(line)
+            if "errno" in message:
+                raise OSError(message["errno"], os.strerror(message["errno"]))
+            words = tuple(message["in_force"])
+        return words
+
+    def kill(self) -> None:
+        """End the command and all that it started, and wait for it. May be called twice."""
+        if sys.platform == "win32":
+            self.process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=30)
+        for each in (self._status, self._life):
+            if each >= 0:
+                os.close(each)
+        self._status = self._life = -1
+
+
+def system_folders() -> tuple[str, ...]:
+    """What any program on this machine may read: programs, libraries and their settings, nobody's own files.
+
+    The Python that runs this is among it, wherever it is installed.
+    """
+    found = [str(each) for each in sorted(Path("/").iterdir()) if each.name not in _PRIVATE]
+    return tuple(dict.fromkeys([*found, *_NEEDED, sys.prefix, sys.base_prefix]))

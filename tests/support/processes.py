@@ -1,0 +1,33 @@
+"""Which processes run, seen from outside: what is under test keeps its own from telling."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+
+def running(mark: str) -> list[int]:
+    """The processes with `mark` in their command line, this one and what is dead left out."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes()
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if mark.encode() in line and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def gone(mark: str, seconds: float = 10.0) -> bool:
+    """Whether no process with `mark` in its command line is left, or soon will be."""
+    until = time.monotonic() + seconds
+    while running(mark):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
