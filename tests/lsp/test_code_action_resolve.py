@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,10 @@ def progress_of(editor: Editor, known: set[object]) -> str | int:
 
 
 @pytest.fixture
-def busy(vscode: Editor) -> Page:
-    """A document whose verification takes a while: the compiler has a large header to read."""
-    return vscode.open("a.cu", "#include <algorithm>\n#include <map>\n#include <regex>\n" + CONFLICT)
+def busy(tmp_path: Path) -> Iterator[Page]:
+    """A document whose verification takes a while: the compiler has a large header to read. Nothing else compiles it."""
+    with start_editor(VSCODE, tmp_path, options={"compile": "off"}) as editor:
+        yield editor.open("a.cu", "#include <algorithm>\n#include <map>\n#include <regex>\n" + CONFLICT)
 
 
 def test_the_edit_is_right_versioned_and_wears_its_badge(any_editor: Editor) -> None:

@@ -63,7 +63,7 @@ def test_what_was_being_instantiated_is_kept_once_for_equal_errors() -> None:
 
 def test_more_words_and_notes_belong_to_their_message() -> None:
     (message,) = parse_messages(OVERLOAD, "o.cu")
-    assert message.text.endswith("matches the argument list argument types are: (float *, float *)")
+    assert message.text.endswith("matches the argument list; argument types are: (float *, float *)")
     assert (message.quoted, message.caret) == ("  f(a, a);", 2)
     assert [(note.path, note.line) for note in message.notes] == [("o.cu", 4)]
 

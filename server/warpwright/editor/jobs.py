@@ -15,6 +15,7 @@ from zlib import crc32
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import Analysis, analyse, compiled_as, compiler_options
+from warpwright.editor.compile_job import compile_document
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.editor.text import edit_between
@@ -133,6 +134,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "fix": fix,
     "optimize": optimise,
     "profile": profile,
+    "compile": compile_document,
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Assumptions, Dim3
 
 _ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
+_WHEN = ("onPause", "onSave", "off")
 _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
 
 
@@ -26,6 +27,8 @@ class Settings:
     `select`, `ignore`: rules to run, and not to run. `model`: the model by path or name; "" is the default one.
     `optimize_seconds`: the longest that one of the kernel commands may take. `verify_seconds`: the same for one quick
     fix. `ghost_text`: write kernels from comments; `ghost_text_seconds`: the longest that may take.
+    `compile`: when nvcc compiles a document in the background: "onPause" in typing, "onSave", "off". `architectures`:
+    those it compiles for; none is the one of `arch`. `compile_seconds`: the longest that one of them may take.
     """
 
     arch: str = ""
@@ -40,6 +43,9 @@ class Settings:
     verify_seconds: float = 120.0
     ghost_text: bool = True
     ghost_text_seconds: float = 20.0
+    compile: str = "onPause"
+    architectures: tuple[str, ...] = ()
+    compile_seconds: float = 60.0
 
     @property
     def assumptions(self) -> Assumptions:
@@ -93,6 +99,18 @@ def _arch(value: object) -> str:
     if not isinstance(value, str) or (value and not _ARCH.fullmatch(value)):
         raise ValueError
     return value
+
+
+def _architectures(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(value):
+        raise ValueError
+    return tuple(dict.fromkeys(map(_arch, value)))
+
+
+def _when(value: object) -> str:
+    if value not in _WHEN:
+        raise ValueError
+    return str(value)
 
 
 def _block(value: object) -> Dim3:
@@ -162,4 +180,7 @@ _READERS: dict[str, tuple[str, Callable[[object], object], str]] = {
     "verifySeconds": ("verify_seconds", _seconds, "a number of seconds"),
     "ghostText": ("ghost_text", _boolean, "true or false"),
     "ghostTextSeconds": ("ghost_text_seconds", _seconds, "a number of seconds"),
+    "compile": ("compile", _when, '"onPause", "onSave" or "off"'),
+    "architectures": ("architectures", _architectures, 'a list of architectures such as ["sm_80", "sm_90"]'),
+    "compileSeconds": ("compile_seconds", _seconds, "a number of seconds"),
 }

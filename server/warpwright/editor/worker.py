@@ -19,6 +19,7 @@ import os
 import queue
 import sys
 import threading
+from contextlib import suppress
 from typing import IO, Any
 
 from warpwright.editor.jobs import JOBS, JobError
@@ -26,6 +27,7 @@ from warpwright.progress import CancelledError
 
 log = logging.getLogger("warpwright.worker")
 
+NICENESS = 10
 _END_SECONDS = 5.0
 
 
@@ -55,7 +57,15 @@ class _Inbox:
         threading.Timer(_END_SECONDS, os._exit, (1,)).start()
 
 
+def _step_aside() -> None:
+    """Leave the processor to whoever answers a person: this process's work, compilers and runs take what is over."""
+    if sys.platform != "win32":
+        with suppress(OSError):
+            os.nice(NICENESS)
+
+
 def main() -> int:
+    _step_aside()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

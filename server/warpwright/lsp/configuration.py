@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.editor.settings import parse_settings
+from warpwright.lsp.background_compile import includes_changed
 from warpwright.lsp.publish_diagnostics import refresh
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def take_settings(ls: Server, value: object) -> None:
         ls.message(" ".join(wrong), types.MessageType.Warning)
     if ls.documents.set_settings(settings):
         refresh(ls, list(ls.documents))
+        includes_changed(ls, ls.documents)
 
 
 def _can_be_asked(ls: Server) -> bool:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from warpwright.editor.diagnostics import SOURCE, Diagnostic
+from warpwright.editor.remarks import Aside, Remark
 from warpwright.editor.text import Encoding, Position, Text
 from warpwright.rules.base import Severity
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, Span
+
+if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
 
 SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
     Severity.INFORMATION: types.DiagnosticSeverity.Information,
     Severity.HINT: types.DiagnosticSeverity.Hint,
+}
+
+COMPILER = "nvcc"
+_REMARK_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "information": types.DiagnosticSeverity.Information,
 }
 
 UriOf = Callable[[str], str]
@@ -64,6 +76,25 @@ def to_diagnostic(diagnostic: Diagnostic, ranges: Ranges, uri_of: UriOf) -> type
         ]
         or None,
         data=diagnostic.data,
+    )
+
+
+def remark_diagnostic(remark: Remark, document: Document, encoding: Encoding, uri_of: UriOf) -> types.Diagnostic:
+    """What the compiler said. A place in another file is its line: its text is not at hand."""
+
+    def location(aside: Aside) -> types.Location:
+        if aside.start is not None and aside.end is not None:
+            return types.Location(document.uri, range_of(document.text, aside.start, aside.end, encoding))
+        start = types.Position(max(0, aside.line - 1), 0)
+        return types.Location(uri_of(aside.path), types.Range(start, start))
+
+    return types.Diagnostic(
+        range=range_of(document.text, remark.start, remark.end, encoding),
+        severity=_REMARK_SEVERITIES[remark.severity],
+        code=remark.code or None,
+        source=COMPILER,
+        message=remark.message,
+        related_information=[types.DiagnosticRelatedInformation(location(a), a.text) for a in remark.asides] or None,
     )
 
 

@@ -34,4 +34,4 @@ async def diagnostic(ls: Server, params: types.DocumentDiagnosticParams) -> type
     result_id = f"{document.opening}.{document.analysed_revision}"
     if params.previous_result_id == result_id:
         return types.RelatedUnchangedDocumentDiagnosticReport(result_id=result_id)
-    return types.RelatedFullDocumentDiagnosticReport(items=to_diagnostics(ls, analysis), result_id=result_id)
+    return types.RelatedFullDocumentDiagnosticReport(items=to_diagnostics(ls, document, analysis), result_id=result_id)

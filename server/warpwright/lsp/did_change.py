@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.editor.text import Encoding, Text
+from warpwright.lsp.background_compile import document_edited
 from warpwright.lsp.convert import position
 from warpwright.lsp.publish_diagnostics import document_changed
 
@@ -32,6 +33,7 @@ def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
     ls.ghost_text.stop()
     ls.documents.set_text(document, params.text_document.version, text)
     document_changed(ls, document)
+    document_edited(ls, document)
 
 
 def changed(text: Text, changes: Iterable[types.TextDocumentContentChangeEvent], encoding: Encoding) -> Text:

@@ -1,6 +1,7 @@
 """workspace/didChangeWatchedFiles: a header that changed on disk changes what is known of the files that include it.
 
-One that was created may be what any open document has looked for in vain.
+One that was created may be what any open document has looked for in vain, and a database of compile commands changes
+the flags of all.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.lsp.background_compile import includes_changed
 from warpwright.lsp.documents import path_of
 from warpwright.lsp.publish_diagnostics import file_changed, refresh
+from warpwright.toolchain.compile_commands import DATABASE
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -21,9 +24,12 @@ def register(server: Server) -> None:
 
 
 def did_change_watched_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
-    if any(change.type == types.FileChangeType.Created for change in params.changes):
+    is_created = any(change.type == types.FileChangeType.Created for change in params.changes)
+    if is_created or any(change.uri.endswith(DATABASE) for change in params.changes):
         refresh(ls, ls.documents.mark_all())
+        includes_changed(ls, ls.documents)
         return
     for change in params.changes:
         if ls.documents.get(change.uri) is None:
             file_changed(ls, path_of(change.uri))
+            includes_changed(ls, ls.documents.includers(path_of(change.uri)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.lsp.background_compile import includes_changed, stop
 from warpwright.lsp.publish_diagnostics import file_changed, is_pushed
 
 if TYPE_CHECKING:
@@ -23,4 +24,6 @@ def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
         return
     if is_pushed(ls):
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=document.uri, diagnostics=[]))
+    stop(document)
     file_changed(ls, document.path)
+    includes_changed(ls, ls.documents.includers(document.path))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.lsp.background_compile import document_opened
 from warpwright.lsp.publish_diagnostics import document_changed
 
 if TYPE_CHECKING:
@@ -18,4 +19,6 @@ def register(server: Server) -> None:
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     item = params.text_document
-    document_changed(ls, ls.documents.open(item.uri, item.version, item.text))
+    document = ls.documents.open(item.uri, item.version, item.text)
+    document_changed(ls, document)
+    document_opened(ls, document)

@@ -18,7 +18,9 @@ from typing import TypeVar
 from pygls.uris import from_fs_path, to_fs_path
 
 from warpwright.editor.analysis import Analysis, analyse, skipped, unreadable
+from warpwright.editor.build import Build
 from warpwright.editor.includes import open_first
+from warpwright.editor.remarks import Remark, carried
 from warpwright.editor.settings import Settings
 from warpwright.editor.text import Text, edit_between
 from warpwright.facts.cache import KernelCache
@@ -33,7 +35,8 @@ T = TypeVar("T")
 class Document:
     """One open document. `revision` grows with everything that makes its analysis stale: a change, other settings.
 
-    `opening` tells this document from one that was open at the same address before.
+    `opening` tells this document from one that was open at the same address before. `remarks` are what the compiler
+    said last, at its place in the present text; `build` is what it made last, of a text that may be an older one.
     """
 
     uri: str
@@ -46,6 +49,9 @@ class Document:
     analysis: Analysis | None = None
     analysed_revision: int = -1
     task: asyncio.Task[None] | None = field(default=None, repr=False)
+    remarks: tuple[Remark, ...] = ()
+    build: Build | None = field(default=None, repr=False)
+    compilation: asyncio.Future[object] | None = field(default=None, repr=False)
 
     @property
     def is_current(self) -> bool:
@@ -86,6 +92,8 @@ class Documents:
         return document
 
     def set_text(self, document: Document, version: int, text: Text) -> None:
+        if document.remarks:
+            document.remarks = carried(document.remarks, edit_between(document.text.data, text.data))
         document.version = version
         document.text = text
         document.revision += 1
@@ -106,12 +114,14 @@ class Documents:
 
     def mark_includers(self, path: str) -> list[Document]:
         """The documents that include a file which has changed; their analyses are stale from here on."""
-        includers = [
-            d for d in self if d.path != path and d.analysis is not None and path in d.analysis.program.sources
-        ]
+        includers = self.includers(path)
         for document in includers:
             document.revision += 1
         return includers
+
+    def includers(self, path: str) -> list[Document]:
+        """The documents that were seen to include a file."""
+        return [d for d in self if d.path != path and d.analysis is not None and path in d.analysis.program.sources]
 
     def request(self, document: Document) -> dict[str, object]:
         """A document and what else is open, for a process that has to see what the user sees."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.lsp.configuration import pull_settings, take_settings
+from warpwright.toolchain.compile_commands import DATABASE
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _VS_CODE = re.compile(
     r"\b(?:Visual Studio Code|code-server|Code|VSCodium|Cursor|Windsurf|Positron|Theia)\b", re.IGNORECASE
 )
-_WATCHED = "**/*.{cuh,h,hpp,hh,inl,cu}"
+_WATCHED = ("**/*.{cuh,h,hpp,hh,inl,cu}", f"**/{DATABASE}")
 
 
 def register(server: Server) -> None:
@@ -50,7 +51,7 @@ def _shows_images(params: types.InitializeParams) -> bool:
 
 
 async def _watch(ls: Server) -> None:
-    watchers = [types.FileSystemWatcher(glob_pattern=_WATCHED)]
+    watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
     registration = types.Registration(
         id="warpwright-includes",
         method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES,

@@ -60,9 +60,7 @@ async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
     except StoppedError:
         return _result("cancelled", f"{title} was stopped.")
     refresh(ls, ls.documents.mark_all())
-    workspace = ls.client_capabilities.workspace
-    if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
-        ls.workspace_code_lens_refresh(None)
+    ls.refresh_lenses()
     kind = types.MessageType.Warning if answer["faults"] else types.MessageType.Info
     ls.message(f"{kernel}: {answer['summary']}.", kind)
     return _result("profiled", answer["summary"], answer["page"])

@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.diagnostics import diagnostics
-from warpwright.lsp.convert import Ranges, to_diagnostic
+from warpwright.lsp.convert import Ranges, remark_diagnostic, to_diagnostic
 
 if TYPE_CHECKING:
     from warpwright.lsp.documents import Document
@@ -49,9 +49,11 @@ def refresh(ls: Server, documents: list[Document]) -> None:
         ls.in_background(_refresh_later(ls))
 
 
-def to_diagnostics(ls: Server, analysis: Analysis) -> list[types.Diagnostic]:
+def to_diagnostics(ls: Server, document: Document, analysis: Analysis) -> list[types.Diagnostic]:
+    """The findings of an analysis of the document's present text, and what the compiler said of it."""
     ranges = Ranges(ls.encoding)
-    return [to_diagnostic(diagnostic, ranges, ls.uri_of) for diagnostic in diagnostics(analysis)]
+    found = [to_diagnostic(diagnostic, ranges, ls.uri_of) for diagnostic in diagnostics(analysis)]
+    return found + [remark_diagnostic(remark, document, ls.encoding, ls.uri_of) for remark in document.remarks]
 
 
 async def _publish_later(ls: Server, document: Document) -> None:
@@ -64,7 +66,7 @@ async def _publish_later(ls: Server, document: Document) -> None:
     if document.revision == revision and document.is_open:
         ls.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(
-                uri=document.uri, version=document.version, diagnostics=to_diagnostics(ls, analysis)
+                uri=document.uri, version=document.version, diagnostics=to_diagnostics(ls, document, analysis)
             )
         )
 

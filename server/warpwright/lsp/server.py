@@ -40,7 +40,8 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Server(LanguageServer):
-    """One connection. `fixes` verifies quick fixes and `commands` runs the kernel commands, each in its own process."""
+    """One connection. `fixes` verifies quick fixes, `commands` runs kernel commands, `compiles` runs nvcc: each in a
+    process of its own. `told` holds the sentences that a user need not read twice."""
 
     protocol: Protocol
 
@@ -56,6 +57,8 @@ class Server(LanguageServer):
         self.documents = Documents()
         self.fixes = Worker()
         self.commands = Worker()
+        self.compiles = Worker()
+        self.told: set[str] = set()
         self.ghost_text = GhostText()
         self.last_report: Path | None = None
         self.refresh_is_due = False
@@ -72,11 +75,18 @@ class Server(LanguageServer):
         document = self.documents.at_path(path)
         return document.uri if document is not None else uri_of(path)
 
-    def in_background(self, work: Awaitable[object]) -> None:
+    def in_background(self, work: Awaitable[object]) -> asyncio.Future[object]:
         """Start something that nobody waits for; its failure is one line in the log."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
+
+    def refresh_lenses(self) -> None:
+        """Have the client ask for lenses again, where it can be told to."""
+        workspace = self.client_capabilities.workspace
+        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
 
     def message(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """A sentence for the user's eyes."""
@@ -107,7 +117,7 @@ class Server(LanguageServer):
         """End what is under way, and the processes that do it; a later job would start new ones."""
         for task in tuple(self._tasks):
             task.cancel()
-        await asyncio.gather(self.fixes.close(), self.commands.close())
+        await asyncio.gather(self.fixes.close(), self.commands.close(), self.compiles.close())
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)

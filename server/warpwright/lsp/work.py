@@ -12,10 +12,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 WORKER = "warpwright.editor.worker"
 GRACE_SECONDS = 3.0
@@ -35,6 +36,7 @@ class Worker:
         self._turn = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
         self._last_id = 0
+        self._is_busy = False
 
     async def run(self, job: str, request: Mapping[str, object], on_progress: OnProgress, seconds: float) -> Any:
         """The result of a job. Cancelling the coroutine cancels the job.
@@ -61,12 +63,13 @@ class Worker:
             await _ended_or_killed(process)
 
     async def _answer(self, job: str, request: Mapping[str, object], on_progress: OnProgress) -> Any:
-        process = await self._started()
+        process = await _whole(self._started())
         assert process.stdin is not None
         assert process.stdout is not None
         self._last_id += 1
         number = self._last_id
         message = json.dumps({"id": number, "job": job, "request": request})
+        self._is_busy = True
         try:
             process.stdin.write(message.encode() + b"\n")
             await process.stdin.drain()
@@ -77,8 +80,10 @@ class Worker:
                 if "progress" in answer:
                     on_progress(answer["progress"], answer["share"])
                 elif "result" in answer:
+                    self._is_busy = False
                     return answer["result"]
                 else:
+                    self._is_busy = False
                     raise WorkError(answer.get("error", "It was stopped."))
         except (ConnectionError, ValueError) as error:
             log.warning("the worker's pipe broke: %s", error)
@@ -104,6 +109,9 @@ class Worker:
     async def _stop(self) -> None:
         """Cancel the present job; the process goes on only if it says so in time."""
         process = self._process
+        if not self._is_busy:
+            return
+        self._is_busy = False
         if process is None or process.returncode is not None or process.stdin is None or process.stdout is None:
             return
         try:
@@ -117,6 +125,16 @@ class Worker:
             log.info("a job did not stop when it was told to")
         self._process = None
         await _ended_or_killed(process, grace=0.0)
+
+
+async def _whole(work: Coroutine[None, None, T]) -> T:
+    """The result of work that a cancel does not cut short, as it would leave a process behind that nobody knows."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 async def _ended_or_killed(process: asyncio.subprocess.Process, grace: float = GRACE_SECONDS) -> None:

@@ -127,7 +127,7 @@ def _explained(message: CompilerMessage, below: Sequence[str]) -> CompilerMessag
             notes.append(Note(context["path"] or "", int(context["line"]), context["text"]))
         elif not seen_caret and line.startswith(" " * 12):
             more.append(line.strip())
-    return replace(message, text=" ".join([message.text, *more]), notes=tuple(notes))
+    return replace(message, text="; ".join([message.text, *more]), notes=tuple(notes))
 
 
 def _keep(messages: dict[tuple[object, ...], CompilerMessage], last: CompilerMessage | None, note: Note) -> None:

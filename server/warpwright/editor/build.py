@@ -1,0 +1,41 @@
+"""What the compiler made of a text, as far as it is of the text that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from warpwright.facts.resources import KernelResources
+
+HEADERS = frozenset({".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc", ".ipp", ".tpp"})
+"""Files that are compiled with what includes them, and not alone: what they lack there they would lack in vain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What each kernel takes, by architecture and then by demangled name. `text` is what was compiled; `is_stale` is
+    true once a file that it includes, or a flag, is another than it was then."""
+
+    text: bytes
+    kernels: Mapping[str, Mapping[str, KernelResources]]
+    compiler: str
+    is_stale: bool = False
+
+    def is_of(self, text: bytes) -> bool:
+        """Whether its numbers hold for this text."""
+        return not self.is_stale and self.text == text
+
+
+def build_of(answer: Mapping[str, Any], text: bytes) -> Build:
+    """What the job "compile" answered about a text."""
+    kernels = {
+        arch: {name: KernelResources(**taken) for name, taken in of_arch.items()}
+        for arch, of_arch in answer["kernels"].items()
+    }
+    return Build(text, kernels, answer["compiler"])
+
+
+def is_compiled(path: str) -> bool:
+    return PurePath(path).suffix.lower() not in HEADERS

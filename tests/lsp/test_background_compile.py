@@ -1,0 +1,253 @@
+"""nvcc behind the editor: what it says stands at its place, stays there, and goes when the text it marks changes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from support.editor import NEOVIM, OLD_NEOVIM, VSCODE, Editor, Page, start_editor
+
+pytestmark = pytest.mark.nvcc
+
+BROKEN = """\
+#define TWICE(x) ((x) + (y))
+template <typename T> __device__ T half_of(T x) { return x / undefined_in_template; }
+__global__ void k(float *a, int n) {
+  int unused;
+  /* é😀 */ a[0] = missing + TWICE(a[1]);
+  a[1] = half_of(a[2]);
+}
+"""
+CLEAN = "__global__ void k(float *a, int n) { a[threadIdx.x] = n; }\nvoid run(float *a) { k<<<1, 256>>>(a, 3); }\n"
+
+
+@pytest.fixture(scope="module", params=[VSCODE, NEOVIM, OLD_NEOVIM], ids=lambda profile: profile.name)
+def any_editor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    with start_editor(request.param, tmp_path_factory.mktemp("workspace")) as editor:
+        yield editor
+        assert not [line for line in editor.log if "Traceback" in line], editor.log
+
+
+@pytest.fixture(scope="module")
+def vscode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    with start_editor(VSCODE, tmp_path_factory.mktemp("workspace")) as editor:
+        yield editor
+        assert not [line for line in editor.log if "Traceback" in line], editor.log
+
+
+def said(page: Page) -> list[types.Diagnostic]:
+    """What the compiler says, of what is shown now."""
+    return [d for d in page.diagnostics() if d.source == "nvcc"]
+
+
+def wait_for(page: Page, *words: str) -> list[types.Diagnostic]:
+    """The compiler's diagnostics once each of the words is said by one of them."""
+
+    def all_said() -> list[types.Diagnostic]:
+        found = said(page)
+        return found if all(any(word in d.message for d in found) for word in words) else []
+
+    found: list[types.Diagnostic] = page.editor.wait(all_said, f"{words} by nvcc")
+    return found
+
+
+def wait_for_none(page: Page) -> None:
+    page.editor.wait(lambda: not said(page), "an end of what nvcc says")
+
+
+def marked(page: Page, found: list[types.Diagnostic], words: str) -> str:
+    return page.words(next(d for d in found if words in d.message).range)
+
+
+def test_messages_stand_at_their_token_and_are_carried_by_edits(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", BROKEN)
+    found = wait_for(page, '"missing"', '"y"', '"unused"', "undefined_in_template")
+    assert marked(page, found, '"missing"') == "missing"
+    assert marked(page, found, '"y"') == "TWICE"
+    assert marked(page, found, "undefined_in_template") == "undefined_in_template"
+    unused = next(d for d in found if '"unused"' in d.message)
+    assert (unused.code, unused.severity) == ("177-D", types.DiagnosticSeverity.Warning)
+    page.replace("__global__", "// ein größeres Wort\n\n__global__")
+    moved = said(page)
+    assert marked(page, moved, '"missing"') == "missing"
+    page.replace("missing", "a[2]")
+    assert not [d for d in said(page) if '"missing"' in d.message]
+
+
+def test_they_go_when_the_text_compiles(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", CLEAN.replace("= n", "= nn"))
+    (found,) = wait_for(page, '"nn"')
+    assert found.severity == types.DiagnosticSeverity.Error
+    page.replace("= nn", "= n")
+    wait_for_none(page)
+
+
+def test_an_error_in_an_include_stands_at_the_include_and_leads_there(vscode: Editor) -> None:
+    page = vscode.open("a.cu", CLEAN)
+    folder = Path(page.uri.removeprefix("file://")).parent
+    (folder / "outer.cuh").write_text('#pragma once\n#include "inner.cuh"\n')
+    (folder / "inner.cuh").write_text('#pragma once\n#include "outer.cuh"\nint x = not_there;\n')
+    page.set('#include <cstdio>\n#include "outer.cuh"\n' + CLEAN)
+    found = wait_for(page, "not_there")
+    assert marked(page, found, "not_there") == '"outer.cuh"'
+    (error,) = found
+    assert error.message.startswith("in inner.cuh, line 3: ")
+    (related,) = error.related_information or ()
+    assert related.location.uri == (folder / "inner.cuh").as_uri()
+    assert related.location.range.start.line == 2
+
+
+def test_what_a_template_is_instantiated_with_is_related(vscode: Editor) -> None:
+    text = (
+        "template <typename T> __device__ T f(T x) { return x.foo; }\n__global__ void k(float *a) { a[0] = f(a[1]); }\n"
+    )
+    page = vscode.open("a.cu", text)
+    (error,) = wait_for(page, "must have class type")
+    (related,) = error.related_information or ()
+    assert "instantiation" in related.message
+    assert related.location.uri == page.uri
+    assert related.location.range.start.line == 1
+
+
+def test_ptxas_speaks_of_its_kernel(vscode: Editor) -> None:
+    fine = "__global__ void fine(float *a) { *a = 1; }\n"
+    body = "__shared__ float t[90000]; t[1] = a[1]; __syncthreads(); a[0] = t[threadIdx.x];"
+    text = f"{fine}__global__ void big(float *a) {{ {body} }}\n"
+    page = vscode.open("a.cu", text)
+    found = wait_for(page, "too much shared data")
+    assert marked(page, found, "too much shared data") == "big"
+
+
+def test_an_unsaved_include_is_waited_for(vscode: Editor) -> None:
+    page = vscode.open("a.cu", CLEAN)
+    path = Path(page.uri.removeprefix("file://")).parent / "size.cuh"
+    path.write_text("#define SIZE 3\n")
+    page.set('#include "size.cuh"\n' + CLEAN.replace("= n", "= SIZE"))
+    wait_for_none(page)
+    header = vscode.open("size.cuh", "#define SIZE 3\n", uri=path.as_uri())
+    header.replace("3", "bad")
+    (waiting,) = wait_for(page, "size.cuh has unsaved changes")
+    assert waiting.severity == types.DiagnosticSeverity.Information
+    assert page.words(waiting.range) == '"size.cuh"'
+    path.write_text(header.text)
+    vscode.notify("textDocument/didSave", types.DidSaveTextDocumentParams(header.identifier))
+    (error,) = wait_for(page, '"bad"')
+    assert page.words(error.range) == "SIZE"
+
+
+def test_a_document_in_no_file_is_compiled(vscode: Editor) -> None:
+    page = vscode.open("", CLEAN.replace("= n", "= nn"), uri="untitled:Untitled-1")
+    found = wait_for(page, '"nn"')
+    assert marked(page, found, '"nn"') == "nn"
+
+
+def test_only_on_save_and_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "off").mkdir()
+    with start_editor(VSCODE, tmp_path, options={"compile": "onSave"}) as editor:
+        page = editor.open("a.cu", CLEAN)
+        page.replace("= n", "= nn")
+        time.sleep(2.5)
+        assert said(page) == []
+        editor.notify("textDocument/didSave", types.DidSaveTextDocumentParams(page.identifier))
+        wait_for(page, '"nn"')
+    with start_editor(VSCODE, tmp_path / "off", options={"compile": "off"}) as editor:
+        page = editor.open("b.cu", CLEAN.replace("= n", "= nn"))
+        editor.notify("textDocument/didSave", types.DidSaveTextDocumentParams(page.identifier))
+        time.sleep(2.5)
+        assert said(page) == []
+
+
+def test_no_compiler_is_said_once(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_NVCC": "/no/such/nvcc"}) as editor:
+        for name in ("a.cu", "b.cu"):
+            editor.open(name, CLEAN)
+        editor.wait(lambda: editor.messages, "a message")
+        time.sleep(2.0)
+        (message,) = editor.messages
+        assert "/no/such/nvcc, which is not there" in message
+        assert editor.log == []
+
+
+def slow_nvcc(folder: Path) -> Path:
+    """A compiler that answers what it is asked about itself, and never ends a compilation."""
+    path = folder / "nvcc"
+    path.write_text(
+        "#!/bin/sh\ncase \"$*\" in\n*--version*) echo 'Cuda compilation tools, release 13.0, V13.0.88' ;;\n"
+        f"*--dryrun*) echo '#$ TOP={folder}' >&2 ;;\n*) echo $$ >> {folder}/running; exec sleep 600 ;;\nesac\n"
+    )
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    return path
+
+
+def is_running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_compiler_that_hangs_is_ended_and_one_of_an_older_text_too(tmp_path: Path) -> None:
+    environment = {"WARPWRIGHT_NVCC": str(slow_nvcc(tmp_path)), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    running = tmp_path / "running"
+
+    def started() -> list[int]:
+        return [int(word) for word in running.read_text().split()] if running.exists() else []
+
+    with start_editor(VSCODE, tmp_path, environment=environment) as editor:
+        page = editor.open("a.cu", CLEAN)
+        (first,) = editor.wait(started, "the compiler")
+        page.replace("256", "128")
+        editor.wait(lambda: not is_running(first), "the first compiler's end")
+        second = editor.wait(lambda: started()[1:], "the next compiler")[0]
+        editor.set_settings({"compileSeconds": 1})
+        editor.wait(lambda: [m for m in editor.messages if "did not finish in 1 seconds" in m], "a message")
+        assert not is_running(second)
+        assert page.hover("a[threadIdx.x]") is not None
+
+
+def children(number: int) -> list[int]:
+    found = []
+    for stat_file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat_file.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == number:
+            found.append(int(stat_file.parent.name))
+    return found
+
+
+def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:
+    environment = {"WARPWRIGHT_NVCC": str(slow_nvcc(tmp_path)), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    with start_editor(VSCODE, tmp_path, environment=environment) as editor:
+        page = editor.open("a.cu", CLEAN)
+        editor.wait((tmp_path / "running").exists, "the compiler")
+        (worker,) = children(editor.process.pid)
+        os.kill(worker, signal.SIGKILL)
+        editor.wait(lambda: [m for m in editor.messages if "ended unexpectedly" in m], "a message")
+        before = len((tmp_path / "running").read_text().split())
+        page.replace("256", "128")
+        editor.wait(lambda: len((tmp_path / "running").read_text().split()) > before, "the next compiler")
+
+
+def test_a_cache_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}) as editor:
+        for text in (CLEAN, CLEAN.replace("256", "128")):
+            page = editor.open("a.cu", text)
+            time.sleep(2.0)
+        (message,) = editor.messages
+        assert "WARPWRIGHT_CACHE_DIR" in message
+        assert said(page) == []
+
+
+def test_a_large_file_is_left_alone(vscode: Editor) -> None:
+    page = vscode.open("a.cu", "// " + "x" * 5_000_000 + "\n" + CLEAN)
+    time.sleep(1.5)
+    assert said(page) == []
