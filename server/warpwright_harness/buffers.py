@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 GUARD_BYTES = 64 << 10
-POISONS = (0x7FFDA5A5, 0x7FFB5A5B)
-"""Filled into outputs and guards, a different one in each of two runs. Both are NaN as float and as double."""
+POISONS = (0x7FFDA5A5, 0x3FFB5A5B)
+"""Filled into outputs and guards, a different one in each of two runs; `poisons_of` draws secret ones."""
 
 DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special")
+SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0)
+"""Among the "special" values, with denormal numbers of both signs. The largest finite numbers are not: whether a sum of
+them overflows depends on its order, which an honest rewrite may change."""
 
 _TORCH: dict[str, Any] = {
     "float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
     "bool": torch.uint8, "int8": torch.int8, "uint8": torch.uint8, "int16": torch.int16, "uint16": torch.int16,
     "int32": torch.int32, "uint32": torch.int32, "int64": torch.int64, "uint64": torch.int64,
 }  # fmt: skip
+_ODD = 0x1E3779B97F4A7C15
 _BITS: dict[int, Any] = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -51,6 +57,23 @@ class ArraySpec:
     @property
     def is_output(self) -> bool:
         return self.role != "in"
+
+
+def poisons_of(seed: int) -> tuple[int, int]:
+    """What two runs fill outputs and guards with: 32 bits each, different in every byte, so that no type's value can be
+    both. The first is NaN as float and as double, the second an ordinary number as either: a kernel that tells
+    memory that nobody has written from a result by looking for NaN gives itself away.
+
+    >>> first, second = poisons_of(1)
+    >>> all((first >> at) & 255 != (second >> at) & 255 for at in (0, 8, 16, 24))
+    True
+    """
+    drawn = random.Random(seed)
+    first = 0x7FFD0000 | drawn.randrange(1 << 16)
+    second = drawn.choice((0x3E, 0x3F, 0x40, 0x41))
+    for at in (16, 8, 0):
+        second = second << 8 | drawn.choice([byte for byte in range(1, 255) if byte != (first >> at) & 255])
+    return first, second
 
 
 class Buffer:
@@ -99,8 +122,8 @@ def make_values(spec: ArraySpec, distribution: str, seed: int, device: str) -> t
     """Input values; the same seed gives the same values.
 
     normal: N(0, 1). integers: -8 to 8, on which sums and products stay exact. large: magnitudes from 1e-6 to 1e6.
-    zeros. special: N(0, 1) with NaN, infinities, denormals and -0 among it. Whole-number types take small numbers for
-    each, and arrays of indices always take indices.
+    zeros. special: N(0, 1) with NaN, infinities, denormals and -0 among it, one of each at least where there
+    is room. Whole-number types take small numbers for each, and arrays of indices always take indices.
     """
     generator = torch.Generator(device=device).manual_seed(seed)
     n = spec.scalars
@@ -127,10 +150,36 @@ def make_values(spec: ArraySpec, distribution: str, seed: int, device: str) -> t
     values = torch.randn(n, generator=generator, device=device, dtype=torch.float32).to(spec.dtype)
     if distribution == "special":
         at = uniform()
-        denormal = torch.finfo(spec.dtype).tiny / 4
-        for place, value in enumerate((float("nan"), float("inf"), float("-inf"), denormal, -0.0)):
+        tiny = torch.finfo(spec.dtype).tiny
+        mixed = (*SPECIAL, tiny / 4, -tiny / 4)
+        for place, value in enumerate(mixed):
             values[(at >= place * 0.01) & (at < (place + 1) * 0.01)] = value
+        if n >= 4 * len(mixed):  # a hundredth of a short array may be none
+            places = torch.randperm(n, generator=generator, device=device)[: len(mixed)]
+            values[places] = torch.tensor(mixed, dtype=torch.float64, device=device).to(spec.dtype)
     return values
+
+
+def fingerprint(values: torch.Tensor) -> int:
+    """64 bits that another content, or the same in another order, all but surely has not."""
+    flat = bits(values.reshape(-1))
+    words = flat.view(torch.int64) if flat.numel() * flat.element_size() % 8 == 0 else flat.to(torch.int64)
+    width = 4096
+    weights = torch.arange(1, width + 1, device=words.device) * _ODD
+    whole = words.numel() // width
+    rows = ((words[: whole * width].view(whole, width) ^ weights) * weights).sum(dim=1)
+    rest = ((words[whole * width :] ^ weights[: words.numel() - whole * width]) * _ODD).sum()
+    places = torch.arange(1, whole + 1, device=words.device) * 2 + 1
+    return int(((rows ^ (rows >> 31)) * places).sum().item()) ^ int(rest.item())
+
+
+class Inputs(dict[str, torch.Tensor]):
+    """The values of a case's inputs by name, with the fingerprint that each had when it was made: on the host, where no
+    kernel can reach."""
+
+    def __init__(self, values: Mapping[str, torch.Tensor]) -> None:
+        super().__init__(values)
+        self.prints = {name: fingerprint(tensor) for name, tensor in values.items()}
 
 
 def perturbed(spec: ArraySpec, values: torch.Tensor, seed: int) -> torch.Tensor:
@@ -144,7 +193,11 @@ def perturbed(spec: ArraySpec, values: torch.Tensor, seed: int) -> torch.Tensor:
 
 
 def coarser(spec: ArraySpec, values: torch.Tensor) -> torch.Tensor:
-    """Inputs rounded to the next lower precision that hardware offers: float64 to float32, others to bfloat16."""
+    """Inputs rounded to the next lower precision that hardware offers: float64 to float32, float32 to TF32 (10 bits of
+    mantissa, to nearest, ties away from zero), float16 to bfloat16."""
     if not spec.is_float or spec.limit is not None or spec.scalar == "bfloat16":
         return values
+    if spec.scalar == "float32":
+        rounded = ((bits(values) + 0x1000) & ~0x1FFF).view(torch.float32)
+        return torch.where(torch.isfinite(values), rounded, values)
     return values.to(torch.float32 if spec.scalar == "float64" else torch.bfloat16).to(spec.dtype)

@@ -17,7 +17,9 @@ STRICT_ULPS = 16
 class Difference:
     """How far two outputs differ. `why` is empty where they agree within the tolerance.
 
-    `max_abs` and `max_rel` are over the elements that both wrote and that are finite in both.
+    `max_abs`, `max_rel` and `max_ulp` are over the elements that both wrote and that are finite in both, `rel_l2` is
+    the L2 norm of their differences over that of the baseline's. `max_ulp` counts representable numbers between two
+    values, 0 for whole-number types.
     """
 
     array: str
@@ -25,6 +27,8 @@ class Difference:
     max_rel: float
     tolerance: float
     why: str
+    max_ulp: float = 0.0
+    rel_l2: float = 0.0
 
 
 def compare(
@@ -41,8 +45,10 @@ def compare(
     `tolerance` below zero asks for equality.
     """
 
+    ulp, rel_l2 = 0.0, 0.0
+
     def differ(why: str, max_abs: float = 0.0, max_rel: float = 0.0) -> Difference:
-        return Difference(spec.name, max_abs, max_rel, max(tolerance, 0.0), why)
+        return Difference(spec.name, max_abs, max_rel, max(tolerance, 0.0), why, ulp, rel_l2)
 
     if bool((written[0] != written[1]).any()):
         place = _first(written[0] != written[1])
@@ -56,6 +62,7 @@ def compare(
             return differ("")
         gap = float((candidate.double() - baseline.double()).abs().max())
         return differ(_where(spec, wrong, candidate, baseline, places), gap, gap)
+    ulp, rel_l2 = largest_ulp(candidate, baseline), relative_l2(candidate, baseline)
     a, b = candidate.double(), baseline.double()
     for name, mask in (("NaN", torch.isnan), ("+inf", torch.isposinf), ("-inf", torch.isneginf)):
         wrong = mask(a) != mask(b)
@@ -102,6 +109,33 @@ def is_exact(spec: ArraySpec, baseline: torch.Tensor) -> bool:
     values = baseline.double()
     largest = 1.0 / torch.finfo(spec.dtype).eps
     return bool((torch.isfinite(values) & (values == values.round()) & (values.abs() < largest)).all())
+
+
+def largest_ulp(a: torch.Tensor, b: torch.Tensor) -> float:
+    """How many representable numbers lie between two outputs at most, at elements that are finite in both.
+
+    Of double precision, whose count does not fit a number of 64 bits, what fits a double.
+    """
+    both = torch.isfinite(a) & torch.isfinite(b)
+    if not bool(both.any()):
+        return 0.0
+    return float((_rank(a[both]) - _rank(b[both])).abs().max())
+
+
+def _rank(values: torch.Tensor) -> torch.Tensor:
+    """The place of each value among the representable ones, 0 for both zeros."""
+    whole = bits(values).to(torch.int64)
+    but_sign = (1 << (8 * values.element_size() - 1)) - 1
+    rank = torch.where(whole < 0, -(whole & but_sign), whole)
+    return rank.double() if values.element_size() == 8 else rank
+
+
+def relative_l2(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The L2 norm of the difference over that of `b`, at elements that are finite in both; 0 where both norms are."""
+    both = torch.isfinite(a) & torch.isfinite(b)
+    wide_a, wide_b = a[both].double(), b[both].double()
+    norm, gap = float(torch.linalg.vector_norm(wide_b)), float(torch.linalg.vector_norm(wide_a - wide_b))
+    return gap / norm if norm else gap
 
 
 def largest_gap(a: torch.Tensor, b: torch.Tensor) -> float:

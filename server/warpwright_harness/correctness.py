@@ -1,7 +1,7 @@
 """Does the candidate compute what the original computes?
 
-For each shape and distribution of values: the candidate runs first, in memory of its own, poisoned with NaN, twice with
-different poisons; then the original does. Both must write the same elements with the same values, up to a tolerance
+For each shape and distribution of values: the candidate runs first, in memory of its own, poisoned with NaN, then with
+another poison; then the original does. Both must write the same elements with the same values, up to a tolerance
 that is measured: how far the original's own result moves when its inputs move by one unit in the last place. Where the
 next lower precision of the inputs would pass that tolerance too, a stricter one is taken. On small whole numbers, where
 the original rounds nothing, the results must be equal bit for bit.
@@ -10,32 +10,51 @@ the original rounds nothing, the results must be equal bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from warpwright_harness.buffers import POISONS, bits, coarser, make_values, perturbed
+from warpwright_harness.buffers import Inputs, bits, coarser, make_values, perturbed
 from warpwright_harness.compare import (
     NOISE_FACTOR,
     Difference,
     compare,
     is_exact,
     largest_gap,
+    largest_ulp,
+    relative_l2,
     strict_tolerance,
 )
+from warpwright_harness.impostors import impostor_that_passes
 from warpwright_harness.session import DEVICE, Case, MisbehaviourError, Outputs, Session, Values, call_reference
 
 PERTURBATIONS = 3
 Reference = Callable[..., Mapping[str, torch.Tensor]]
 
 
+@dataclass(frozen=True)
+class Checked:
+    """One comparison: what the event "case" says of it, what was expected, and what the candidate left."""
+
+    result: Mapping[str, Any]
+    expected: Outputs
+    candidate: Outputs
+    due: Mapping[str, torch.Tensor]
+
+
+class UnsupportedError(Exception):
+    """A shape or values at which the original cannot serve as the reference; the message says why."""
+
+
 def seed_of(session: Session, case: Case, salt: int) -> int:
     return (session.seed * 1_000_003 + case.index * 10_007 + salt * 101) % (1 << 62)
 
 
-def input_values(session: Session, case: Case, distribution: str, salt: int) -> dict[str, torch.Tensor]:
+def input_values(session: Session, case: Case, distribution: str, salt: int) -> Inputs:
+    """The values of all inputs; the same salt gives the same."""
     seed = seed_of(session, case, salt)
-    return {s.name: make_values(s, distribution, seed + i, DEVICE) for i, s in enumerate(case.inputs)}
+    return Inputs({s.name: make_values(s, distribution, seed + i, DEVICE) for i, s in enumerate(case.inputs)})
 
 
 def check_case(session: Session, case: Case, reference: Reference | None, judge: str) -> str:
@@ -47,53 +66,54 @@ def check_case(session: Session, case: Case, reference: Reference | None, judge:
     for salt, distribution in enumerate(case.distributions):
         values = input_values(session, case, distribution, salt)
         try:
-            result = _check(session, case, values, distribution, reference, judge)
+            result = checked(session, case, values, distribution, reference, judge).result
+        except UnsupportedError as error:
+            session.emit(
+                {"event": "unsupported", "case": case.index, "shape": dict(case.shape), "reason": str(error)}
+            )
+            return "unsupported"
         except MisbehaviourError as error:
-            if error.side == "baseline":
-                return _unsupported(session, case, f"the original is not sound here: {error}")
-            result = {"ok": False, "unsafe": True, "reason": str(error), "max_abs": None, "max_rel": None}
-        if "unsupported" in result:
-            return _unsupported(session, case, result["unsupported"])
-        session.emit(
-            {"event": "case", "case": case.index, "shape": dict(case.shape), "distribution": distribution, **result}
-        )
+            result = unsafe(str(error))
+        emit_case(session, case, distribution, result)
         if not result["ok"]:
             return "wrong"
     return "right"
 
 
-def _unsupported(session: Session, case: Case, reason: str) -> str:
-    session.emit({"event": "unsupported", "case": case.index, "shape": dict(case.shape), "reason": reason})
-    return "unsupported"
+def emit_case(session: Session, case: Case, distribution: str, result: Mapping[str, Any]) -> None:
+    session.emit(
+        {"event": "case", "case": case.index, "shape": dict(case.shape), "distribution": distribution, **result}
+    )
 
 
-def _check(
-    session: Session,
-    case: Case,
-    values: Values,
-    distribution: str,
-    reference: Reference | None,
-    judge: str,
-) -> dict[str, Any]:
+def unsafe(reason: str) -> dict[str, Any]:
+    return {"ok": False, "unsafe": True, "reason": reason, "max_abs": None, "max_rel": None}
+
+
+def checked(
+    session: Session, case: Case, values: Values, distribution: str, reference: Reference | None, judge: str
+) -> Checked:
+    """Run both sides on these values and compare. Raises UnsupportedError, and MisbehaviourError of the candidate."""
     candidate = session.run_twice("candidate", case, values)
     truth = _truth(session, case, values, reference)
     if judge == "reference":
         if truth is None:
-            return {"unsupported": "the reference does not give every output"}
+            raise UnsupportedError("the reference does not give every output")
         own, expected = candidate, _as_outputs(case, truth, candidate[0])
     else:
-        own = session.run_twice("baseline", case, values)
+        own = _original_twice(session, case, values)
         expected = own[0]
-        if restless := next((s.name for s in case.outputs if not s.is_float and _differs(own, s.name)), None):
-            return {"unsupported": f"the original's own {restless} differs from run to run"}
     differences: list[Difference] = []
-    spread = False
+    spread, restless = False, False
+    loose: dict[str, str] = {}
+    masks: dict[str, torch.Tensor] = {}
     for spec in case.outputs:
         name = spec.name
         tolerance = _tolerance(session, case, values, distribution, judge, own, name)
         wrote, due = _written(candidate, name), _written(own, name)
         if judge == "reference" and truth is not None:
             due[: truth[name].numel()] = True
+        masks[name] = due
         differences.append(compare(spec, candidate[0].values[name], expected.values[name], (wrote, due), tolerance))
         again = compare(spec, candidate[1].values[name], candidate[0].values[name], (wrote, wrote), tolerance)
         if not differences[-1].why and again.why:
@@ -101,23 +121,48 @@ def _check(
             differences.append(Difference(name, again.max_abs, again.max_rel, tolerance, reason))
         shown = expected.values[name][due]
         spread = spread or (shown.numel() > 1 and bool((shown != shown[0]).any()))
+        restless = restless or (_differs(candidate, name) and judge != "reference" and not _differs(own, name))
+        if spec.is_float and tolerance >= 0.0 and distribution != "zeros":
+            given = values[name] if spec.is_input else None
+            if found := impostor_that_passes(spec, expected.values[name], due, tolerance, given, case.shape):
+                loose[name] = found
     wrong = next((d for d in differences if d.why), None)
-    sample = {s.name: repr(expected.values[s.name][:1].tolist()) for s in case.outputs}
-    result = {
+    result: dict[str, Any] = {
         "ok": wrong is None,
         "max_abs": max((d.max_abs for d in differences), default=0.0),
         "max_rel": max((d.max_rel for d in differences), default=0.0),
+        "max_ulp": max((d.max_ulp for d in differences), default=0.0),
+        "rel_l2": max((d.rel_l2 for d in differences), default=0.0),
         "tolerance": max((d.tolerance for d in differences), default=0.0),
         "reason": wrong.why if wrong else "",
         "spread": spread,
-        "sample": sample,
+        "restless": restless,
+        "loose": loose,
+        "sample": {s.name: repr(expected.values[s.name][:1].tolist()) for s in case.outputs},
     }
     if truth is not None:
         result["reference"] = {
-            "candidate_max_abs": _error(candidate[0], truth),
-            "baseline_max_abs": _error(expected, truth) if judge == "baseline" else None,
+            **_errors("candidate", candidate[0], truth),
+            **(_errors("baseline", expected, truth) if judge == "baseline" else {"baseline_max_abs": None}),
         }
-    return result
+    return Checked(result, expected, candidate[0], masks)
+
+
+def _original_twice(session: Session, case: Case, values: Values) -> tuple[Outputs, Outputs]:
+    """Both runs of the original. Raises UnsupportedError where it is not sound."""
+    try:
+        own = session.run_twice("baseline", case, values)
+    except MisbehaviourError as error:
+        raise UnsupportedError(f"the original is not sound here: {error}") from None
+    for spec in case.outputs:
+        if not spec.is_float and _differs(own, spec.name):
+            raise UnsupportedError(f"the original's own {spec.name} differs from run to run")
+        elif spec.is_float:
+            wrote = _written(own, spec.name)
+            first, second = (torch.isfinite(run.values[spec.name][wrote]) for run in own)
+            if bool((first != second).any()):
+                raise UnsupportedError(f"the original's own {spec.name} is finite in one run and not in another")
+    return own
 
 
 def _differs(runs: tuple[Outputs, Outputs], name: str) -> bool:
@@ -154,11 +199,11 @@ def _tolerance(
     for step in range(PERTURBATIONS):
         seed = seed_of(session, case, 1000 + step)
         moved = {s.name: perturbed(s, values[s.name], seed + i) for i, s in enumerate(case.inputs)}
-        outputs = session.run(side, case, buffers, moved, POISONS[0])
+        outputs = session.run(side, case, buffers, moved, session.poisons[0])
         noise = max(noise, largest_gap(outputs.values[name][written], base))
     tolerance = NOISE_FACTOR * noise
     rough = {s.name: coarser(s, values[s.name]) for s in case.inputs}
-    control = session.run(side, case, buffers, rough, POISONS[0])
+    control = session.run(side, case, buffers, rough, session.poisons[0])
     if tolerance > 0 and largest_gap(control.values[name][written], base) <= tolerance:
         return min(tolerance, strict_tolerance(spec, base))
     return tolerance
@@ -190,7 +235,13 @@ def _as_outputs(case: Case, truth: Mapping[str, torch.Tensor], shape_of: Outputs
     return Outputs(values, shape_of.poisoned)
 
 
-def _error(outputs: Outputs, truth: Mapping[str, torch.Tensor]) -> float:
-    return max(
-        (largest_gap(outputs.values[n][: t.numel()], t) for n, t in truth.items() if n in outputs.values), default=0.0
-    )
+def _errors(side: str, outputs: Outputs, truth: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """How far one side is from the reference in float64: the worst of its outputs. Units in the last place are those
+    of the output's own type."""
+    pairs = [(outputs.values[n][: t.numel()], t) for n, t in truth.items() if n in outputs.values]
+    floats = [(own, t) for own, t in pairs if own.is_floating_point()]
+    return {
+        f"{side}_max_abs": max((largest_gap(own, t) for own, t in pairs), default=0.0),
+        f"{side}_max_ulp": max((largest_ulp(own, t.to(own.dtype)) for own, t in floats), default=0.0),
+        f"{side}_rel_l2": max((relative_l2(own, t) for own, t in floats), default=0.0),
+    }

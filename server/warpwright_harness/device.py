@@ -42,7 +42,7 @@ def probe() -> dict[str, Any]:
         return {"missing": "torch sees no CUDA GPU on this machine."}
     properties = torch.cuda.get_device_properties(0)
     version = ctypes.c_int()
-    _driver().cuDriverGetVersion(ctypes.byref(version))
+    driver().cuDriverGetVersion(ctypes.byref(version))
     return {
         "name": properties.name,
         "arch": f"sm_{properties.major}{properties.minor}",
@@ -56,7 +56,7 @@ def probe() -> dict[str, Any]:
     }
 
 
-def _driver() -> ctypes.CDLL:
+def driver() -> ctypes.CDLL:
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
@@ -72,10 +72,10 @@ class Module:
     """A cubin loaded into torch's context; a context manager that unloads it."""
 
     def __init__(self, image: bytes) -> None:
-        self._driver = _driver()
-        self._handle = ctypes.c_void_p()
+        self._driver = driver()
+        self.handle = ctypes.c_void_p()
         self._image = ctypes.create_string_buffer(image, len(image))
-        code = self._driver.cuModuleLoadData(ctypes.byref(self._handle), self._image)
+        code = self._driver.cuModuleLoadData(ctypes.byref(self.handle), self._image)
         if code:
             raise LaunchRefusedError(f"the driver cannot load the cubin ({_error(self._driver, code)[1]})")
 
@@ -83,12 +83,12 @@ class Module:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._driver.cuModuleUnload(self._handle)
+        self._driver.cuModuleUnload(self.handle)
 
     def function(self, mangled_name: str) -> Function:
         """Raises LaunchRefusedError where the module has no such kernel."""
         handle = ctypes.c_void_p()
-        code = self._driver.cuModuleGetFunction(ctypes.byref(handle), self._handle, mangled_name.encode())
+        code = self._driver.cuModuleGetFunction(ctypes.byref(handle), self.handle, mangled_name.encode())
         if code:
             raise LaunchRefusedError(f"the cubin has no kernel {mangled_name}")
         return Function(self, handle)
@@ -138,10 +138,10 @@ _REFUSALS = {
 
 def synchronize() -> None:
     """Wait for everything on the device. Raises CudaFaultError for what a kernel did."""
-    driver = _driver()
-    code = driver.cuCtxSynchronize()
+    library = driver()
+    code = library.cuCtxSynchronize()
     if code:
-        raise CudaFaultError(*_error(driver, code))
+        raise CudaFaultError(*_error(library, code))
 
 
 def _error(driver: ctypes.CDLL, code: int) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warpwright_harness.buffers import POISONS
 from warpwright_harness.correctness import input_values
 from warpwright_harness.device import CudaFaultError, LaunchRefusedError, probe
 from warpwright_harness.session import MisbehaviourError, Session
@@ -23,7 +22,7 @@ def run_once(request: Mapping[str, Any]) -> str:
         with Session(request, lambda event: None) as session:
             (case,) = session.cases()
             values = input_values(session, case, "normal", 0)
-            session.run("baseline", case, session.buffers(case), values, POISONS[0])
+            session.run("baseline", case, session.buffers(case), values, session.poisons[0])
     except (LaunchRefusedError, CudaFaultError, MisbehaviourError) as error:
         return f"the kernel failed: {error}"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -11,9 +12,19 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.buffers import POISONS, ArraySpec, Buffer, bits
-from warpwright_harness.device import Function, Module, pointer_argument, scalar_argument, struct_argument, synchronize
+from warpwright_harness import variables
+from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, poisons_of
+from warpwright_harness.device import (
+    Function,
+    LaunchRefusedError,
+    Module,
+    pointer_argument,
+    scalar_argument,
+    struct_argument,
+    synchronize,
+)
 from warpwright_harness.events import Emit
+from warpwright_harness.variables import Variable
 
 DEVICE = "cuda"
 Values = Mapping[str, torch.Tensor]
@@ -37,7 +48,8 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Case:
-    """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side."""
+    """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side;
+    `variables` are those of the file that host code sets."""
 
     index: int
     shape: Mapping[str, int]
@@ -47,10 +59,11 @@ class Case:
     distributions: tuple[str, ...]
     check: bool
     time: bool
+    variables: tuple[ArraySpec, ...] = ()
 
     @property
     def inputs(self) -> tuple[ArraySpec, ...]:
-        return tuple(s for s in self.arrays if s.is_input)
+        return (*(s for s in self.arrays if s.is_input), *self.variables)
 
     @property
     def outputs(self) -> tuple[ArraySpec, ...]:
@@ -64,15 +77,21 @@ class Session:
         self.request = request
         self.emit = emit
         self.seed = int(request["seed"])
+        self.poisons = poisons_of(self.seed)
         self._stack = ExitStack()
         self._functions: dict[str, Function] = {}
+        self._variables: dict[str, dict[str, Variable]] = {}
 
     def __enter__(self) -> Session:
         torch.zeros(1, device=DEVICE)  # makes torch's context current, in which the driver then loads
         for side in ("candidate", "baseline"):
             described = self.request[side]
-            module = self._stack.enter_context(Module(Path(described["cubin"]).read_bytes()))
+            image = Path(described["cubin"]).read_bytes()
+            if hashlib.sha256(image).hexdigest() != described["sha256"]:
+                raise LaunchRefusedError(f"the {side}'s cubin is not the one that was compiled")
+            module = self._stack.enter_context(Module(image))
             self._functions[side] = module.function(described["function"])
+            self._variables[side] = {v.name: v for v in variables.variables_in(image)}
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -85,15 +104,13 @@ class Session:
         return tuple(self._case(i, c) for i, c in enumerate(self.request["cases"]))
 
     def _case(self, index: int, described: Mapping[str, Any]) -> Case:
+        def spec(array: Mapping[str, Any]) -> ArraySpec:
+            name = array["name"]
+            count, limit = int(described["counts"][name]), described["limits"].get(name)
+            return ArraySpec(name, array["scalar"], int(array["components"]), array["role"], count, limit)
+
         arrays = tuple(
-            ArraySpec(
-                a["name"],
-                a["scalar"],
-                int(a["components"]),
-                a["role"],
-                int(described["counts"][a["name"]]),
-                described["limits"].get(a["name"]),
-            )
+            spec(a)
             for argument in self.request["arguments"]
             for a in (argument["members"] if argument["kind"] == "struct" else [argument])
             if a["kind"] == "array"
@@ -111,6 +128,17 @@ class Session:
             tuple(described["distributions"]),
             bool(described["check"]),
             bool(described["time"]),
+            tuple(map(spec, self.request["variables"])),
+        )
+
+    @property
+    def floating_scalars(self) -> tuple[str, ...]:
+        """The names of the floating-point numbers that the kernels are passed."""
+        return tuple(
+            a["name"]
+            for argument in self.request["arguments"]
+            for a in (argument["members"] if argument["kind"] == "struct" else [argument])
+            if a["kind"] == "scalar" and "float" in a["scalar"]
         )
 
     def begin(self, phase: str, case: Case, side: str) -> None:
@@ -138,8 +166,10 @@ class Session:
 
     def run(self, side: str, case: Case, buffers: Mapping[str, Buffer], values: Values, poison: int) -> Outputs:
         """Fill, launch, wait, and look for damage. Raises MisbehaviourError, LaunchRefusedError or CudaFaultError."""
+        sealed = values if isinstance(values, Inputs) else Inputs(values)
         for spec in case.arrays:
-            buffers[spec.name].fill(poison, values.get(spec.name))
+            buffers[spec.name].fill(poison, sealed.get(spec.name))
+        self.set_variables(side, case, sealed)
         synchronize()
         self.begin("check", case, side)
         self.launch(side, case, buffers)
@@ -148,17 +178,43 @@ class Session:
             buffer = buffers[spec.name]
             if not buffer.guards_intact(poison):
                 raise MisbehaviourError(side, f"it writes outside {spec.name}, whose extent is {spec.count:,}")
-            if not spec.is_output and not bool((bits(buffer.data) == bits(values[spec.name])).all()):
+            if spec.is_input and fingerprint(sealed[spec.name]) != sealed.prints[spec.name]:
+                raise MisbehaviourError(side, f"it writes into memory that is not its own, the judge's {spec.name}")
+            if not spec.is_output and fingerprint(buffer.data) != sealed.prints[spec.name]:
                 raise MisbehaviourError(side, f"it changes its input {spec.name}")
         return Outputs(
             {s.name: buffers[s.name].data.clone() for s in case.outputs},
             {s.name: buffers[s.name].poisoned(poison) for s in case.outputs},
         )
 
+    def set_variables(self, side: str, case: Case, values: Values) -> None:
+        """Put the values of the file's variables into one side's module, as host code does. Raises
+        LaunchRefusedError."""
+        for spec in case.variables:
+            name = variables.variable_named(spec.name, self._variables[side])
+            if name is not None:  # a compiler leaves out what a kernel does not use
+                content = bits(values[spec.name]).cpu().numpy().tobytes()
+                variables.write(self._functions[side].module, self._variables[side][name], content)
+
+    def state(self, side: str) -> dict[str, bytes]:
+        """What one side's `__device__` variables hold now, but those that host code sets. Raises LaunchRefusedError."""
+        module, known = self._functions[side].module, self._variables[side]
+        given = {variables.variable_named(v["name"], known) for v in self.request["variables"]}
+        return {
+            name: variables.read(module, variable)
+            for name, variable in known.items()
+            if not variable.is_constant and name not in given
+        }
+
+    def set_state(self, side: str, state: Mapping[str, bytes]) -> None:
+        """Put contents that `state` gave back, or others as long. Raises LaunchRefusedError."""
+        for name, content in state.items():
+            variables.write(self._functions[side].module, self._variables[side][name], content)
+
     def run_twice(self, side: str, case: Case, values: Values) -> tuple[Outputs, Outputs]:
         """Two runs in fresh memory that holds a different poison in each: what depends on it shows."""
         buffers = self.buffers(case)
-        first, second = (self.run(side, case, buffers, values, poison) for poison in POISONS)
+        first, second = (self.run(side, case, buffers, values, poison) for poison in self.poisons)
         return first, second
 
 

@@ -46,6 +46,7 @@ def time_case(session: Session, case: Case, reference: Reference | None, seconds
         chosen = sets[order.randrange(len(sets))]
         for side in order.sample(("baseline", "candidate"), 2):
             session.begin("time", case, side)
+            session.set_variables(side, case, chosen.values)
             chosen.restore()
             flush.fill_(rounds % 251)
             took = _timed(partial(session.launch, side, case, chosen.buffers))

@@ -62,6 +62,7 @@ def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
 
 def _run(request: Mapping[str, Any], emit: Emit) -> None:
     from warpwright_harness.correctness import check_case
+    from warpwright_harness.dependence import check_dependence, dependence_case
     from warpwright_harness.session import Session, load_reference
     from warpwright_harness.timing import gpu_lock, time_case
 
@@ -79,6 +80,9 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
                 return
             if verdict == "right":
                 sound.append(case)
+        example = dependence_case([case for case in sound if case.check])
+        if example is not None and not check_dependence(session, example, reference, request["judge"]):
+            return
         timed = [case for case in sound if case.time]
         if not timed:
             return

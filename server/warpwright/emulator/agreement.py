@@ -7,19 +7,22 @@ small whole numbers, where the original rounds nothing, results must be equal bi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from warpwright.emulator.values import EPSILON, as_doubles, poisoned
+from warpwright.emulator.values import EPSILON, as_doubles, as_type, poisoned
 
 NOISE_FACTOR = 8
 ULPS = 4
 STRICT_ULPS = 16
 EQUAL = -1.0
 """The tolerance that asks for equality."""
+
+LEAST_ELEMENTS = 32
+"""Fewer values say nothing about an output: one number is its own mean."""
 
 _TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 
@@ -41,13 +44,17 @@ class Output:
 class Difference:
     """How far two outputs differ. `why` is empty where they agree within the tolerance.
 
-    `max_abs` and `max_rel` are over the elements that both wrote and that are finite in both.
+    `max_abs`, `max_rel` and `max_ulp` are over the elements that both wrote and that are finite in both, `rel_l2` is
+    the L2 norm of their differences over that of the original's. `max_ulp` counts representable numbers between two
+    values, 0 for whole-number types.
     """
 
     max_abs: float
     max_rel: float
     tolerance: float
     why: str
+    max_ulp: float = 0.0
+    rel_l2: float = 0.0
 
 
 def written(runs: Sequence[tuple[Any, int]]) -> Any:
@@ -77,8 +84,10 @@ def compare(output: Output, candidate: Any, original: Any, wrote: tuple[Any, Any
     must stand at the same places. Finite values may differ by `tolerance` plus ULPS units in the last place.
     """
 
+    ulp, rel_l2 = 0.0, 0.0
+
     def differ(why: str, max_abs: float = 0.0, max_rel: float = 0.0) -> Difference:
-        return Difference(max_abs, max_rel, max(tolerance, 0.0), why)
+        return Difference(max_abs, max_rel, max(tolerance, 0.0), why, ulp, rel_l2)
 
     if (unlike := wrote[0] != wrote[1]).any():
         place = int(unlike.argmax())
@@ -93,6 +102,7 @@ def compare(output: Output, candidate: Any, original: Any, wrote: tuple[Any, Any
             return differ("")
         gap = float(np.abs(a - b).max())
         return differ(_where(output, wrong, a, b, places), gap, gap)
+    ulp, rel_l2 = largest_ulp(output, candidate, original), _relative_l2(a, b)
     for name, mask in (("NaN", np.isnan), ("+inf", np.isposinf), ("-inf", np.isneginf)):
         wrong = mask(a) != mask(b)
         if wrong.any():
@@ -125,6 +135,30 @@ def largest_gap(output: Output, a: Any, b: Any) -> float:
     return float(gaps[np.isfinite(gaps)].max(initial=0.0))
 
 
+def largest_ulp(output: Output, a: Any, b: Any) -> float:
+    """How many representable numbers lie between two outputs at most, at elements that are finite in both.
+
+    Of double precision, whose count does not fit a number of 64 bits, what fits a double.
+    """
+    both = np.isfinite(as_doubles(output.scalar, a)) & np.isfinite(as_doubles(output.scalar, b))
+    return float(np.abs(_rank(a[both]) - _rank(b[both])).max(initial=0))
+
+
+def _rank(data: Any) -> Any:
+    """The place of each value among the representable ones, 0 for both zeros."""
+    whole = data.view(f"i{data.dtype.itemsize}").astype(np.int64)
+    rank = np.where(whole < 0, -(whole & ((1 << (8 * data.dtype.itemsize - 1)) - 1)), whole)
+    return rank.astype(np.float64) if data.dtype.itemsize == 8 else rank
+
+
+def _relative_l2(a: Any, b: Any) -> float:
+    """Of doubles: the L2 norm of the difference over that of `b`, where both are finite; 0 where both norms are."""
+    both = np.isfinite(a) & np.isfinite(b)
+    with np.errstate(over="ignore"):
+        norm, gap = float(np.linalg.norm(b[both])), float(np.linalg.norm(a[both] - b[both]))
+    return gap / norm if norm else gap
+
+
 def tolerance_of(output: Output, base: Any, again: Sequence[Any], moved: Sequence[Any], rough: Any | None) -> float:
     """The allowed absolute difference of one output. All are what the original wrote, at the same places.
 
@@ -145,6 +179,46 @@ def is_spread(output: Output, data: Any) -> bool:
     """Whether an output has numbers that differ."""
     values = as_doubles(output.scalar, data)
     return len(values) > 1 and bool((values != values[0]).any())
+
+
+def impostor_that_passes(
+    output: Output, expected: Any, due: Any, tolerance: float, given: Any | None, shape: Mapping[str, int]
+) -> str:
+    """What passes without computing anything, in words such as "zero everywhere"; "" where nothing does.
+
+    `due` says which numbers are to be written, `given` what an in-out array held before. Impostors are zeros, the
+    output's own mean, its means along an axis of the shape, and what was there. One that equals the original's output
+    exactly is no impostor but the answer.
+    """
+    if due.sum() < LEAST_ELEMENTS:
+        return ""
+    for words, impostor in _impostors(output, expected, due, given, shape):
+        if not equal_bits(impostor[due], expected[due]):
+            if not compare(output, impostor, expected, (due, due), tolerance).why:
+                return words
+    return ""
+
+
+def _impostors(
+    output: Output, expected: Any, due: Any, given: Any | None, shape: Mapping[str, int]
+) -> Iterator[tuple[str, Any]]:
+    values = as_doubles(output.scalar, expected)
+    with np.errstate(all="ignore"):
+        yield "zero everywhere", as_type(output.scalar, np.zeros_like(values))
+        yield "its mean everywhere", as_type(output.scalar, np.full_like(values, values[due].mean()))
+        if given is not None:
+            yield "what it held before", given
+        for name, size in shape.items():
+            if 1 < size < values.size and values.size % size == 0 and due.all():
+                rows = values.reshape(-1, size)
+                for axis in (0, 1):
+                    means = np.broadcast_to(rows.mean(axis=axis, keepdims=True), rows.shape)
+                    yield f"its mean along {name}", as_type(output.scalar, means.reshape(-1))
+
+
+def equally_finite(output: Output, a: Any, b: Any) -> bool:
+    """Whether the same numbers of both are finite."""
+    return bool((np.isfinite(as_doubles(output.scalar, a)) == np.isfinite(as_doubles(output.scalar, b))).all())
 
 
 def equal_bits(a: Any, b: Any) -> bool:

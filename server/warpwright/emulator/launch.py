@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,7 +82,8 @@ class Run:
     """What a launch left. `outputs` holds every array but those of role "in", with the type of the argument's data;
     where a fault ended the run, they are as far as it came and `is_complete` is False. `printed` is what each call of
     `printf` wrote, of the first ones. `changed_inputs` are the arrays of role "in" that do not hold what they held;
-    `lane_steps` is what the run took of `most_lane_steps`."""
+    `lane_steps` is what the run took of `most_lane_steps`; `changed_variables` are the module's `__device__` variables
+    that do not hold what they held."""
 
     outputs: Mapping[str, Any]
     tallies: Tallies
@@ -91,6 +92,7 @@ class Run:
     printed: tuple[str, ...] = ()
     changed_inputs: tuple[str, ...] = ()
     lane_steps: int = 0
+    changed_variables: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -164,15 +166,20 @@ def run(
     arguments: Sequence[Argument],
     *,
     variables: Mapping[str, bytes] | None = None,
+    unwritten: Collection[str] = (),
     most_lane_steps: int = MOST_LANE_STEPS,
     progress: Progress = silent,
     is_cancelled: IsCancelled = never_cancelled,
 ) -> Run:
     """Launch a translated kernel. Its faults are part of the result. Raises LaunchError and CancelledError.
 
-    `variables` are the bytes that variables of the module hold, as host code sets them; others have their own.
+    `variables` are the bytes that variables of the module hold, as host code sets them; others have their own. Those
+    that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault.
     """
-    prepared, placed = _prepare(program, launch, arguments, variables or {}, most_lane_steps, is_cancelled)
+    prepared, placed = _prepare(program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled)
+    writable = {v.name for v in program.module.variables.values() if v.space == "global"}
+    kept = [a for a in prepared.memory.allocations[len(placed) :] if a.name in writable]
+    held = [prepared.memory.data[a.start : a.end].copy() for a in kept]
     per_batch = max(1, BATCH_LANES // prepared.threads)
     _keep_freed_memory()
     is_complete = True
@@ -214,6 +221,9 @@ def run(
         tuple(prepared.printed),
         changed,
         prepared.spent,
+        frozenset(
+            a.name for a, old in zip(kept, held, strict=True) if not np.array_equal(memory.data[a.start : a.end], old)
+        ),
     )
 
 
@@ -236,6 +246,7 @@ def _prepare(
     launch: Launch,
     arguments: Sequence[Argument],
     given_variables: Mapping[str, bytes],
+    unwritten: Collection[str],
     most_lane_steps: int,
     is_cancelled: IsCancelled,
 ) -> tuple[Prepared, list[tuple[ArrayArgument, Allocation]]]:
@@ -274,7 +285,8 @@ def _prepare(
     for name, allocation in variables.items():
         content = _initial(program.module.variables[name], symbols)
         given_bytes = np.frombuffer(given_variables.get(name, b"")[: content.size], dtype=np.uint8)
-        memory.fill(allocation, np.concatenate([given_bytes, content[given_bytes.size :]]))
+        put = memory.leave if name in unwritten else memory.fill
+        put(allocation, np.concatenate([given_bytes, content[given_bytes.size :]]))
     parameters = bytearray(program.parameter_bytes)
     addresses = {argument.name: allocation.address for argument, allocation in placed}
     for (offset, size), given in zip(program.parameters.values(), arguments, strict=True):

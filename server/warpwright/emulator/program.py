@@ -50,6 +50,8 @@ class Program:
     functions_at: Mapping[str, int]
     spins: frozenset[int]
     merged: Mapping[int, Merged | None] = field(default_factory=dict)
+    sha256: str = ""
+    """Of the compiler's PTX."""
 
 
 @dataclass(frozen=True, slots=True)

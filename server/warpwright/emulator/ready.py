@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -58,7 +60,7 @@ def make_ready(
     except PtxError as error:
         return Missing("PTX", f"nvcc's PTX cannot be read: {error}", "Report it with the file.")
     try:
-        return translate(module, name)
+        return replace(translate(module, name), sha256=sha256(compiled.text.encode()).hexdigest())
     except UnsupportedError as error:
         sentences = unsupported(module, name) or [f"{error}."]
         said = "; ".join(sentence.removesuffix(".") for sentence in sentences[:MOST_REASONS])

@@ -1,8 +1,9 @@
 """The arguments of a launch, made from a kernel's problem: the same seed gives the same values.
 
 The distributions are the harness's: `normal` is N(0, 1); `integers` are -8 to 8, on which sums and products stay exact;
-`large` has magnitudes from 1e-6 to 1e6; `zeros`; `special` has NaN, infinities, subnormal numbers and -0 among N(0, 1).
-Whole-number types take small numbers for each, and an array of indices always holds indices.
+`large` has magnitudes from 1e-6 to 1e6; `zeros`; `special` has NaN, infinities, subnormal numbers and -0 among N(0, 1), one of
+each at least where there is room. Whole-number types take small numbers for each, and an array of indices always holds
+indices.
 """
 
 from __future__ import annotations
@@ -27,14 +28,25 @@ _DTYPES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-POISONS = (0x7FFDA5A5, 0xFFFB5A5B)
-"""What outputs may hold before a run: NaN as float and as double, and different in every byte."""
+POISONS = (0x7FFDA5A5, 0x3FFB5A5B)
+"""What outputs may hold before a run, different in every byte: NaN as float and as double, and a number as either."""
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The distance from 1 to the next number of a type."""
 
 Alteration = Callable[[str, Any, np.random.Generator], Any]
 """From an element's scalar type and an input's values to other values of the same type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Other values for the input or the number `name` alone; for one element of each input where the name is ""."""
+
+    name: str
+
+
+SCALAR_FACTOR = 0.75
+"""By what a number is multiplied: a smaller one leads no index out of bounds."""
 
 
 class UnknownTypeError(Exception):
@@ -49,12 +61,14 @@ def arguments_of(
     *,
     poison: int = 0,
     alter: Alteration | None = None,
+    change: Change | None = None,
 ) -> list[Argument]:
     """The kernel's arguments at one shape, in the order of its parameters. Raises UnknownTypeError.
 
-    Outputs hold `poison`, 32 bits again and again; inputs of floating-point numbers are changed by `alter`.
+    Outputs hold `poison`, 32 bits again and again; inputs of floating-point numbers are changed by `alter`, and inputs
+    before that by `change`.
     """
-    filled = _Filling(case, distribution, poison, alter)
+    filled = _Filling(case, distribution, poison, alter, change)
     made: list[Argument] = []
     for place, argument in enumerate(problem.arguments):
         if isinstance(argument, Struct):
@@ -66,10 +80,16 @@ def arguments_of(
 
 
 def variables_of(
-    problem: Problem, case: Case, distribution: str = "normal", seed: int = 0, *, alter: Alteration | None = None
+    problem: Problem,
+    case: Case,
+    distribution: str = "normal",
+    seed: int = 0,
+    *,
+    alter: Alteration | None = None,
+    change: Change | None = None,
 ) -> dict[str, bytes]:
     """What the host code is to set the file's variables to, by their names. Raises UnknownTypeError."""
-    filled = _Filling(case, distribution, 0, alter)
+    filled = _Filling(case, distribution, 0, alter, change)
     start = len(problem.arguments)
     made = {array.name: filled.argument(array, [seed, start + n]) for n, array in enumerate(problem.globals)}
     return {name: given.data.tobytes() for name, given in made.items() if isinstance(given, ArrayArgument)}
@@ -81,6 +101,7 @@ class _Filling:
     distribution: str
     poison: int
     alter: Alteration | None
+    change: Change | None
 
     def argument(self, argument: Array | Scalar, seed: list[int]) -> ArrayArgument | ScalarArgument:
         if isinstance(argument, Array):
@@ -89,13 +110,31 @@ class _Filling:
                 data = array_values(
                     argument, element, self.case, self.distribution, np.random.default_rng(seed), self.poison
                 )
+                if self.change is not None and argument.role != "out":
+                    data = self._changed(argument, element, data, [*seed, 2])
                 is_free = argument.role != "out" and argument.name not in self.case.limits
                 if self.alter is not None and is_free and element.scalar in EPSILON:
                     data = self.alter(element.scalar, data, np.random.default_rng([*seed, 1]))
                 return ArrayArgument(argument.name, data, argument.role)
         elif argument.type in _DTYPES:
-            return ScalarArgument(argument.name, scalar_bytes(argument.type, self.case.scalars[argument.name]))
+            value = self.case.scalars[argument.name]
+            if self.change is not None and self.change.name == argument.name:
+                value *= SCALAR_FACTOR
+            return ScalarArgument(argument.name, scalar_bytes(argument.type, value))
         raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
+
+
+    def _changed(self, array: Array, element: ElementType, data: Any, seed: list[int]) -> Any:
+        """The values with this array's own changed, or one of them, as `change` asks for."""
+        assert self.change is not None
+        random = np.random.default_rng(seed)
+        others = array_values(array, element, self.case, self.distribution, random)
+        if self.change.name == array.name:
+            return others
+        if self.change.name or not len(data):
+            return data
+        place = int(random.integers(len(data)))
+        return np.concatenate([data[:place], others[place : place + 1], data[place + 1 :]])
 
 
 def array_values(
@@ -129,18 +168,22 @@ def perturbed(seed: int) -> Alteration:
 
     def alter(scalar: str, data: Any, random: np.random.Generator) -> Any:
         moves = np.random.default_rng([seed, int(random.integers(1 << 31))]).integers(0, 2, len(data)) * 2 - 1
-        return _as_type(scalar, as_doubles(scalar, data) * (1.0 + EPSILON[scalar] * moves))
+        return as_type(scalar, as_doubles(scalar, data) * (1.0 + EPSILON[scalar] * moves))
 
     return alter
 
 
 def coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
-    """Inputs rounded to the next lower precision that hardware offers: float64 to float32, others to bfloat16."""
+    """Inputs rounded to the next lower precision that hardware offers: float64 to float32, float32 to TF32 (10 bits of
+    mantissa, to nearest, ties away from zero), float16 to bfloat16."""
     del random
     with np.errstate(all="ignore"):
         if scalar == "float64":
             return data.astype(np.float32).astype(np.float64)
-        return _as_type(scalar, f32_of_bf16(bf16_of_f32(as_doubles(scalar, data).astype(np.float32))))
+        if scalar == "float32":
+            rounded = ((data.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+            return np.where(np.isfinite(data), rounded, data)
+        return as_type(scalar, f32_of_bf16(bf16_of_f32(as_doubles(scalar, data).astype(np.float32))))
 
 
 def _values(scalar: str, count: int, distribution: str, limit: int | None, random: np.random.Generator) -> Any:
@@ -155,7 +198,7 @@ def _values(scalar: str, count: int, distribution: str, limit: int | None, rando
         least = 0 if scalar.startswith("u") else -8
         most = 1 << 20 if distribution == "large" and np.dtype(dtype).itemsize >= 4 else 8
         return random.integers(least, most + 1, count).astype(dtype)
-    return _as_type(scalar, _floats(scalar, count, distribution, random))
+    return as_type(scalar, _floats(scalar, count, distribution, random))
 
 
 def _floats(scalar: str, count: int, distribution: str, random: np.random.Generator) -> Any:
@@ -168,13 +211,17 @@ def _floats(scalar: str, count: int, distribution: str, random: np.random.Genera
     values = random.standard_normal(count)
     if distribution == "special":
         tiny = {"float16": 2.0**-16, "float64": 2.0**-1024}.get(scalar, 2.0**-128)
+        mixed = np.array([np.nan, np.inf, -np.inf, -0.0, tiny, -tiny])
         at = random.random(count)
-        for place, value in enumerate((np.nan, np.inf, -np.inf, tiny, -0.0)):
+        for place, value in enumerate(mixed):
             values[(at >= place * 0.01) & (at < (place + 1) * 0.01)] = value
+        if count >= 4 * len(mixed):  # a hundredth of a short array may be none
+            values[random.permutation(count)[: len(mixed)]] = mixed
     return values
 
 
-def _as_type(scalar: str, values: Any) -> Any:
+def as_type(scalar: str, values: Any) -> Any:
+    """Numbers as an array of a scalar type: of bfloat16 its bits."""
     with np.errstate(all="ignore"):
         if scalar == "bfloat16":
             return bf16_of_f32(values.astype(np.float32))
@@ -188,6 +235,6 @@ def scalar_bytes(scalar: str, value: float) -> bytes:
     '03000000'
     """
     if "float" in scalar:
-        return bytes(_as_type(scalar, np.array([value], dtype=np.float64)).tobytes())
+        return bytes(as_type(scalar, np.array([value], dtype=np.float64)).tobytes())
     size = int(np.dtype(_DTYPES[scalar]).itemsize)
     return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -123,7 +123,7 @@ class Problem:
             raise ExpressionError(f"a block of {block[0]} x {block[1]} x {block[2]} threads is larger than 1,024")
         for axis, blocks, threads in zip("xyz", grid, block, strict=True):
             values[f"gridDim.{axis}"], values[f"blockDim.{axis}"] = blocks, threads
-        counts = {a.name: _whole(a.extent, values, f"the extent of {a.name}") for a in self.arrays}
+        counts = {a.name: _whole(a.extent, values, f"the extent of {a.name}", least=0) for a in self.arrays}
         limits = {
             a.name: _whole(a.values.removeprefix("index(").removesuffix(")"), values, f"the values of {a.name}")
             for a in self.arrays

@@ -14,7 +14,7 @@ NumPy comes with what is imported here: this module is imported where it is used
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +26,22 @@ from warpwright.emulator.agreement import (
     Output,
     compare,
     equal_bits,
+    equally_finite,
     everything,
+    impostor_that_passes,
     is_exact,
     is_spread,
     tolerance_of,
     written,
 )
-from warpwright.emulator.launch import Launch, LaunchError, run
+from warpwright.emulator.launch import (
+    Argument,
+    ArrayArgument,
+    Launch,
+    LaunchError,
+    StructArgument,
+    run,
+)
 from warpwright.emulator.profile import own_files
 from warpwright.emulator.program import Program
 from warpwright.emulator.ready import make_ready
@@ -40,6 +49,7 @@ from warpwright.emulator.report import faults_of
 from warpwright.emulator.values import (
     POISONS,
     Alteration,
+    Change,
     UnknownTypeError,
     arguments_of,
     coarser,
@@ -52,6 +62,8 @@ from warpwright.missing import Missing
 from warpwright.problems.model import Case, Problem
 from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled
+from warpwright.toolchain.names import demangle
+from warpwright.verify.dependence import changes_of, dependence_events
 from warpwright.verify.harness import Event
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
@@ -71,7 +83,7 @@ LEAST_CANDIDATE_STEPS = 4_000_000
 """A candidate that takes so many times the original's steps, and more than these, is taken for one that never ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Side:
     """One of the two kernels, ready to run; `own` names the user's files (see `emulator.lines`)."""
 
@@ -98,19 +110,20 @@ def make_sides(
     return candidate if isinstance(candidate, Missing) else (original, candidate)
 
 
-def compared(
+def comparing(
     original: Side, candidate: Side, cases: Sequence[tuple[Case, Case]], seed: int
 ) -> Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]:
     """What gives the events of comparing both at these cases: the original's and the candidate's at each shape."""
-    comparison = _Comparison(original, candidate, tuple(cases), seed)
+    comparison = Comparison(original, candidate, tuple(cases), seed)
     return lambda _, is_cancelled: comparison.events(is_cancelled)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ran:
+class Ran:
     outputs: Mapping[str, Any]
     faults: tuple[Fault, ...]
     changed_inputs: tuple[str, ...]
+    changed_variables: frozenset[str]
     lane_steps: int
     thread_steps: int
     """Without what `lane_steps` adds for each instruction that lanes execute together."""
@@ -124,7 +137,7 @@ class _Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class Comparison:
     original: Side
     candidate: Side
     cases: tuple[tuple[Case, Case], ...]
@@ -158,6 +171,7 @@ class _Comparison:
                 continue
             left -= cost
             plan.append((index, steps, distributions))
+        example = self._example(plan)
         if too_large:
             sizes = [at(self.cases[index][0].shape) for index in sorted(too_large)]
             more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
@@ -166,17 +180,29 @@ class _Comparison:
         if too_large and all(self._elements(index) < LEAST_ELEMENTS for index, *_ in plan):
             yield {"event": "error", "text": "the emulator would be too slow at sizes that show anything"}
             return
+        proven = False
         for done, (index, steps, distributions) in enumerate(plan):
             share = 0.45 + 0.55 * done / len(plan)
             yield {"event": "progress", "text": f"Emulating at {at(self.cases[index][0].shape)}", "share": share}
             for salt, distribution in enumerate(distributions):
-                event = self._compared(index, steps, distribution, salt, stop)
+                event = self.compared(index, steps, distribution, salt, stop)
                 yield {"shape": dict(self.cases[index][0].shape), "distribution": distribution, **event}
                 if event["event"] == "unsupported":
                     break
                 if not event["ok"]:
                     return
+                if index == example and distribution == distributions[-1]:
+                    proven = True
+        if proven and example is not None:
+            yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
+            yield from dependence_events(self, example, stop)
         yield {"event": "done"}
+
+    def _example(self, plan: Sequence[tuple[int, int, tuple[str, ...]]]) -> int | None:
+        """The largest shape at which there is time to change each input alone."""
+        changes = len(changes_of(self.original.problem, self.cases[plan[0][0]][0])) if plan else 0
+        affordable = [(steps, index) for index, steps, _ in plan if (RUNS + 2) * (changes + 1) * steps <= MOST_STEPS]
+        return max(affordable)[1] if affordable else None
 
     def _sized(self, stop: IsCancelled) -> tuple[dict[int, int], list[int]]:
         """What one launch of the original takes at each shape, smallest first, and the shapes that take too much.
@@ -193,7 +219,7 @@ class _Comparison:
                 too_large.append(index)
                 continue
             try:
-                ran = self._run(self.original, index, "normal", 0, stop)
+                ran = self.run(self.original, index, "normal", 0, stop)
             except LaunchError:
                 sized[index] = 0
                 continue
@@ -207,7 +233,7 @@ class _Comparison:
     def _elements(self, index: int) -> int:
         return sum(self.cases[index][0].counts.values())
 
-    def _run(
+    def run(
         self,
         side: Side,
         index: int,
@@ -217,37 +243,48 @@ class _Comparison:
         *,
         poison: int = POISONS[0],
         alter: Alteration | None = None,
+        change: Change | None = None,
+        unwritten: Collection[str] = (),
         most: int = MOST_LAUNCH_STEPS,
-    ) -> _Ran:
+    ) -> Ran:
         """One launch on values that depend on the seed, the shape and the salt alone. Raises LaunchError."""
         if stop():
             raise CancelledError
         asked = self.original.problem
         case, other = self.cases[index]
         own = case if side is self.original else other
-        seed = (self.seed * 1009 + index) * 101 + salt
+        seed = self._seed(index, salt)
         ran = run(
             side.program,
             Launch(own.grid, own.block, own.dynamic_shared_bytes),
-            arguments_of(asked, case, distribution, seed, poison=poison, alter=alter),
-            variables=variables_of(asked, case, distribution, seed, alter=alter),
+            arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change),
+            variables=_mangled(
+                variables_of(asked, case, distribution, seed, alter=alter, change=change), side.program
+            ),
+            unwritten=unwritten,
             most_lane_steps=most,
             is_cancelled=stop,
         )
         faults = faults_of(side.program, ran, side.own)
         grave = tuple(fault for fault in faults if fault.kind is not FaultKind.UNUSED_RESULT)
-        return _Ran(ran.outputs, grave, ran.changed_inputs, ran.lane_steps, ran.tallies.lane_steps)
+        changed = ran.changed_variables - {*_mangled(dict.fromkeys((a.name for a in asked.globals), b""), side.program)}
+        return Ran(ran.outputs, grave, ran.changed_inputs, changed, ran.lane_steps, ran.tallies.lane_steps)
 
-    def _compared(self, index: int, steps: int, distribution: str, salt: int, stop: IsCancelled) -> Event:
+    def _seed(self, index: int, salt: int) -> int:
+        return (self.seed * 1009 + index) * 101 + salt
+
+    def compared(
+        self, index: int, steps: int, distribution: str, salt: int, stop: IsCancelled, change: Change | None = None
+    ) -> Event:
         """One shape and distribution: an event "case", or "unsupported" where the original is not sound there."""
-        run_ = partial(self._run, index=index, distribution=distribution, salt=salt, stop=stop)
+        run_ = partial(self.run, index=index, distribution=distribution, salt=salt, stop=stop, change=change)
         original = partial(run_, self.original, most=4 * MOST_LAUNCH_STEPS)
         try:
             own = [original(poison=poison) for poison in POISONS]
         except LaunchError as error:
             return _unsupported(f"the original cannot be launched there: {error}")
         most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), LEAST_CANDIDATE_STEPS)
-        theirs: list[_Ran] = []
+        theirs: list[Ran] = []
         for poison in POISONS:
             try:
                 theirs.append(run_(self.candidate, poison=poison, most=most))
@@ -263,19 +300,34 @@ class _Comparison:
             return _unsupported(f"the original is not sound here: it changes its input {changed[0]}")
         if changed := theirs[0].changed_inputs:
             return _unsafe(f"it changes its input {changed[0]}")
-        return self._judged(own, theirs, distribution, _Moved(original))
+        case = self.cases[index][0]
+        given = arguments_of(
+            self.original.problem, case, distribution, self._seed(index, salt), change=change
+        )
+        return self._judged(own, theirs, distribution, _Moved(original), case, _arrays(given))
 
-    def _judged(self, own: list[_Ran], theirs: list[_Ran], distribution: str, moved: _Moved) -> Event:
-        """An event "case" from the runs of both sides."""
+    def _judged(
+        self,
+        own: list[Ran],
+        theirs: list[Ran],
+        distribution: str,
+        moved: _Moved,
+        case: Case,
+        given: Mapping[str, Any],
+    ) -> Event:
+        """An event "case" from the runs of both sides; `given` is what the arrays held before."""
         differences = []
-        spread = False
+        spread, restless = False, False
+        loose = {}
         sample = {}
         why = ""
-        for output, role in _outputs(self.original.problem):
+        for output, role in outputs_of(self.original.problem):
             mine, others = ([ran.outputs[output.name] for ran in runs] for runs in (own, theirs))
-            due, wrote = (_written(each, role) for each in (mine, others))
+            due, wrote = (written_of(each, role) for each in (mine, others))
             if not output.is_float and not equal_bits(mine[0][due], mine[1][due]):
                 return _unsupported(f"the original's own {output.name} differs from run to run")
+            if output.is_float and not equally_finite(output, mine[0][due], mine[1][due]):
+                return _unsupported(f"the original's own {output.name} is finite in one run and not in another")
             tolerance = _tolerance(output, mine, due, distribution, moved)
             found = compare(output, others[0], mine[0], (wrote, due), tolerance)
             again = compare(output, others[1], others[0], (wrote, wrote), tolerance)
@@ -285,15 +337,25 @@ class _Comparison:
             elif not why and again.why:
                 why = f"it gives another result when the memory around its arrays holds other values: {again.why}"
             spread = spread or is_spread(output, mine[0][due])
+            same = [equal_bits(runs[0][which], runs[1][which]) for runs, which in ((mine, due), (others, wrote))]
+            restless = restless or (same[0] and not same[1])
+            if output.is_float and tolerance >= 0.0 and distribution != "zeros":
+                before = given[output.name] if role == "in-out" else None
+                if found_loose := impostor_that_passes(output, mine[0], due, tolerance, before, case.shape):
+                    loose[output.name] = found_loose
             sample[output.name] = repr(mine[0][:1].tolist())
         return {
             "event": "case",
             "ok": not why,
             "max_abs": max((d.max_abs for d in differences), default=0.0),
             "max_rel": max((d.max_rel for d in differences), default=0.0),
+            "max_ulp": max((d.max_ulp for d in differences), default=0.0),
+            "rel_l2": max((d.rel_l2 for d in differences), default=0.0),
             "tolerance": max((d.tolerance for d in differences), default=0.0),
             "reason": why,
             "spread": spread,
+            "restless": restless,
+            "loose": loose,
             "sample": sample,
         }
 
@@ -301,16 +363,16 @@ class _Comparison:
 class _Moved:
     """What the original gives on inputs that were moved, run when it is first asked for."""
 
-    def __init__(self, run_original: Callable[..., _Ran]) -> None:
+    def __init__(self, run_original: Callable[..., Ran]) -> None:
         self._run = run_original
-        self._moved: list[_Ran] = []
-        self._rough: _Ran | None = None
+        self._moved: list[Ran] = []
+        self._rough: Ran | None = None
 
     def outputs(self, name: str) -> tuple[list[Any], Any]:
         """One output on inputs perturbed by one unit in the last place, and on coarser ones."""
         if self._rough is None:
-            self._moved = [self._run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
-            self._rough = self._run(alter=coarser)
+            self._moved = [self.run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
+            self._rough = self.run(alter=coarser)
         return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
 
 
@@ -330,7 +392,7 @@ def _threads(case: Case) -> int:
     return case.grid[0] * case.grid[1] * case.grid[2] * case.block[0] * case.block[1] * case.block[2]
 
 
-def _outputs(problem: Problem) -> Iterator[tuple[Output, str]]:
+def outputs_of(problem: Problem) -> Iterator[tuple[Output, str]]:
     """What the kernel gives back, with its role."""
     arguments = {part.name for part in problem.parts}
     for array in problem.arrays:
@@ -339,9 +401,21 @@ def _outputs(problem: Problem) -> Iterator[tuple[Output, str]]:
             yield Output(array.name, element.scalar, element.components), array.role
 
 
-def _written(runs: list[Any], role: str) -> Any:
+def written_of(runs: list[Any], role: str) -> Any:
     """What was written of an output; an in-out array is compared whole."""
     return written(list(zip(runs, POISONS, strict=True))) if role == "out" else everything(runs[0])
+
+
+def _arrays(arguments: Sequence[Argument]) -> dict[str, Any]:
+    """What the arrays among the arguments hold, by name."""
+    parts = [p for a in arguments for p in ([m for _, m in a.members] if isinstance(a, StructArgument) else [a])]
+    return {part.name: part.data for part in parts if isinstance(part, ArrayArgument)}
+
+
+def _mangled(variables: Mapping[str, bytes], program: Program) -> dict[str, bytes]:
+    """The file's variables by the names that they have in the PTX."""
+    names = {demangle(name).rpartition("::")[2]: name for name in program.module.variables}
+    return {names.get(name, name): content for name, content in variables.items()}
 
 
 def _unsupported(reason: str) -> Event:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +50,12 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         raise PlanError("the candidate's kernel takes other parameters than the original's")
     own = [problem.own_shape] if problem.own_shape is not None else []
     times = [*own, *(s for s in problem.time if s not in own)] if timed else []
+    hidden = hidden_shape(problem, seed)
+    empty, no_empty = empty_shape(problem)
     shapes = [*times[:1], *(s for s in problem.check if s not in times[:1])]
-    shapes += [s for s in times if s not in shapes]
+    shapes += [s for s in (hidden, empty, *times) if s is not None and s not in shapes]
     cases = [
-        _case(case, other, first=number == 0, timed=case.shape in times)
+        _case(case, other, whole=number == 0 or case.shape == hidden, timed=case.shape in times)
         for number, (case, other) in enumerate(paired_cases(problem, candidate.problem, shapes))
     ]
     if not cases:
@@ -59,11 +64,9 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "baseline": _side(original),
         "candidate": _side(candidate),
         "arguments": [_argument(a) for a in problem.arguments],
+        "variables": [_argument(a) for a in problem.globals],
         "cases": cases,
-        "notes": [
-            *problem.notes,
-            *(f"the variable {array.name} of the file was left zero" for array in problem.globals),
-        ],
+        "notes": [*problem.notes, *([no_empty] if no_empty else [])],
         "seed": seed,
         "judge": judge,
         "reference": str(problem.reference) if problem.reference else None,
@@ -92,13 +95,59 @@ def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
         "baseline": _side(side),
         "candidate": _side(side),
         "arguments": [_argument(a) for a in side.problem.arguments],
-        "cases": [_case(case, case, first=True, timed=False)],
+        "variables": [_argument(a) for a in side.problem.globals],
+        "cases": [_case(case, case, whole=True, timed=False)],
         "seed": 0,
     }
 
 
+HIDDEN_BYTES = 16 << 20
+_HIDDEN_SIZES = (3000, 300, 60)
+"""The largest that is drawn for a kernel of one, of two, and of more sizes."""
+
+
+def hidden_shape(problem: Problem, seed: int) -> Shape | None:
+    """Sizes that nobody can know beforehand, drawn with the judge's seed; None where the known ones leave no choice.
+
+    What all known sizes of a symbol have in common holds for the drawn ones: a size that is always the same stays, one
+    that is always a multiple of 16 is one.
+    """
+    known = [s for s in (*problem.check, problem.own_shape) if s is not None]
+    drawn = random.Random(seed)
+    for _ in range(20):
+        shape: dict[str, int] = {}
+        for symbol in problem.symbols:
+            sizes = {s[symbol] for s in known}
+            step, most = gcd(*sizes), _HIDDEN_SIZES[min(len(problem.symbols), 3) - 1]
+            shape[symbol] = step * drawn.randint(1, max(1, most // step)) if len(sizes) > 1 else max(sizes, default=1)
+        if shape not in known and 0 < problem.bytes(shape) <= HIDDEN_BYTES:
+            return shape
+    return None
+
+
+def empty_shape(problem: Problem) -> tuple[Shape | None, str]:
+    """A shape of no elements, or a sentence why there is none; neither where 1 is no size of this kernel.
+
+    All sizes are 0, or the first of them with which the kernel can be launched: CUDA refuses a grid of no blocks.
+    """
+    ones = next((s for s in problem.check if s and set(s.values()) == {1}), None)
+    if ones is None:
+        return None, ""
+    mixed = next((s for s in problem.check if 1 not in s.values()), ones)
+    reason = ""
+    for shape in (dict.fromkeys(ones, 0), *({**mixed, symbol: 0} for symbol in ones)):
+        try:
+            problem.case(shape)
+        except ExpressionError as error:
+            reason = reason or f"{' = '.join(shape)} = 0 was left out: {error}"
+        else:
+            return shape, ""
+    return None, reason
+
+
 def _side(side: Side) -> dict[str, str]:
-    return {"cubin": str(side.cubin), "function": side.resources.mangled_name}
+    digest = hashlib.sha256(side.cubin.read_bytes()).hexdigest()
+    return {"cubin": str(side.cubin), "function": side.resources.mangled_name, "sha256": digest}
 
 
 def _argument(argument: Array | Scalar | Struct) -> dict[str, Any]:
@@ -119,7 +168,7 @@ def _argument(argument: Array | Scalar | Struct) -> dict[str, Any]:
     return {"kind": "scalar", "name": argument.name, "scalar": argument.type}
 
 
-def _case(own: Case, other: Case, *, first: bool, timed: bool) -> dict[str, Any]:
+def _case(own: Case, other: Case, *, whole: bool, timed: bool) -> dict[str, Any]:
     return {
         "shape": dict(own.shape),
         "counts": dict(own.counts),
@@ -127,7 +176,7 @@ def _case(own: Case, other: Case, *, first: bool, timed: bool) -> dict[str, Any]
         "limits": dict(own.limits),
         "baseline": _launch(own),
         "candidate": _launch(other),
-        "distributions": EVERY_DISTRIBUTION if first else EDGE_DISTRIBUTIONS,
+        "distributions": EVERY_DISTRIBUTION if whole else EDGE_DISTRIBUTIONS,
         "check": True,
         "time": timed,
     }

@@ -30,10 +30,19 @@ from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
+from warpwright.toolchain.clocks import clocks_read
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.harness import Gpu, find_gpu
-from warpwright.verify.plan import CandidateLaunchError, PlanError, Side, make_request, paired_cases
+from warpwright.verify.plan import (
+    CandidateLaunchError,
+    PlanError,
+    Side,
+    empty_shape,
+    hidden_shape,
+    make_request,
+    paired_cases,
+)
 from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 
@@ -158,6 +167,12 @@ class _Climb:
         base = self._with_kernel(base, name, old, new, before, after)
         if gone is False and self.goal == "fix":
             return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
+        if timed_by := _new_clocks(before, after):
+            reason = (
+                f"The candidate reads {timed_by}, which the original does not: what it gives may depend on when it "
+                "runs, and no number of runs would show it."
+            )
+            return replace(base, status=Status.UNSAFE, reason=reason)
         plan = self._plan(name, old, new, before, after)
         if isinstance(plan, CandidateLaunchError):
             return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
@@ -168,7 +183,7 @@ class _Climb:
             return replace(base, reason=reason, not_run_because="how to run it is not known")
         if isinstance(gpu, Gpu):
             observed = observe(plan.request, progress=self.progress, is_cancelled=self.is_cancelled)
-            ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"]}
+            ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
             notes = (*base.notes, *plan.request["notes"])
             return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
         return self._emulate(base, plan, (old, new), gpu)
@@ -232,7 +247,7 @@ class _Climb:
         if find_spec("numpy") is None:
             reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
             return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
-        from warpwright.verify.emulated import compared, make_sides
+        from warpwright.verify.emulated import comparing, make_sides
 
         self.progress("Translating the compiler's PTX", 0.38)
         sides = make_sides(units, plan.problems, plan.arch, self.flags, self.is_cancelled)
@@ -240,15 +255,18 @@ class _Climb:
             because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
             return replace(base, reason=base.reason or f"{lacking}{sides.reason}", not_run_because=because)
         original, candidate = plan.problems
-        more = [shape for shape in (original.own_shape, original.profile) if shape is not None]
-        shapes = [*original.check, *(shape for shape in more if shape not in original.check)]
+        seed = plan.request["seed"]
+        empty, no_empty = empty_shape(original)
+        more = (original.own_shape, original.profile, hidden_shape(original, seed), empty)
+        shapes = list(original.check)
+        shapes += [shape for shape in more if shape is not None and shape not in shapes]
         cases = list(paired_cases(original, candidate, shapes))
         request = {**plan.request, "cases": [{"shape": dict(case.shape)} for case, _ in cases]}
-        seed = plan.request["seed"]
-        backend = compared(*sides, cases, seed)
+        backend = comparing(*sides, cases, seed)
         observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled, backend=backend)
-        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline"}
-        notes = (*base.notes, *original.notes)
+        hashes = {"sha256": {"original": sides[0].program.sha256, "candidate": sides[1].program.sha256}}
+        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline", **hashes}
+        notes = (*base.notes, *original.notes, *([no_empty] if no_empty else []))
         return _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
 
 
@@ -259,6 +277,21 @@ class _Plan:
     request: Mapping[str, Any]
     problems: tuple[Problem, Problem]
     arch: str
+
+
+def _new_clocks(before: Compiled, after: Compiled) -> str:
+    """The clocks that the candidate's file reads and the original's does not, in words; "" for none."""
+    if before.cubin is None or after.cubin is None:
+        return ""
+    read = clocks_read(after.cubin.read_bytes())
+    new = read - clocks_read(before.cubin.read_bytes()) if read else read
+    return " and ".join(f"the GPU's {name}" for name in sorted(new))
+
+
+def _hashes(plan: _Plan) -> dict[str, Any]:
+    """Of the two cubins: of what was compiled, compared and timed, which is refused where it is not one."""
+    sides = {"original": "baseline", "candidate": "candidate"}
+    return {"sha256": {name: plan.request[side]["sha256"] for name, side in sides.items()}}
 
 
 def _observed(base: Report, observed: Observed) -> Report:

@@ -1,0 +1,140 @@
+"""What do the results depend on? On every input that the original's depend on, and on nothing else.
+
+At one shape, after it was found right: each input and each floating-point number is changed alone; then one element of
+every input; then what the candidate's own variables hold, as if earlier launches had left it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+
+from warpwright_harness.buffers import Inputs, bits
+from warpwright_harness.compare import compare
+from warpwright_harness.correctness import (
+    Checked,
+    Reference,
+    UnsupportedError,
+    checked,
+    emit_case,
+    input_values,
+    seed_of,
+    unsafe,
+)
+from warpwright_harness.session import Case, MisbehaviourError, Outputs, Session
+from warpwright_harness.variables import changed
+
+MOST_ELEMENTS = 1 << 20
+SCALAR_FACTOR = 0.75
+_SALT = 300
+
+
+def dependence_case(cases: Sequence[Case]) -> Case | None:
+    """The largest that is quick."""
+    small = [case for case in cases if sum(s.scalars for s in case.arrays) <= MOST_ELEMENTS]
+    return max(small, key=lambda case: sum(s.scalars for s in case.arrays), default=None)
+
+
+def check_dependence(session: Session, case: Case, reference: Reference | None, judge: str) -> bool:
+    """Events "case", one for each change, and notes on inputs that nothing depends on; False where one is wrong."""
+
+    def compared(at: Case, values: Inputs, what: str) -> Checked | None:
+        """None where the event says that the candidate is wrong. Raises UnsupportedError."""
+        try:
+            return checked(session, at, values, "normal", reference, judge)
+        except MisbehaviourError as error:
+            emit_case(session, case, what, unsafe(str(error)))
+            return None
+
+    try:
+        values = input_values(session, case, "normal", 0)
+        base = compared(case, values, "normal")
+        if base is None:
+            return False
+        for what, at, moved in _changes(session, case, values):
+            found = compared(at, moved, what)
+            if found is None:
+                return False
+            result = dict(found.result)
+            depends = _differ(case, found.expected, base.expected, found.due)
+            if not result["ok"] and depends and not _differ(case, found.candidate, base.candidate, found.due):
+                result["reason"] = f"its outputs do not change with it; {result['reason']}"
+            emit_case(session, case, what, result)
+            if not result["ok"]:
+                return False
+            if not depends and what.startswith("only "):
+                name = what.removeprefix("only ").removesuffix(" changed")
+                session.emit({"event": "note", "text": f"no output was seen to depend on {name}"})
+        return check_state(session, case, values, base)
+    except UnsupportedError as error:
+        session.emit({"event": "note", "text": f"what the outputs depend on was not looked at: {error}"})
+        return True
+
+
+def _changes(session: Session, case: Case, values: Inputs) -> Iterator[tuple[str, Case, Inputs]]:
+    """In words what is changed, the case and the values to run on."""
+    others = input_values(session, case, "normal", _SALT)
+    for spec in case.inputs:
+        yield f"only {spec.name} changed", case, Inputs({**values, spec.name: others[spec.name]})
+    for name in session.floating_scalars:
+        if case.scalars[name]:
+            moved = {**case.scalars, name: case.scalars[name] * SCALAR_FACTOR}
+            yield f"only {name} changed", replace(case, scalars=moved), values
+    one: dict[str, torch.Tensor] = {}
+    for number, spec in enumerate(case.inputs):
+        one[spec.name] = values[spec.name].clone()
+        if spec.scalars:
+            place = seed_of(session, case, _SALT + 1 + number) % spec.scalars
+            one[spec.name][place] = others[spec.name][place]
+    if one:
+        yield "one element of each input changed", case, Inputs(one)
+
+
+def _differ(case: Case, one: Outputs, other: Outputs, due: Mapping[str, torch.Tensor]) -> bool:
+    return any(
+        bool((bits(one.values[s.name]) != bits(other.values[s.name]))[due[s.name]].any()) for s in case.outputs
+    )
+
+
+def check_state(session: Session, case: Case, values: Inputs, base: Checked) -> bool:
+    """Does what earlier launches left in the candidate's variables change its result?
+
+    Of the variables that a launch of the candidate changes, and one of the original does not, each byte is set to 1 and
+    then to 255. Their old content is put back.
+    """
+    buffers = session.buffers(case)
+
+    def after(side: str, run: Callable[[], object]) -> tuple[dict[str, bytes], frozenset[str]]:
+        before = session.state(side)
+        run()
+        return before, changed(before, session.state(side))
+
+    def launched(side: str) -> Outputs:
+        return session.run(side, case, buffers, values, session.poisons[0])
+
+    try:
+        before, kept = after("candidate", lambda: launched("candidate"))
+        if not kept:
+            return True
+        _, known = after("baseline", lambda: launched("baseline"))
+        suspects = kept - known
+        why = ""
+        for byte in (1, 255) if suspects else ():
+            session.set_state("candidate", {name: bytes([byte]) * len(before[name]) for name in suspects})
+            outputs = launched("candidate")
+            for spec in case.outputs:
+                due, tolerance = base.due[spec.name], float(base.result["tolerance"])
+                own, expected = outputs.values[spec.name], base.candidate.values[spec.name]
+                why = why or compare(spec, own, expected, (due, due), tolerance).why
+        session.set_state("candidate", before)
+    except MisbehaviourError as error:
+        why, suspects = str(error), frozenset({"its variables"})
+    if not why:
+        return True
+    names = " and ".join(sorted(suspects))
+    reason = f"it depends on what earlier launches left in {names}: {why}"
+    result = {"ok": False, "reason": reason, "max_abs": None, "max_rel": None}
+    emit_case(session, case, "after other launches", result)
+    return False

@@ -1,0 +1,53 @@
+"""Would something that computes nothing pass? Then the comparison proves nothing, and the problem is at fault.
+
+Impostors are an output of zeros, of its own mean, of the means along one axis of the shape, and, of an array that is
+read and written, what it held before. One that equals the original's output exactly is no impostor but the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import torch
+
+from warpwright_harness.buffers import ArraySpec, bits
+from warpwright_harness.compare import compare
+
+LEAST_ELEMENTS = 32
+"""Fewer values say nothing about an output: one number is its own mean."""
+
+
+def impostor_that_passes(
+    spec: ArraySpec,
+    expected: torch.Tensor,
+    due: torch.Tensor,
+    tolerance: float,
+    given: torch.Tensor | None,
+    shape: Mapping[str, int],
+) -> str:
+    """What passes without computing anything, in words such as "zero everywhere"; "" where nothing does.
+
+    `due` says which elements are to be written, `given` what an in-out array held before.
+    """
+    if int(due.sum()) < LEAST_ELEMENTS:
+        return ""
+    for words, impostor in _impostors(expected, due, given, shape):
+        if bool((bits(impostor[due]) != bits(expected[due])).any()):
+            if not compare(spec, impostor, expected, (due, due), tolerance).why:
+                return words
+    return ""
+
+
+def _impostors(
+    expected: torch.Tensor, due: torch.Tensor, given: torch.Tensor | None, shape: Mapping[str, int]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    yield "zero everywhere", torch.zeros_like(expected)
+    yield "its mean everywhere", torch.full_like(expected, float(expected[due].double().mean()))
+    if given is not None:
+        yield "what it held before", given
+    for name, size in shape.items():
+        if 1 < size < expected.numel() and expected.numel() % size == 0 and bool(due.all()):
+            rows = expected.double().view(-1, size)
+            for axis in (0, 1):
+                means = rows.mean(dim=axis, keepdim=True).expand(rows.shape)
+                yield f"its mean along {name}", means.reshape(-1).to(expected.dtype)
