@@ -68,9 +68,7 @@ def check_case(session: Session, case: Case, reference: Reference | None, judge:
         try:
             result = checked(session, case, values, distribution, reference, judge).result
         except UnsupportedError as error:
-            session.emit(
-                {"event": "unsupported", "case": case.index, "shape": dict(case.shape), "reason": str(error)}
-            )
+            session.emit({"event": "unsupported", "case": case.index, "shape": dict(case.shape), "reason": str(error)})
             return "unsupported"
         except MisbehaviourError as error:
             result = unsafe(str(error))
@@ -157,7 +155,7 @@ def _original_twice(session: Session, case: Case, values: Values) -> tuple[Outpu
     for spec in case.outputs:
         if not spec.is_float and _differs(own, spec.name):
             raise UnsupportedError(f"the original's own {spec.name} differs from run to run")
-        elif spec.is_float:
+        if spec.is_float:
             wrote = _written(own, spec.name)
             first, second = (torch.isfinite(run.values[spec.name][wrote]) for run in own)
             if bool((first != second).any()):

@@ -93,9 +93,7 @@ def _changes(session: Session, case: Case, values: Inputs) -> Iterator[tuple[str
 
 
 def _differ(case: Case, one: Outputs, other: Outputs, due: Mapping[str, torch.Tensor]) -> bool:
-    return any(
-        bool((bits(one.values[s.name]) != bits(other.values[s.name]))[due[s.name]].any()) for s in case.outputs
-    )
+    return any(bool((bits(one.values[s.name]) != bits(other.values[s.name]))[due[s.name]].any()) for s in case.outputs)
 
 
 def check_state(session: Session, case: Case, values: Inputs, base: Checked) -> bool:

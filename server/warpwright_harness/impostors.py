@@ -32,9 +32,9 @@ def impostor_that_passes(
     if int(due.sum()) < LEAST_ELEMENTS:
         return ""
     for words, impostor in _impostors(expected, due, given, shape):
-        if bool((bits(impostor[due]) != bits(expected[due])).any()):
-            if not compare(spec, impostor, expected, (due, due), tolerance).why:
-                return words
+        is_answer = bool((bits(impostor[due]) == bits(expected[due])).all())
+        if not is_answer and not compare(spec, impostor, expected, (due, due), tolerance).why:
+            return words
     return ""
 
 

@@ -14,7 +14,7 @@ from warpwright.emulator.values import coarser, perturbed
 
 torch = pytest.importorskip("torch", reason="not installed: torch")
 
-from warpwright_harness import buffers, compare  # noqa: E402
+from warpwright_harness import buffers, compare, impostors  # noqa: E402
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 SCALARS = (*FLOATS, "int32", "uint8")
@@ -55,6 +55,7 @@ def test_two_outputs_are_judged_alike(scalar: str, pairs: Any, tolerance: float,
     there = compare.compare(spec, as_tensor(scalar, ours), as_tensor(scalar, theirs), masks, tolerance)
     assert (here.why, here.max_abs, here.tolerance) == (there.why, there.max_abs, there.tolerance)
     assert here.max_rel == pytest.approx(there.max_rel, rel=1e-6)
+    assert (here.max_ulp, here.rel_l2) == (there.max_ulp, pytest.approx(there.rel_l2, rel=1e-6))
     assert agreement.is_exact(Output("a", scalar, 1), theirs) == compare.is_exact(spec, as_tensor(scalar, theirs))
 
 
@@ -87,3 +88,26 @@ def test_the_factors_are_the_same() -> None:
         compare.ULPS,
         compare.STRICT_ULPS,
     )
+
+
+@pytest.mark.parametrize("scalar", FLOATS)
+@pytest.mark.parametrize("tolerance", [0.0, 0.3, 10.0])
+@pytest.mark.parametrize("kind", ["spread", "nearly-zero", "nearly-one", "by-row", "by-column"])
+def test_the_same_impostors_pass(scalar: str, tolerance: float, kind: str) -> None:
+    random = np.random.default_rng(5)
+    noise = random.standard_normal((6, 8))
+    shown = {"spread": 100 * noise, "nearly-zero": 0.1 * noise, "nearly-one": 7 + 0.1 * noise}
+    shown |= {"by-row": noise * 0.05 + 9 * np.arange(6)[:, None], "by-column": noise * 0.05 + 9 * np.arange(8)}
+    data = made(scalar, list(shown[kind].reshape(-1)))
+    given = made(scalar, [1.0] * 48)
+    due = np.ones(48, dtype=bool)
+    shape = {"rows": 6, "columns": 8}
+    here = agreement.impostor_that_passes(Output("a", scalar, 1), data, due, tolerance, given, shape)
+    spec = buffers.ArraySpec("a", scalar, 1, "out", 48, None)
+    there = impostors.impostor_that_passes(
+        spec, as_tensor(scalar, data), torch.from_numpy(due), tolerance, as_tensor(scalar, given), shape
+    )
+    assert here == there
+    if tolerance == 0.3:
+        words = {"nearly-zero": "zero everywhere", "nearly-one": "its mean everywhere", "spread": ""}
+        assert here == words.get(kind, "its mean along columns")

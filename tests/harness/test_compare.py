@@ -16,10 +16,12 @@ from warpwright_harness.buffers import (  # noqa: E402
     Buffer,
     bits,
     coarser,
+    fingerprint,
     make_values,
     perturbed,
+    poisons_of,
 )
-from warpwright_harness.compare import compare, is_exact, largest_gap  # noqa: E402
+from warpwright_harness.compare import compare, is_exact, largest_gap, largest_ulp, relative_l2  # noqa: E402
 
 
 def spec(scalar: str = "float32", count: int = 1000, role: str = "out", limit: int | None = None) -> ArraySpec:
@@ -140,7 +142,38 @@ def test_guard_zones_tell_a_write_one_element_before_or_behind(scalar: str, coun
             assert not buffer.guards_intact(poison)
 
 
-def test_poison_is_not_a_number() -> None:
-    for poison in POISONS:
-        assert bool(torch.isnan(torch.tensor([poison], dtype=torch.int32).view(torch.float32)).all())
-        assert bool(torch.isnan(torch.tensor([poison, poison], dtype=torch.int32).view(torch.float64)).all())
+def test_the_poisons_are_secret_differ_in_each_byte_and_one_alone_is_not_a_number() -> None:
+    drawn = {poisons_of(seed) for seed in range(200)}
+    assert len(drawn) == 200
+    for first, second in (POISONS, *drawn):
+        assert all((first >> at) & 255 != (second >> at) & 255 for at in (0, 8, 16, 24))
+        for word, is_number in ((first, False), (second, True)):
+            assert bool(torch.isfinite(torch.tensor([word], dtype=torch.int32).view(torch.float32)).all()) == is_number
+            twice = torch.tensor([word, word], dtype=torch.int32).view(torch.float64)
+            assert bool(torch.isfinite(twice).all()) == is_number
+
+
+@pytest.mark.parametrize("scalar", ["float32", "float64", "float16", "uint8"])
+@pytest.mark.parametrize("count", [1, 7, 64, 5000, 70_001])
+def test_a_fingerprint_tells_one_changed_value_and_two_that_changed_places(scalar: str, count: int) -> None:
+    values = make_values(spec(scalar, count, "in"), "normal", 1, "cpu")
+    assert fingerprint(values) == fingerprint(values.clone())
+    for place in {0, count // 2, count - 1}:
+        other = values.clone()
+        bits(other)[place] += 1
+        assert fingerprint(other) != fingerprint(values)
+    if count > 7:
+        other = values.clone()
+        at = next(i for i in range(1, count) if bits(values)[i] != bits(values)[0])
+        other[0], other[at] = values[at], values[0]
+        assert fingerprint(other) != fingerprint(values)
+
+
+def test_units_in_the_last_place_are_counted() -> None:
+    for scalar in ("float32", "float64", "float16", "bfloat16"):
+        one = torch.ones(3, dtype=spec(scalar).dtype)
+        near = one.clone()
+        bits(near)[1] += 5
+        assert largest_ulp(near, one) == 5
+    assert largest_ulp(torch.tensor([-0.0]), torch.tensor([0.0])) == 0
+    assert relative_l2(torch.tensor([3.0, 0.0]), torch.tensor([3.0, 4.0])) == pytest.approx(0.8)

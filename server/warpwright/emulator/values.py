@@ -1,9 +1,9 @@
 """The arguments of a launch, made from a kernel's problem: the same seed gives the same values.
 
 The distributions are the harness's: `normal` is N(0, 1); `integers` are -8 to 8, on which sums and products stay exact;
-`large` has magnitudes from 1e-6 to 1e6; `zeros`; `special` has NaN, infinities, subnormal numbers and -0 among N(0, 1), one of
-each at least where there is room. Whole-number types take small numbers for each, and an array of indices always holds
-indices.
+`large` has magnitudes from 1e-6 to 1e6; `zeros`; `special` has NaN, infinities, subnormal numbers and -0 among N(0, 1),
+one of each at least where there is room. Whole-number types take small numbers for each, and an array of indices always
+holds indices.
 """
 
 from __future__ import annotations
@@ -122,7 +122,6 @@ class _Filling:
                 value *= SCALAR_FACTOR
             return ScalarArgument(argument.name, scalar_bytes(argument.type, value))
         raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
-
 
     def _changed(self, array: Array, element: ElementType, data: Any, seed: list[int]) -> Any:
         """The values with this array's own changed, or one of them, as `change` asks for."""

@@ -1,8 +1,8 @@
 """What do the results depend on, in the emulator? On every input that the original's depend on, and on nothing else.
 
 At one shape, after it was found right: each input and each floating-point number is changed alone; then one element of
-every input; then the candidate's own variables count as memory that nothing has written, so that reading what an earlier
-launch would have left there is a fault.
+every input; then the candidate's own variables count as memory that nothing has written, so that reading what an
+earlier launch would have left there is a fault.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from warpwright.facts.profile import FaultKind
-from warpwright.problems.model import Array, Case, Problem
+from warpwright.problems.model import Case, Problem
 from warpwright.progress import IsCancelled
 from warpwright.verify.harness import Event
 
@@ -35,7 +35,9 @@ def dependence_events(comparison: Comparison, index: int, stop: IsCancelled) -> 
     from warpwright.emulator.values import Change
 
     case = comparison.cases[index][0]
-    base = {side: comparison.run(side, index, "normal", 0, stop) for side in (comparison.original, comparison.candidate)}
+    base = {
+        side: comparison.run(side, index, "normal", 0, stop) for side in (comparison.original, comparison.candidate)
+    }
     steps = base[comparison.original].lane_steps
     for name in changes_of(comparison.original.problem, case):
         change = Change(name)

@@ -258,9 +258,7 @@ class Comparison:
             side.program,
             Launch(own.grid, own.block, own.dynamic_shared_bytes),
             arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change),
-            variables=_mangled(
-                variables_of(asked, case, distribution, seed, alter=alter, change=change), side.program
-            ),
+            variables=_mangled(variables_of(asked, case, distribution, seed, alter=alter, change=change), side.program),
             unwritten=unwritten,
             most_lane_steps=most,
             is_cancelled=stop,
@@ -301,9 +299,7 @@ class Comparison:
         if changed := theirs[0].changed_inputs:
             return _unsafe(f"it changes its input {changed[0]}")
         case = self.cases[index][0]
-        given = arguments_of(
-            self.original.problem, case, distribution, self._seed(index, salt), change=change
-        )
+        given = arguments_of(self.original.problem, case, distribution, self._seed(index, salt), change=change)
         return self._judged(own, theirs, distribution, _Moved(original), case, _arrays(given))
 
     def _judged(
@@ -337,8 +333,8 @@ class Comparison:
             elif not why and again.why:
                 why = f"it gives another result when the memory around its arrays holds other values: {again.why}"
             spread = spread or is_spread(output, mine[0][due])
-            same = [equal_bits(runs[0][which], runs[1][which]) for runs, which in ((mine, due), (others, wrote))]
-            restless = restless or (same[0] and not same[1])
+            steady, steady_too = equal_bits(mine[0][due], mine[1][due]), equal_bits(others[0][wrote], others[1][wrote])
+            restless = restless or (steady and not steady_too)
             if output.is_float and tolerance >= 0.0 and distribution != "zeros":
                 before = given[output.name] if role == "in-out" else None
                 if found_loose := impostor_that_passes(output, mine[0], due, tolerance, before, case.shape):
@@ -371,8 +367,8 @@ class _Moved:
     def outputs(self, name: str) -> tuple[list[Any], Any]:
         """One output on inputs perturbed by one unit in the last place, and on coarser ones."""
         if self._rough is None:
-            self._moved = [self.run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
-            self._rough = self.run(alter=coarser)
+            self._moved = [self._run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
+            self._rough = self._run(alter=coarser)
         return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
 
 

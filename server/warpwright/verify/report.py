@@ -77,7 +77,8 @@ class Compilation:
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """One comparison. `shape` gives the symbols their sizes; differences are None where nothing could be compared.
-    `details` holds what else was measured there, such as the tolerance and the difference in units in the last place."""
+    `details` holds what else was measured there, such as the tolerance and the difference in units in the last place.
+    """
 
     shape: Mapping[str, int]
     distribution: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from warpwright.progress import IsCancelled, Progress
 from warpwright.verify.harness import Event, HarnessEndedError, run_request
+from warpwright.verify.plan import EVERY_DISTRIBUTION
+from warpwright.verify.proof import Proof
 from warpwright.verify.report import CaseResult, Speed, Status
 
 LEAST_EFFECT = 1.02
@@ -69,7 +70,7 @@ def _attempt(
 ) -> int | None:
     """One run of the backend. The index of a case that has to be left out for another try, or None at the end."""
     current: Event = {"phase": "start", "case": 0, "side": ""}
-    tells_apart = _Samples(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"]))
+    proof = Proof(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"]))
     try:
         for event in backend(request, is_cancelled):
             match event["event"]:
@@ -80,7 +81,7 @@ def _attempt(
                     progress(_doing(event, request), _share(event, request))
                 case "case":
                     observed.cases.append(_case_result(event))
-                    tells_apart.add(event)
+                    proof.add(event)
                     if not event["ok"]:
                         observed.status = _failure(event)
                         observed.reason = _wrong_sentence(event)
@@ -105,7 +106,7 @@ def _attempt(
         observed.reason = f"It was not run: the harness could not be started ({error.strerror})."
         return None
     if observed.status is Status.NOT_RUN:
-        _conclude(observed, tells_apart, len(request["cases"]))
+        _conclude(observed, proof, len(request["cases"]))
     return None
 
 
@@ -121,7 +122,7 @@ def _wrong_sentence(event: Event) -> str:
         return f"The candidate does not finish at {where}: {event['reason']}."
     if event.get("unsafe"):
         return f"The candidate is not safe at {where}: {event['reason']}."
-    when = event["distribution"] if event["distribution"] == "while timed" else f"{event['distribution']} values"
+    when = f"{event['distribution']} values" if event["distribution"] in EVERY_DISTRIBUTION else event["distribution"]
     return f"The candidate is wrong at {where} ({when}): {event['reason']}."
 
 
@@ -144,32 +145,16 @@ def _failed(
     return None
 
 
-class _Samples:
-    """Whether the outputs depend on anything: outputs that are the same whatever the inputs prove nothing."""
-
-    def __init__(self, has_inputs: bool) -> None:
-        self.has_inputs = has_inputs
-        self.spread = False
-        self.seen: set[str] = set()
-
-    def add(self, event: Event) -> None:
-        self.spread = self.spread or bool(event.get("spread"))
-        if event.get("distribution") != "zeros":
-            self.seen.add(json.dumps(event.get("sample"), sort_keys=True))
-
-    @property
-    def proves_nothing(self) -> bool:
-        return self.has_inputs and not self.spread and len(self.seen) <= 1
-
-
-def _conclude(observed: Observed, samples: _Samples, asked: int) -> None:
+def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
     if not observed.cases:
         observed.reason = f"None of the {asked} shapes could be compared: " + "; ".join(observed.notes[:2]) + "."
         return
-    if samples.proves_nothing:
-        observed.reason = "The original's outputs are the same whatever its inputs hold, so comparing proves nothing."
+    if lacking := proof.lacking:
+        observed.reason = lacking
         return
     observed.status = Status.CORRECT
+    if any(case.details.get("restless") for case in observed.cases):
+        observed.notes.append("the candidate's last bits differ from run to run; the original's do not")
     if not observed.speed:
         return
     first = observed.speed[0]
@@ -186,7 +171,19 @@ def _conclude(observed: Observed, samples: _Samples, asked: int) -> None:
 
 
 def _case_result(event: Event) -> CaseResult:
-    known = {"event", "case", "shape", "distribution", "ok", "max_abs", "max_rel", "reason", "sample", "spread"}
+    known = {
+        "event",
+        "case",
+        "shape",
+        "distribution",
+        "ok",
+        "max_abs",
+        "max_rel",
+        "reason",
+        "sample",
+        "spread",
+        "loose",
+    }
     return CaseResult(
         event["shape"],
         event["distribution"],
