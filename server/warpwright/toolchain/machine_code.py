@@ -152,6 +152,9 @@ def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsC
 def parse_machine_code(text: str) -> dict[str, tuple[MachineInstruction, ...]]:
     """The instructions in what `nvdisasm -c -gi` prints. Lines that are no instruction are passed over.
 
+    nvdisasm prints a place where it differs from the one before, even one of another kernel. The line table says nothing
+    of the toolkit's own functions, such as a division's (`$__internal_0_$...`): they have no place.
+
     >>> text = '''.text._Z1kPf:
     ... \\t//## File "/a.cu", line 3 inlined at "/a.cu", line 9
     ... \\t//## File "/a.cu", line 9
@@ -168,13 +171,15 @@ def parse_machine_code(text: str) -> dict[str, tuple[MachineInstruction, ...]]:
     kernels: dict[str, list[MachineInstruction]] = {}
     found: list[MachineInstruction] = []
     chain: list[tuple[str, int]] = []
-    places: tuple[tuple[str, int], ...] = ()
+    printed: tuple[tuple[str, int], ...] = ()
+    places = printed
     function = label = ""
     in_header = False
     for line in text.splitlines():
         if match := _INSTRUCTION.match(line):
             if in_header:
-                places, in_header = tuple(chain), False
+                places = printed = tuple(chain)
+                in_header = False
             offset, guard, opcode, operands = match.groups()
             found.append(MachineInstruction(int(offset, 16), opcode, operands, guard or "", places, function, label))
             label = ""
@@ -186,11 +191,11 @@ def parse_machine_code(text: str) -> dict[str, tuple[MachineInstruction, ...]]:
                     chain.append((path, int(row)))
         elif match := _SECTION.match(line):
             found = kernels.setdefault(match[1], [])
-            places, function, label, in_header = (), "", "", False
+            places, function, label = printed, "", ""
         elif match := _LABEL.match(line):
             if match[1].startswith("$"):
-                # The line table says nothing of the functions of the toolkit; what stood before is not theirs.
-                places, function, label = (), match[1].rpartition("$")[2], ""
+                places = () if match[1].startswith("$__internal_") else printed
+                function, label = match[1].rpartition("$")[2], ""
             else:
                 label = match[1]
     return {name: tuple(_without_padding(instructions)) for name, instructions in kernels.items()}
