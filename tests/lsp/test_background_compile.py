@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,15 @@ __global__ void k(float *a, int n) {
 }
 """
 CLEAN = "__global__ void k(float *a, int n) { a[threadIdx.x] = n; }\nvoid run(float *a) { k<<<1, 256>>>(a, 3); }\n"
+BIG = """\
+__global__ void big(float *a) {
+  __shared__ float t[10240];
+  t[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  a[threadIdx.x] = t[255 - threadIdx.x];
+}
+void run(float *a) { big<<<512, 256>>>(a); }
+"""
 
 
 @pytest.fixture(scope="module", params=[VSCODE, NEOVIM, OLD_NEOVIM], ids=lambda profile: profile.name)
@@ -141,6 +152,43 @@ def test_an_unsaved_include_is_waited_for(vscode: Editor) -> None:
     assert page.words(error.range) == "SIZE"
 
 
+def titles(page: Page) -> list[str]:
+    """What stands above the kernels."""
+    params = types.CodeLensParams(page.identifier)
+    return [lens.command.title for lens in page.editor.request("textDocument/codeLens", params)]
+
+
+def hover_text(page: Page, words: str) -> str:
+    answer = page.hover(words)
+    assert answer is not None
+    assert isinstance(answer.contents, types.MarkupContent)
+    return answer.contents.value
+
+
+def test_what_a_kernel_takes_stands_above_it_and_is_marked_when_it_is_older(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", BIG)
+    first, *commands = any_editor.wait(lambda: _with(titles(page), "registers"), "the registers")
+    assert re.fullmatch(r"sm_90: \d+ registers, no spills, 40 KB shared, occupancy \d+ % \(shared memory\), .*", first)
+    assert commands == ["Optimize", "Verify", "Profile (emulated)"]
+    assert "40,960 bytes of static shared memory" in hover_text(page, "big(float")
+    page.replace("float t[10240]", "float t[5120]")
+    older = titles(page)[0]
+    assert "40 KB shared (before the last edits)" in older
+    assert "occupancy" not in older
+    assert "before the last edits" in hover_text(page, "big(float")
+    any_editor.wait(lambda: "20 KB shared, occupancy" in titles(page)[0], "the new numbers")
+
+
+def test_each_architecture_of_the_settings_has_its_numbers(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"architectures": ["sm_80", "sm_120"]}) as editor:
+        page = editor.open("a.cu", BIG)
+        editor.wait(lambda: _with(titles(page), "sm_80: ", "; sm_120: "), "both architectures")
+
+
+def _with(lines: list[str], *words: str) -> list[str]:
+    return lines if all(word in lines[0] for word in words) else []
+
+
 def test_a_document_in_no_file_is_compiled(vscode: Editor) -> None:
     page = vscode.open("", CLEAN.replace("= n", "= nn"), uri="untitled:Untitled-1")
     found = wait_for(page, '"nn"')
@@ -174,15 +222,24 @@ def test_no_compiler_is_said_once(tmp_path: Path) -> None:
         assert editor.log == []
 
 
-def slow_nvcc(folder: Path) -> Path:
-    """A compiler that answers what it is asked about itself, and never ends a compilation."""
+def slow_nvcc(folder: Path) -> dict[str, str]:
+    """The environment with a compiler that answers what it is asked about itself, and never ends a compilation."""
     path = folder / "nvcc"
     path.write_text(
         "#!/bin/sh\ncase \"$*\" in\n*--version*) echo 'Cuda compilation tools, release 13.0, V13.0.88' ;;\n"
-        f"*--dryrun*) echo '#$ TOP={folder}' >&2 ;;\n*) echo $$ >> {folder}/running; exec sleep 600 ;;\nesac\n"
+        f"*--dryrun*) echo '#$ TOP={folder}' >&2 ;;\n*) echo $$ > running; exec sleep 600 ;;\nesac\n"
     )
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
-    return path
+    return {"WARPWRIGHT_NVCC": str(path), "WARPWRIGHT_CACHE_DIR": str(folder / "cache")}
+
+
+def compilers(folder: Path) -> list[int]:
+    """The compilers that are at work now, by their process numbers."""
+    found = []
+    for file in (folder / "cache" / "compilations" / "building").glob("*/running"):
+        with suppress(OSError, ValueError):
+            found.append(int(file.read_text()))
+    return found
 
 
 def is_running(number: int) -> bool:
@@ -193,18 +250,12 @@ def is_running(number: int) -> bool:
 
 
 def test_a_compiler_that_hangs_is_ended_and_one_of_an_older_text_too(tmp_path: Path) -> None:
-    environment = {"WARPWRIGHT_NVCC": str(slow_nvcc(tmp_path)), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
-    running = tmp_path / "running"
-
-    def started() -> list[int]:
-        return [int(word) for word in running.read_text().split()] if running.exists() else []
-
-    with start_editor(VSCODE, tmp_path, environment=environment) as editor:
+    with start_editor(VSCODE, tmp_path, environment=slow_nvcc(tmp_path)) as editor:
         page = editor.open("a.cu", CLEAN)
-        (first,) = editor.wait(started, "the compiler")
+        (first,) = editor.wait(lambda: compilers(tmp_path), "the compiler")
         page.replace("256", "128")
         editor.wait(lambda: not is_running(first), "the first compiler's end")
-        second = editor.wait(lambda: started()[1:], "the next compiler")[0]
+        (second,) = editor.wait(lambda: compilers(tmp_path), "the next compiler")
         editor.set_settings({"compileSeconds": 1})
         editor.wait(lambda: [m for m in editor.messages if "did not finish in 1 seconds" in m], "a message")
         assert not is_running(second)
@@ -224,16 +275,23 @@ def children(number: int) -> list[int]:
 
 
 def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:
-    environment = {"WARPWRIGHT_NVCC": str(slow_nvcc(tmp_path)), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
-    with start_editor(VSCODE, tmp_path, environment=environment) as editor:
+    with start_editor(VSCODE, tmp_path, environment=slow_nvcc(tmp_path)) as editor:
         page = editor.open("a.cu", CLEAN)
-        editor.wait((tmp_path / "running").exists, "the compiler")
+        (first,) = editor.wait(lambda: compilers(tmp_path), "the compiler")
         (worker,) = children(editor.process.pid)
         os.kill(worker, signal.SIGKILL)
         editor.wait(lambda: [m for m in editor.messages if "ended unexpectedly" in m], "a message")
-        before = len((tmp_path / "running").read_text().split())
+        editor.wait(lambda: not is_running(first), "the compiler's end")
         page.replace("256", "128")
-        editor.wait(lambda: len((tmp_path / "running").read_text().split()) > before, "the next compiler")
+        editor.wait(lambda: set(compilers(tmp_path)) - {first}, "the next compiler")
+
+
+def test_a_killed_compiler_costs_one_message(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, environment=slow_nvcc(tmp_path)) as editor:
+        editor.open("a.cu", CLEAN)
+        (first,) = editor.wait(lambda: compilers(tmp_path), "the compiler")
+        os.kill(first, signal.SIGKILL)
+        editor.wait(lambda: [m for m in editor.messages if "nvcc does not run" in m and "status" in m], "a message")
 
 
 def test_a_cache_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def progress_of(editor: Editor, known: set[object]) -> str | int:
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[Page]:
-    """A document whose verification takes a while: the compiler has a large header to read. Nothing else compiles it."""
+    """A document whose verification takes a while, since the compiler reads large headers; nothing else compiles it."""
     with start_editor(VSCODE, tmp_path, options={"compile": "off"}) as editor:
         yield editor.open("a.cu", "#include <algorithm>\n#include <map>\n#include <regex>\n" + CONFLICT)
 

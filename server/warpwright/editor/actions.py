@@ -14,10 +14,12 @@ from warpwright.rules.base import Finding
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source
 
-GOALS = {"warpwright.optimize": "speed", "warpwright.reduceMemory": "memory", "warpwright.fix": "fix"}
+OPTIMIZE = "warpwright.optimize"
+GOALS = {OPTIMIZE: "speed", "warpwright.reduceMemory": "memory", "warpwright.fix": "fix"}
 """The commands on a kernel, and the goal that each hands to the search."""
 
 PROFILE = "warpwright.profile"
+VERIFY = "warpwright.verify"
 SHOW_PROFILE = "warpwright.showProfile"
 _TITLES = {"speed": "Optimize kernel {}", "memory": "Reduce memory of kernel {}", "fix": "Fix kernel {}"}
 _IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
@@ -148,4 +150,5 @@ def _commands(analysis: Analysis, offset: int) -> Iterator[KernelCommand]:
     if kernel is not None:
         for command, goal in GOALS.items():
             yield KernelCommand(_TITLES[goal].format(kernel.name), command, kernel.name)
+        yield KernelCommand(f"Verify kernel {kernel.name}", VERIFY, kernel.name)
         yield KernelCommand(f"Profile kernel {kernel.name} (emulated)", PROFILE, kernel.name)

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpwright.editor.build import Build
 from warpwright.editor.includes import with_folders
 from warpwright.editor.profile_store import load_profiles
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache
+from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.unit import IncludeReader
 from warpwright.rules.base import Finding
@@ -27,13 +29,19 @@ MAX_BYTES = 4_000_000
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """`findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed.
-    `profiles` are the kept ones of this very text, whose numbers the program's kernels carry."""
+    `profiles` are the kept ones of this very text, whose numbers the program's kernels carry. `build` is the last that
+    the compiler made; where it is of this text the kernels carry its numbers too."""
 
     source: Source
     program: Program
     findings: tuple[Finding, ...] = ()
     skipped: str = ""
     profiles: tuple[Profile, ...] = ()
+    build: Build | None = None
+
+    @property
+    def build_is_current(self) -> bool:
+        return self.build is not None and self.build.is_of(self.source.data)
 
     def findings_here(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.span.path == self.source.path)
@@ -47,10 +55,17 @@ class Analysis:
         return next((k for k in self.kernels_here() if k.span.contains(offset)), None)
 
 
-def analyse(source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None = None) -> Analysis:
+def analyse(
+    source: Source,
+    include: IncludeReader,
+    settings: Settings,
+    cache: KernelCache | None = None,
+    build: Build | None = None,
+) -> Analysis:
     """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason.
 
-    With a `cache` the kernels that nothing changed for since the last time keep their facts.
+    With a `cache` the kernels that nothing changed for since the last time keep their facts. Findings are judged by the
+    numbers of `build` where it is of this text, for the architecture that is analysed, else for its first.
     """
     reason = unreadable(source.data)
     if reason:
@@ -64,8 +79,11 @@ def analyse(source: Source, include: IncludeReader, settings: Settings, cache: K
         from warpwright.facts.profiled import with_profiles
 
         program = with_profiles(program, profiles)
+    if build is not None and build.is_of(source.data) and build.kernels:
+        resources = build.kernels.get(assume.arch) or next(iter(build.kernels.values()))
+        program = with_compiled(program, resources.values())
     findings = tuple(run_rules(program, settings.select, settings.ignore))
-    return Analysis(source, program, findings, profiles=profiles)
+    return Analysis(source, program, findings, profiles=profiles, build=build)
 
 
 def compiled_as(path: str, settings: Settings) -> tuple[Assumptions, tuple[str, ...]]:

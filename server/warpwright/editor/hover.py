@@ -13,6 +13,7 @@ from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import code, number, place, prose
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_image
+from warpwright.editor.resources_view import resource_lines
 from warpwright.facts.document import dims_text
 from warpwright.facts.memory import ideal_sectors, ideal_wavefronts, sectors, wavefronts
 from warpwright.facts.model import (
@@ -264,4 +265,5 @@ def _kernel_text(analysis: Analysis, kernel: Kernel) -> str:
     lines.append(f"- {count} finding{'s' if count != 1 else ''}")
     if kernel.incomplete:
         lines.append(f"- followed in part only: {prose(kernel.incomplete)}")
+    lines += resource_lines(analysis, kernel)
     return "\n".join(lines)

@@ -1,14 +1,16 @@
-"""What stands above a kernel in an editor: what its last run counted, or what its text shows, and the way to run it."""
+"""What stands above a kernel in an editor: what it takes, what its last run counted or its text shows, and commands."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpwright.editor.actions import PROFILE, SHOW_PROFILE
+from warpwright.editor.actions import OPTIMIZE, PROFILE, SHOW_PROFILE, VERIFY
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import number
+from warpwright.editor.resources_view import resource_words
 from warpwright.facts.model import Kernel, Space
 from warpwright.syntax.source import Span
 
@@ -21,7 +23,7 @@ _NOTABLE = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """A line of text above `span` that runs a command on a kernel when it is clicked."""
+    """A piece of text above `span` that runs a command on a kernel when it is clicked; "" is no command."""
 
     span: Span
     title: str
@@ -30,16 +32,30 @@ class Lens:
 
 
 def lenses(analysis: Analysis) -> Iterator[Lens]:
-    """Of each kernel that the document defines."""
+    """Of each kernel that the document defines: what it takes, how many findings it has, and what can be done with it.
+
+    They come from left to right; the first one is there only where there is something to say.
+    """
     profiles = {profile.kernel: profile for profile in reversed(analysis.profiles)}
+    findings = Counter(finding.kernel for finding in analysis.findings)
     for kernel in analysis.kernels_here():
-        profile = profiles.get(kernel.name)
+        span, name = kernel.name_span, kernel.name
+        profile = profiles.get(name)
+        count = findings[name]
+        known = [
+            resource_words(analysis, kernel),
+            text_words(kernel) if profile is None else "",
+            f"{count} finding{'s' if count != 1 else ''}" if count else "",
+        ]
+        if said := ", ".join(filter(None, known)):
+            yield Lens(span, said, "", name)
+        yield Lens(span, "Optimize", OPTIMIZE, name)
+        yield Lens(span, "Verify", VERIFY, name)
         if profile is not None:
-            yield Lens(kernel.name_span, profile_words(profile), SHOW_PROFILE, kernel.name)
-            yield Lens(kernel.name_span, "Profile again (emulated)", PROFILE, kernel.name)
+            yield Lens(span, profile_words(profile), SHOW_PROFILE, name)
+            yield Lens(span, "Profile again (emulated)", PROFILE, name)
         else:
-            shown = text_words(kernel)
-            yield Lens(kernel.name_span, f"Profile (emulated){f': {shown}' if shown else ''}", PROFILE, kernel.name)
+            yield Lens(span, "Profile (emulated)", PROFILE, name)
 
 
 def profile_words(profile: Profile) -> str:

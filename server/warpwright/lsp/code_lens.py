@@ -31,5 +31,5 @@ async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.Code
 
 def _code_lens(document: Document, lens: Lens, ranges: Ranges) -> types.CodeLens:
     argument = {"uri": document.uri, "kernel": lens.kernel}
-    command = types.Command(title=lens.title, command=lens.command, arguments=[argument])
+    command = types.Command(title=lens.title, command=lens.command, arguments=[argument] if lens.command else None)
     return types.CodeLens(range=ranges.of(lens.span), command=command)

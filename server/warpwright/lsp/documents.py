@@ -153,7 +153,15 @@ class Documents:
         others = {other.path: _known_source(other) for other in self if other is not document}
         try:
             analysis = await asyncio.get_running_loop().run_in_executor(
-                self._thread, _analysed, document.path, data, before, others, self.settings, self._kernels
+                self._thread,
+                _analysed,
+                document.path,
+                data,
+                before,
+                others,
+                self.settings,
+                self._kernels,
+                document.build,
             )
         except Exception:
             log.exception("%s could not be analysed", document.path)
@@ -200,10 +208,11 @@ def _analysed(
     others: Mapping[str, Source],
     settings: Settings,
     kernels: KernelCache,
+    build: Build | None,
 ) -> Analysis:
     """Parse what changed since `before`, and follow the kernels for which something changed. In the analysis thread."""
     source = Source(path, data)
     if before is not None and not unreadable(data) and not unreadable(before.data):
         edit = edit_between(before.data, data)
         source = before if edit is None else before.edited([edit])
-    return analyse(source, open_first(others), settings, kernels)
+    return analyse(source, open_first(others), settings, kernels, build)

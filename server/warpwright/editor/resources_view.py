@@ -1,0 +1,120 @@
+"""What the compiler says that a kernel takes, in words: for the line above it and for the hover at its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.editor.analysis import Analysis
+from warpwright.editor.build import Build
+from warpwright.editor.markdown import code
+from warpwright.facts.compiled import LaunchOccupancy, occupancies, with_compiled
+from warpwright.facts.document import dims_text
+from warpwright.facts.model import Basis, Kernel
+
+OLDER = "before the last edits"
+
+
+def resource_words(analysis: Analysis, kernel: Kernel) -> str:
+    """`sm_90: 40 registers, no spills, 4 KB shared, occupancy 75 % (registers)`; "" where it was not compiled.
+
+    Of an older text nothing is said but what the compiler counted, and that it is older.
+    """
+    build = analysis.build
+    if build is None:
+        return ""
+    said = [
+        f"{arch}: {', '.join(_words(compiled, analysis.build_is_current))}"
+        for arch, compiled in _by_architecture(analysis, build, kernel)
+    ]
+    return "; ".join(said) + ("" if analysis.build_is_current or not said else f" ({OLDER})")
+
+
+def resource_lines(analysis: Analysis, kernel: Kernel) -> Iterator[str]:
+    """The same as Markdown, each instance whole, and the occupancy of each launch."""
+    build = analysis.build
+    if build is None:
+        return
+    for arch, compiled in _by_architecture(analysis, build, kernel):
+        yield f"\n**Compiled for {arch}** ({build.compiler}{'' if analysis.build_is_current else f', {OLDER}'})\n"
+        for each in compiled.compiled:
+            name = f"{code(each.name)}: " if len(compiled.compiled) > 1 else ""
+            taken = (
+                f"{each.registers} registers, {spill_words(each.spill_store_bytes, each.spill_load_bytes)}, "
+                f"{each.stack_bytes:,} bytes of stack a thread; {each.shared_bytes:,} bytes of static shared memory, "
+                f"{each.constant_bytes:,} of constant memory, {_barriers(each.barriers)} a block"
+            )
+            yield f"- {name}{taken}"
+        if analysis.build_is_current:
+            yield from dict.fromkeys(_occupancy_line(found, len(compiled.compiled)) for found in occupancies(compiled))
+
+
+def spill_words(stores: int, loads: int) -> str:
+    """
+    >>> spill_words(0, 0), spill_words(8, 16)
+    ('no spills', 'spills of 8 bytes stored and 16 loaded')
+    """
+    return f"spills of {stores:,} bytes stored and {loads:,} loaded" if stores or loads else "no spills"
+
+
+def _by_architecture(analysis: Analysis, build: Build, kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    for arch, resources in build.kernels.items():
+        program = with_compiled(analysis.program, resources.values())
+        found = next((each for each in program.kernels if each.span == kernel.span), None)
+        if found is not None and found.compiled:
+            yield arch, found
+
+
+def _words(kernel: Kernel, is_current: bool) -> Iterator[str]:
+    compiled = kernel.compiled
+    least, most = (pick(each.registers for each in compiled) for pick in (min, max))
+    instances = f" in {len(compiled)} instances" if len(compiled) > 1 else ""
+    yield f"{_range(least, most)} registers{instances}"
+    worst = max(compiled, key=lambda each: each.spill_bytes)
+    yield spill_words(worst.spill_store_bytes, worst.spill_load_bytes)
+    stack = max(each.stack_bytes for each in compiled)
+    if stack:
+        yield f"{_size(stack)} stack"
+    found = list(occupancies(kernel)) if is_current else []
+    shared = max((each.shared_bytes for each in found), default=max(each.shared_bytes for each in compiled))
+    if shared:
+        yield f"{_size(shared)} shared"
+    if found:
+        yield _occupancy_words(found)
+
+
+def _occupancy_words(found: list[LaunchOccupancy]) -> str:
+    """The least, with what limits it and what of it was assumed, and the greatest where launches differ."""
+    worst = min(found, key=lambda each: each.occupancy.fraction)
+    best = max(each.occupancy.fraction for each in found)
+    why = [] if worst.occupancy.fraction == 1 else [worst.occupancy.limiter]
+    if worst.basis is not Basis.EXACT:
+        why.append(f"block {dims_text(worst.launch.block)} assumed")
+    share = _range(round(100 * worst.occupancy.fraction), round(100 * best))
+    return f"occupancy {share} %" + (f" ({', '.join(why)})" if why else "")
+
+
+def _occupancy_line(found: LaunchOccupancy, instances: int) -> str:
+    now = found.occupancy
+    name = f"{code(found.resources.name)}, " if instances > 1 else ""
+    block = f"block {dims_text(found.launch.block)}{', assumed' if found.basis is not Basis.EXACT else ''}"
+    limit = f", limited by {now.limiter}" if now.fraction < 1 else ""
+    blocks = f"{now.blocks} block{'s' if now.blocks != 1 else ''}, {now.warps} warps on a multiprocessor"
+    return f"- occupancy {100 * now.fraction:.4g} % ({name}{block}): {blocks}{limit}"
+
+
+def _range(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _barriers(count: int) -> str:
+    return f"{count} barrier{'s' if count != 1 else ''}"
+
+
+def _size(count: int) -> str:
+    """
+    >>> _size(4096), _size(100), _size(5000)
+    ('4 KB', '100 bytes', '4.9 KB')
+    """
+    if count < 1024:
+        return f"{count} bytes"
+    return f"{count // 1024} KB" if count % 1024 == 0 else f"{count / 1024:.1f} KB"
