@@ -75,8 +75,8 @@ def test_a_launch_means_the_instance_whose_arguments_it_writes() -> None:
 def test_occupancy_counts_static_and_dynamic_shared_memory() -> None:
     kernel = _kernels(_resources("a::k<float, 3>", shared=60 << 10))[0]
     first, second = _of(kernel)
-    assert (first.shared_bytes, first.occupancy.blocks, first.basis) == (64 << 10, 3, Basis.EXACT)
-    assert (second.shared_bytes, second.occupancy.blocks) == (61 << 10, 3)
+    assert (first.footprint.shared_bytes, first.occupancy.blocks, first.basis) == (64 << 10, 3, Basis.EXACT)
+    assert (second.footprint.shared_bytes, second.occupancy.blocks) == (61 << 10, 3)
 
 
 def test_dynamic_shared_memory_that_is_not_known_gives_no_occupancy() -> None:

@@ -8,14 +8,16 @@ import pytest
 from warpwright.facts.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, occupancy
 from warpwright.toolchain.find import Toolchain, find_toolchain
 
+NONE = 2**31 - 1
+"""What the calculator says where a resource sets no limit."""
 PROGRAM = """
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <cuda_occupancy.h>
 int main() {
-    int major, minor, threads, blocks, perSm, perBlock, reserved, registers, shared, blockSize, barriers;
-    while (std::scanf("%d %d %d %d %d %d %d %d %d %d", &major, &minor, &threads, &perSm, &perBlock, &reserved,
-                      &registers, &shared, &blockSize, &barriers) == 10) {
+    int major, minor, threads, perSm, perBlock, reserved, registers, shared, blockSize, barriers, carveout;
+    while (std::scanf("%d %d %d %d %d %d %d %d %d %d %d", &major, &minor, &threads, &perSm, &perBlock, &reserved,
+                      &registers, &shared, &blockSize, &barriers, &carveout) == 11) {
         cudaOccDeviceProp p;
         p.computeMajor = major; p.computeMinor = minor; p.maxThreadsPerBlock = 1024;
         p.maxThreadsPerMultiprocessor = threads; p.regsPerBlock = 65536; p.regsPerMultiprocessor = 65536;
@@ -26,17 +28,19 @@ int main() {
         a.partitionedGCConfig = PARTITIONED_GC_OFF; a.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
         a.maxDynamicSharedSizeBytes = perBlock;
         cudaOccDeviceState s;
-        s.carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED;
+        s.carveoutConfig = carveout;
         cudaOccResult r;
         cudaOccError e = cudaOccMaxActiveBlocksPerMultiprocessor(&r, &p, &a, &s, blockSize, shared);
-        std::printf("%d\\n", e == CUDA_OCC_SUCCESS ? r.activeBlocksPerMultiprocessor : -1);
+        if (e != CUDA_OCC_SUCCESS) { std::printf("refused\\n"); continue; }
+        std::printf("%d %d %d %d %d %d\\n", r.activeBlocksPerMultiprocessor, r.blockLimitWarps, r.blockLimitRegs,
+                    r.blockLimitSharedMem, r.blockLimitBlocks, r.blockLimitBarriers);
     }
 }
 """
 
 
 @pytest.mark.nvcc
-def test_blocks_agree_with_nvidias_calculator_on_every_architecture(tmp_path: Path) -> None:
+def test_every_limit_agrees_with_nvidias_calculator_on_every_architecture(tmp_path: Path) -> None:
     toolchain = find_toolchain()
     assert isinstance(toolchain, Toolchain)
     (tmp_path / "calculator.cpp").write_text(PROGRAM)
@@ -47,23 +51,29 @@ def test_blocks_agree_with_nvidias_calculator_on_every_architecture(tmp_path: Pa
     cases, ours = [], []
     for arch, limits in ARCHITECTURES.items():
         shares = (0, 1, 2000, 12 << 10, 33 << 10, 48 << 10, 64 << 10, 96 << 10, 99 << 10, 163 << 10, 227 << 10)
-        for registers, shared, threads, barriers in itertools.product(
-            (1, 16, 32, 33, 40, 64, 72, 128, 168, 255), shares, (1, 32, 48, 96, 160, 256, 384, 1000, 1024), (0, 1, 5)
+        for registers, shared, threads, barriers, carveout in itertools.product(
+            (1, 16, 32, 33, 40, 64, 72, 128, 168, 255),
+            shares,
+            (1, 32, 48, 96, 160, 256, 384, 1000, 1024),
+            (0, 1, 5),
+            (100, 40, 0),
         ):
-            if shared > limits.shared_bytes_per_block:
+            if shared > limits.shared_bytes_per_block or (carveout < 100 and registers not in (16, 72)):
                 continue
-            reserved = limits.reserved_shared_bytes
             cases.append(
                 f"{arch // 10} {arch % 10} {limits.threads} {limits.shared_bytes} {limits.shared_bytes_per_block} "
-                f"{reserved} {registers} {shared} {threads} {barriers}"
+                f"{limits.reserved_shared_bytes} {registers} {shared} {threads} {barriers} {carveout}"
             )
-            ours.append(occupancy(f"sm_{arch}", registers, shared, threads, barriers).blocks)
+            found = occupancy(f"sm_{arch}", registers, shared, threads, barriers, carveout)
+            each = found.limits
+            by_resource = (each.warps, each.registers, each.shared_memory, each.blocks, each.barriers)
+            ours.append(" ".join(str(NONE if n is None else n) for n in (found.blocks, *by_resource)))
     answer = subprocess.run([str(program)], input="\n".join(cases), capture_output=True, text=True, check=True)
-    theirs = [int(line) for line in answer.stdout.split()]
-    wrong = [(c, a, b) for c, a, b in zip(cases, ours, theirs, strict=True) if b not in (a, -1)]
+    theirs = answer.stdout.splitlines()
+    wrong = [(c, a, b) for c, a, b in zip(cases, ours, theirs, strict=True) if b not in (a, "refused")]
     assert not wrong, wrong[:10]
-    refused = {case.split()[0] + case.split()[1] for case, blocks in zip(cases, theirs, strict=True) if blocks == -1}
-    assert refused <= {"121", "72"}, refused  # compute capabilities that this toolkit's header may not know
+    refused = {case.split()[0] + case.split()[1] for case, said in zip(cases, theirs, strict=True) if said == "refused"}
+    assert refused <= {"121", "110", "101"}, refused  # that the header of an older toolkit does not know
     assert (REGISTERS_PER_SM, MAX_THREADS_PER_BLOCK) == (65536, 1024)
 
 

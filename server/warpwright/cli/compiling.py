@@ -15,6 +15,7 @@ from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.find import find_toolchain
+from warpwright.toolchain.spilled import with_spills
 
 AT_ONCE = 8
 """Compilers that run at the same time, at most: one can take a gigabyte."""
@@ -45,7 +46,7 @@ def compile_files(
             flags=compiled.flags(source),
             is_cancelled=is_cancelled,
         )
-        return tuple(made.kernels.values()) if made.ok else made.reason
+        return with_spills(made, is_cancelled) if made.ok else made.reason
 
     with ThreadPoolExecutor(min(os.cpu_count() or 1, AT_ONCE)) as pool:
         builds = {pool.submit(build, path): path for path in names}

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
-from warpwright.facts.model import Basis, Kernel, Launch, Program
-from warpwright.facts.occupancy import Occupancy, occupancy
+from warpwright.facts.carveout import EVERY_KERNEL, carveouts
+from warpwright.facts.lifts import Footprint, Lift, lifts
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Kernel, Launch, Program
+from warpwright.facts.occupancy import Occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.syntax.names import has_arguments, qualified, template_arguments, unqualified
 
@@ -23,6 +26,9 @@ def with_compiled(program: Program, resources: Iterable[KernelResources]) -> Pro
     apart; the others, such as overloads, carry none.
     """
     compiled = tuple(resources)
+    if not compiled:
+        return program
+    asked = carveouts(program)
     names = Counter(kernel.name for kernel in program.defined_kernels)
     places = Counter(_qualified(kernel) for kernel in program.defined_kernels)
 
@@ -33,7 +39,7 @@ def with_compiled(program: Program, resources: Iterable[KernelResources]) -> Pro
         if names[kernel.name] > 1:
             place = _qualified(kernel)
             mine = tuple(each for each in mine if places[place] == 1 and qualified(each.name) == place)
-        return replace(kernel, compiled=mine)
+        return replace(kernel, compiled=mine, carveout=asked.get(kernel.name, asked.get(EVERY_KERNEL, 100)))
 
     return replace(program, kernels=tuple(map(told, program.kernels)))
 
@@ -47,13 +53,17 @@ class LaunchOccupancy:
 
     resources: KernelResources
     launch: Launch
+    footprint: Footprint
     occupancy: Occupancy
     basis: Basis
 
     @property
-    def shared_bytes(self) -> int:
-        """Static and dynamic shared memory of one block."""
-        return self.resources.shared_bytes + (self.launch.dynamic_shared_bytes or 0)
+    def lifts(self) -> tuple[Lift, ...]:
+        """What would let more warps be resident; nothing where the grid has no block more than fit already."""
+        grid = self.launch.grid
+        if None not in grid and prod(extent or 0 for extent in grid) <= self.occupancy.blocks:
+            return ()
+        return tuple(lifts(self.footprint))
 
 
 def occupancies(kernel: Kernel) -> Iterator[LaunchOccupancy]:
@@ -66,22 +76,30 @@ def occupancies(kernel: Kernel) -> Iterator[LaunchOccupancy]:
 
 
 def occupancy_of(kernel: Kernel, launch: Launch, resources: KernelResources) -> LaunchOccupancy | None:
-    """None where the block, the dynamic shared memory or the architecture is not known.
+    """None where the block, the dynamic shared memory, the host's preference for it or the architecture is not known.
 
     A launch that is not in sight is taken to give no dynamic shared memory to a kernel that declares none.
     """
     dynamic = launch.dynamic_shared_bytes
     if dynamic is None and launch.span is None and not any(array.dynamic for array in kernel.shared_arrays):
         dynamic = 0
-    if dynamic is None or not launch.threads:
+    if dynamic is None or not launch.threads or kernel.carveout is None:
         return None
-    arch = resources.arch or kernel.arch
-    shared = resources.shared_bytes + dynamic
+    footprint = Footprint(
+        resources.arch or kernel.arch,
+        resources.registers,
+        resources.shared_bytes + dynamic,
+        launch.threads,
+        resources.barriers,
+        kernel.carveout,
+        resources.max_threads or MAX_THREADS_PER_BLOCK,
+    )
     try:
-        found = occupancy(arch, resources.registers, shared, launch.threads, resources.barriers)
+        found = footprint.occupancy
     except ValueError:
         return None
-    return LaunchOccupancy(resources, launch, found, Basis.EXACT if launch.basis is Basis.EXACT else Basis.ASSUMED)
+    basis = Basis.EXACT if launch.basis is Basis.EXACT else Basis.ASSUMED
+    return LaunchOccupancy(resources, launch, footprint, found, basis)
 
 
 def instances_of(kernel: Kernel, launch: Launch) -> tuple[KernelResources, ...]:

@@ -311,6 +311,8 @@ class Kernel:
     arch: str = "sm_90"
     compiled: tuple[KernelResources, ...] = ()
     """What the compiler says of each instance of it; none where it was not compiled, or has no instance."""
+    carveout: int | None = 100
+    """Percent of the L1 cache that the host lets be shared memory; None where it asks for a share that is not known."""
 
     @property
     def shared_bytes(self) -> int | None:

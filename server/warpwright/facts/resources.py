@@ -6,11 +6,28 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class SpillPlace:
+    """Instructions of one place in the source that spill registers (stores) or read them back (loads).
+
+    `places` are (file, line): the innermost, then the calls that it was inlined into; empty where none is known. Bytes
+    are per thread and execution.
+    """
+
+    places: tuple[tuple[str, int], ...]
+    stores: int
+    loads: int
+    store_bytes: int
+    load_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class KernelResources:
     """One instance of a kernel, compiled for `arch`, such as "sm_90"; "" where the report does not say it.
 
     `name` is demangled, with template arguments. Registers, spills (bytes) and the stack (bytes) are per thread, shared
     memory (static bytes) and barriers per block. `constant_bytes` is its parameter bank and the constants it reads.
+    `max_threads` of a block and `max_registers` of a thread are what `__launch_bounds__` and -maxrregcount allow, None
+    where they set no limit. `spills` is empty where it spills nothing, and where its machine code was not looked at.
     """
 
     name: str
@@ -23,6 +40,9 @@ class KernelResources:
     constant_bytes: int
     barriers: int
     arch: str = ""
+    max_threads: int | None = None
+    max_registers: int | None = None
+    spills: tuple[SpillPlace, ...] = ()
 
     @property
     def spill_bytes(self) -> int:

@@ -18,6 +18,7 @@ from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
+from warpwright.toolchain.cubin_info import kernel_info
 from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.messages import CompilerMessage, parse_messages, parse_resources
 from warpwright.toolchain.names import demangle
@@ -120,10 +121,21 @@ def compile_cubin(
     nowhere else; `reads` says what it may read. Raises CancelledError.
     """
     made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled, reads)
-    resources = parse_resources(entry.output) if entry else {}
+    resources = _with_limits(parse_resources(entry.output), entry.product) if entry else {}
     kernels = {name: resources[mangled] for name, mangled in _by_name(resources).items()}
     cubin = entry.product if entry else None
     return Compiled(made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, kernels, cubin)
+
+
+def _with_limits(resources: Mapping[str, KernelResources], cubin: Path) -> dict[str, KernelResources]:
+    """With the launch bounds that each kernel was compiled for."""
+    info = kernel_info(cubin.read_bytes())
+    return {
+        name: replace(each, max_threads=info[name].max_threads, max_registers=info[name].max_registers)
+        if name in info
+        else each
+        for name, each in resources.items()
+    }
 
 
 def compile_ptx(

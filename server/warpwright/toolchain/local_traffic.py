@@ -2,13 +2,14 @@
 
 Both are LDL and STL. ptxas reaches a spilled register at the stack pointer plus a constant, `[R1+0x40]`, and says how
 many bytes it spills and reloads; an array that a run-time value indexes has an address in another register. An array's
-element at a constant index, and an argument of printf, look like a spill: they are told apart by the sums.
+element at a constant index, and an argument of printf, look like a spill: they are told apart by the marks that newer
+versions of ptxas leave in the cubin, else by the sums.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -49,13 +50,16 @@ class LocalAccess:
         return self.instruction.places[0][1] if self.instruction.places else 0
 
 
-def local_traffic(code: Iterable[MachineInstruction], resources: KernelResources) -> tuple[LocalAccess, ...]:
+def local_traffic(
+    code: Iterable[MachineInstruction], resources: KernelResources, marked: Collection[int] = ()
+) -> tuple[LocalAccess, ...]:
     """A kernel's accesses to local memory in the order of its code, each with what it is for.
 
-    Exact where ptxas spilled nothing, where the address is not the stack pointer's, and where the accesses at the stack
-    pointer, all of them or those above one offset, add up to the bytes that ptxas says it spills and reloads; UNKNOWN
-    where no such offset or more than one splits them. What a called function does is UNKNOWN where the kernel spills:
-    the numbers are the kernel's own.
+    `marked` are the offsets of the instructions that the cubin marks as spills (`cubin_info`); where they add up to the
+    bytes that ptxas says it spills and reloads, they are the spills. Without them exact where ptxas spilled nothing,
+    where the address is not the stack pointer's, and where the accesses at the stack pointer, all of them or those
+    above one offset, add up to those bytes; UNKNOWN where no such offset or more than one splits them. What a called
+    function does is UNKNOWN where the kernel spills: the numbers are the kernel's own.
 
     >>> def at(opcode, operands):
     ...     return MachineInstruction(0, opcode, operands)
@@ -73,8 +77,12 @@ def local_traffic(code: Iterable[MachineInstruction], resources: KernelResources
     spills = resources.spill_store_bytes, resources.spill_load_bytes
     own = [(kind, width, offset) for i, kind, width, offset in found if offset is not None and not i.function]
     first = _first_spilled(own, spills) if any(spills) else None
+    by_mark = [(kind, width, 0) for i, kind, width, _ in found if i.offset in marked]
+    is_marked = any(spills) and (_bytes(by_mark, AccessKind.STORE, 0), _bytes(by_mark, AccessKind.LOAD, 0)) == spills
 
     def use_of(instruction: MachineInstruction, offset: int | None) -> LocalUse:
+        if is_marked:
+            return LocalUse.SPILL if instruction.offset in marked else LocalUse.ARRAY
         if offset is None or not any(spills):
             return LocalUse.ARRAY
         if first is None or instruction.function:
