@@ -136,8 +136,8 @@ def _absolute(folder: Path, flag: str) -> str:
 
 @dataclass(slots=True)
 class Build:
-    """What the kernels of a program take, by mangled name; what its host code asks of the L1 cache; and why files did not
-    compile."""
+    """What the kernels of a program take, by mangled name; what its host code asks of the L1 cache; and why files did
+    not compile."""
 
     kernels: dict[str, KernelResources] = field(default_factory=dict)
     carveouts: dict[str, int | None] = field(default_factory=dict)
