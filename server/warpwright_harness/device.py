@@ -1,7 +1,7 @@
 """Which GPU there is, and the driver calls that torch does not make: load a cubin and launch its kernels.
 
-The driver is called through ctypes in the context that torch made, so torch's tensors are the kernels' buffers and
-nothing needs to be installed beside torch. Source of names and signatures: the CUDA Driver API reference manual.
+The driver is called through `cuda.bindings` in the context that torch made, so torch's tensors are the kernels'
+buffers. Its functions are bound when this module is imported, before any candidate is loaded.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+try:
+    from cuda.bindings import driver as _driver
+except ImportError:  # said by `probe`
+    _driver = None
+
 DYNAMIC_SHARED_WITHOUT_ASKING = 48 << 10
-_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
 class CudaFaultError(Exception):
@@ -32,7 +36,8 @@ class LaunchRefusedError(Exception):
 def probe() -> dict[str, Any]:
     """The GPU and the software on it, or {"missing": one sentence}.
 
-    Keys: name, arch ("sm_90"), capability, multiprocessors, l2_bytes, memory_bytes, driver, torch, cuda.
+    Keys: name, uuid, arch ("sm_90"), capability, multiprocessors, l2_bytes, memory_bytes, driver (the newest CUDA that
+    it serves), torch, cuda (torch's), bindings (cuda.bindings').
     """
     try:
         import torch
@@ -40,24 +45,25 @@ def probe() -> dict[str, Any]:
         return {"missing": f"{sys.executable} has no torch, which runs kernels on the GPU."}
     if not torch.cuda.is_available():
         return {"missing": "torch sees no CUDA GPU on this machine."}
+    if _driver is None:
+        return {"missing": f"{sys.executable} has no cuda-bindings, which calls the CUDA driver."}
+    import cuda.bindings
+
     properties = torch.cuda.get_device_properties(0)
-    version = ctypes.c_int()
-    driver().cuDriverGetVersion(ctypes.byref(version))
+    version = _checked(_driver.cuDriverGetVersion())
     return {
         "name": properties.name,
+        "uuid": str(getattr(properties, "uuid", "")),
         "arch": f"sm_{properties.major}{properties.minor}",
         "capability": [properties.major, properties.minor],
         "multiprocessors": properties.multi_processor_count,
         "l2_bytes": int(properties.L2_cache_size),
         "memory_bytes": int(properties.total_memory),
-        "driver": f"{version.value // 1000}.{version.value % 1000 // 10}",
+        "driver": f"{version // 1000}.{version % 1000 // 10}",
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
+        "bindings": cuda.bindings.__version__,
     }
-
-
-def driver() -> ctypes.CDLL:
-    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 @dataclass(frozen=True)
@@ -65,69 +71,87 @@ class Function:
     """A kernel in a loaded module. Keeps the module alive."""
 
     module: Module
-    handle: ctypes.c_void_p
+    handle: Any
 
 
 class Module:
-    """A cubin loaded into torch's context; a context manager that unloads it."""
+    """A cubin, or PTX that the driver compiles, loaded into torch's context; a context manager that unloads it."""
 
     def __init__(self, image: bytes) -> None:
-        self._driver = driver()
-        self.handle = ctypes.c_void_p()
-        self._image = ctypes.create_string_buffer(image, len(image))
-        code = self._driver.cuModuleLoadData(ctypes.byref(self.handle), self._image)
-        if code:
-            raise LaunchRefusedError(f"the driver cannot load the cubin ({_error(self._driver, code)[1]})")
+        code, self._handle = _load(image)
+        if int(code):
+            raise LaunchRefusedError(f"the driver cannot load the cubin ({_error(code)[1]})")
 
     def __enter__(self) -> Module:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._driver.cuModuleUnload(self.handle)
+        _unload(self._handle)
 
     def function(self, mangled_name: str) -> Function:
         """Raises LaunchRefusedError where the module has no such kernel."""
-        handle = ctypes.c_void_p()
-        code = self._driver.cuModuleGetFunction(ctypes.byref(handle), self.handle, mangled_name.encode())
-        if code:
+        code, handle = _find(self._handle, mangled_name.encode())
+        if int(code):
             raise LaunchRefusedError(f"the cubin has no kernel {mangled_name}")
         return Function(self, handle)
 
-    def launch(
-        self,
-        function: Function,
-        grid: Sequence[int],
-        block: Sequence[int],
-        shared_bytes: int,
-        stream: int,
-        arguments: Sequence[Any],
-    ) -> None:
-        """Start a kernel on `stream`; `arguments` are ctypes values in the order of its parameters.
+    def variable(self, mangled_name: str) -> tuple[int, int]:
+        """Where a variable lies on the device, and its bytes. Raises LaunchRefusedError where there is none."""
+        code, address, size = _find_variable(self._handle, mangled_name.encode())
+        if int(code):
+            raise LaunchRefusedError(f"the driver does not know the variable {mangled_name}")
+        return int(address), int(size)
+
+    def prepare(
+        self, function: Function, grid: Sequence[int], block: Sequence[int], shared_bytes: int, arguments: Sequence[Any]
+    ) -> Launch:
+        """A launch that can be started many times; `arguments` are ctypes values in the order of the parameters.
+
+        Raises LaunchRefusedError where the kernel cannot have that much shared memory.
+        """
+        if shared_bytes > DYNAMIC_SHARED_WITHOUT_ASKING:
+            _checked(_set_attribute(function.handle, _MOST_DYNAMIC_SHARED, shared_bytes))
+        kept = tuple(arguments)
+        pointers = (ctypes.c_void_p * max(1, len(kept)))(*[ctypes.addressof(a) for a in kept])
+        return Launch(function, (*grid, *block), shared_bytes, kept, pointers)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid, block and arguments. `pointers` hold the addresses of `arguments`."""
+
+    function: Function
+    sizes: tuple[int, ...]
+    shared_bytes: int
+    arguments: tuple[Any, ...]
+    pointers: Any
+
+    def start(self, stream: int) -> None:
+        """Enqueue it on `stream`.
 
         Raises LaunchRefusedError for a launch that the driver turns down, CudaFaultError where an earlier one failed.
         """
-        if shared_bytes > DYNAMIC_SHARED_WITHOUT_ASKING:
-            code = self._driver.cuFuncSetAttribute(function.handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
-            self._check(code)
-        pointers = (ctypes.c_void_p * max(1, len(arguments)))(*[ctypes.addressof(a) for a in arguments])
-        self._check(
-            self._driver.cuLaunchKernel(
-                function.handle,
-                *(ctypes.c_uint(v) for v in (*grid, *block)),
-                ctypes.c_uint(shared_bytes),
-                ctypes.c_void_p(stream),
-                pointers,
-                None,
-            )
-        )
+        address = ctypes.addressof(self.pointers)
+        _checked(_launch(self.function.handle, *self.sizes, self.shared_bytes, stream, address, 0))
 
-    def _check(self, code: int) -> None:
-        if not code:
-            return
-        name, text = _error(self._driver, code)
-        if name in _REFUSALS:
-            raise LaunchRefusedError(text)
-        raise CudaFaultError(name, text)
+
+def synchronize() -> None:
+    """Wait for everything on the device. Raises CudaFaultError for what a kernel did."""
+    code, *_ = _synchronize()
+    if int(code):
+        raise CudaFaultError(*_error(code))
+
+
+def read_memory(address: int, size: int) -> bytes:
+    """Bytes of the device's memory. Raises LaunchRefusedError or CudaFaultError."""
+    content = ctypes.create_string_buffer(size)
+    _checked(_copy_to_host(ctypes.addressof(content), address, size))
+    return content.raw
+
+
+def write_memory(address: int, content: bytes) -> None:
+    """Set bytes of the device's memory. Raises LaunchRefusedError or CudaFaultError."""
+    _checked(_copy_to_device(address, content, len(content)))
 
 
 _REFUSALS = {
@@ -136,19 +160,27 @@ _REFUSALS = {
 }  # fmt: skip
 
 
-def synchronize() -> None:
-    """Wait for everything on the device. Raises CudaFaultError for what a kernel did."""
-    library = driver()
-    code = library.cuCtxSynchronize()
-    if code:
-        raise CudaFaultError(*_error(library, code))
+def _checked(answer: tuple[Any, ...]) -> Any:
+    """What a driver call returned beside its code."""
+    if int(answer[0]):
+        name, text = _error(answer[0])
+        if name in _REFUSALS:
+            raise LaunchRefusedError(text)
+        raise CudaFaultError(name, text)
+    return answer[1] if len(answer) == 2 else answer[1:]
 
 
-def _error(driver: ctypes.CDLL, code: int) -> tuple[str, str]:
-    name, text = ctypes.c_char_p(), ctypes.c_char_p()
-    driver.cuGetErrorName(code, ctypes.byref(name))
-    driver.cuGetErrorString(code, ctypes.byref(text))
-    return (name.value or b"CUDA_ERROR").decode(), (text.value or str(code).encode()).decode()
+def _error(code: Any) -> tuple[str, str]:
+    name, text = (ask(code)[1] or b"" for ask in (_driver.cuGetErrorName, _driver.cuGetErrorString))
+    return name.decode() or "CUDA_ERROR", text.decode() or f"error {int(code)}"
+
+
+if _driver is not None:
+    _load, _unload, _find = _driver.cuModuleLoadData, _driver.cuModuleUnload, _driver.cuModuleGetFunction
+    _launch, _synchronize, _set_attribute = _driver.cuLaunchKernel, _driver.cuCtxSynchronize, _driver.cuFuncSetAttribute
+    _find_variable, _copy_to_host = _driver.cuModuleGetGlobal, _driver.cuMemcpyDtoH
+    _copy_to_device = _driver.cuMemcpyHtoD
+    _MOST_DYNAMIC_SHARED = _driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
 _CTYPES: dict[str, Any] = {

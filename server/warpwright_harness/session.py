@@ -16,6 +16,7 @@ from warpwright_harness import variables
 from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, poisons_of
 from warpwright_harness.device import (
     Function,
+    Launch,
     LaunchRefusedError,
     Module,
     pointer_argument,
@@ -150,6 +151,10 @@ class Session:
 
     def launch(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> None:
         """Start one side on the current stream. Raises LaunchRefusedError or CudaFaultError."""
+        self.prepared(side, case, buffers).start(torch.cuda.current_stream().cuda_stream)
+
+    def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Launch:
+        """One side on these buffers, to be started many times. Raises LaunchRefusedError."""
 
         def value(argument: Mapping[str, Any]) -> Any:
             if argument["kind"] == "struct":
@@ -161,8 +166,7 @@ class Session:
         arguments = [value(argument) for argument in self.request["arguments"]]
         grid, block, shared = case.launches[side]
         function = self._functions[side]
-        stream = torch.cuda.current_stream().cuda_stream
-        function.module.launch(function, grid, block, shared, stream, arguments)
+        return function.module.prepare(function, grid, block, shared, arguments)
 
     def run(self, side: str, case: Case, buffers: Mapping[str, Buffer], values: Values, poison: int) -> Outputs:
         """Fill, launch, wait, and look for damage. Raises MisbehaviourError, LaunchRefusedError or CudaFaultError."""

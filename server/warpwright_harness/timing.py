@@ -1,8 +1,11 @@
-"""Is the candidate faster? Interleaved rounds on one GPU that nobody else times on.
+"""Is the candidate faster? Interleaved rounds on one GPU that nobody else uses meanwhile.
 
-A round runs both sides in random order on one of several sets of inputs (other values at other addresses), restores
-what they changed, empties the second-level cache and times each launch with CUDA events, once cold and once warm.
-Every timed output of the candidate is compared with the original's, so that nothing behaves only while it is checked.
+A round puts fresh values into one of several sets of buffers (other values at other addresses each time) and runs both
+sides there, in random order: each once with cold caches and once with warm ones. Whatever was timed is compared with
+what the original made of the same values in the same round, so that nothing behaves only while it is checked, nothing
+is remembered from an earlier round, and an address that suits a kernel suits both.
+
+Rounds go on until the interval of the ratio settles the verdict or is narrow (`intervals`), or time is up.
 """
 
 from __future__ import annotations
@@ -10,88 +13,259 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 import torch
 
-from warpwright_harness.buffers import POISONS, Buffer, perturbed
-from warpwright_harness.compare import NOISE_FACTOR, compare, largest_gap
-from warpwright_harness.correctness import PERTURBATIONS, Reference, input_values, seed_of
-from warpwright_harness.device import synchronize
-from warpwright_harness.intervals import speedup_interval
-from warpwright_harness.session import DEVICE, Case, Session
+from warpwright_harness.bounds import Bound, bound_of
+from warpwright_harness.buffers import ArraySpec, Buffer, bits, perturbed
+from warpwright_harness.compare import NOISE_FACTOR, ULPS, compare, largest_gap
+from warpwright_harness.correctness import PERTURBATIONS, input_values, seed_of
+from warpwright_harness.intervals import LEAST_EFFECT, LOOKS, Ratio, median_interval, ratio_of
+from warpwright_harness.session import DEVICE, Case, Session, Values
+from warpwright_harness.stopwatch import Stopwatch, l2_bytes
 
+SIDES = ("baseline", "candidate")
 SETS = 4
-LEAST_ROUNDS = 30
-MOST_ROUNDS = 120
-SPIN_CYCLES = 200_000
-"""A kernel that spins this long (about 0.1 ms) goes ahead of each timed one, so that the GPU never waits for Python."""
+FEWER_SETS_ABOVE_BYTES = 1 << 30
+UNCOUNTED_ROUNDS = 2
+"""At the start, while clocks and pages warm up."""
+
 LAUNCH_BOUND_FACTOR = 20
+CROSS_CHECKS = 5
+HOST_SLACK_US = 60.0
+HOST_SLACK = 0.25
+"""The host's clock may show this much more for a launch than for an empty one: microseconds, a share of its time."""
 
 
-def time_case(session: Session, case: Case, reference: Reference | None, seconds: float) -> bool:
-    """Time both sides at one shape and emit a "speed" event; False where a timed output was wrong."""
-    flush = torch.empty(2 * _l2_bytes(), dtype=torch.uint8, device=DEVICE)
-    sets = [_Set(session, case, number) for number in range(SETS if _bytes(case) < 1 << 30 else 2)]
-    order = random.Random(session.seed + case.index)
-    cold: dict[str, list[float]] = {"baseline": [], "candidate": []}
-    warm: dict[str, list[float]] = {"baseline": [], "candidate": []}
-    started = time.monotonic()
-    rounds = 0
-    while rounds < MOST_ROUNDS and (rounds < LEAST_ROUNDS or time.monotonic() - started < seconds):
-        chosen = sets[order.randrange(len(sets))]
-        for side in order.sample(("baseline", "candidate"), 2):
-            session.begin("time", case, side)
-            session.set_variables(side, case, chosen.values)
-            chosen.restore()
-            flush.fill_(rounds % 251)
-            took = _timed(partial(session.launch, side, case, chosen.buffers))
-            why = chosen.wrong()  # of both sides, so that what happens between two timings is the same
-            chosen.restore()
-            session.launch(side, case, chosen.buffers)
-            chosen.restore()
-            again = _timed(partial(session.launch, side, case, chosen.buffers))
-            why = chosen.wrong() or why
-            if why and side == "candidate":
-                session.emit(_wrong_event(case, why))
-                return False
-            if rounds > 1:  # the first rounds warm clocks and pages up
-                cold[side].append(took)
-                warm[side].append(again)
-        rounds += 1
-    speedup, interval = speedup_interval(cold["baseline"], cold["candidate"], session.seed)
-    warm_speedup, warm_interval = speedup_interval(warm["baseline"], warm["candidate"], session.seed)
-    floor = median(_timed(lambda: torch.cuda._sleep(1)) for _ in range(20))
-    fastest = median(cold["candidate"])
-    bound = _bound_us(case)
-    session.emit(
-        {
-            "event": "speed",
-            "case": case.index,
-            "shape": dict(case.shape),
-            "baseline_us": median(cold["baseline"]),
-            "candidate_us": fastest,
-            "speedup": speedup,
-            "ci95": interval,
-            "warm": {
-                "baseline_us": median(warm["baseline"]),
-                "candidate_us": median(warm["candidate"]),
-                "speedup": warm_speedup,
-                "ci95": warm_interval,
-            },
-            "rounds": len(cold["baseline"]),
-            "floor_us": floor,
-            "launch_bound": median(cold["baseline"]) < LAUNCH_BOUND_FACTOR * floor,
-            "bound": {"us": bound, "what": "every element moved once at the memory's peak bandwidth"},
-            "fraction_of_bound": bound / fastest if bound else None,
-            "peers": {"eager_us": _eager_us(session, case, reference, flush)},
-        }
-    )
+class TimedWrongError(Exception):
+    """A timed launch of the candidate did what it must not. The message says what."""
+
+
+@dataclass
+class Samples:
+    """Microseconds of one side, by round."""
+
+    cold: list[float] = field(default_factory=lambda: [])
+    warm: list[float] = field(default_factory=lambda: [])
+
+
+def time_case(
+    session: Session, case: Case, stopwatch: Stopwatch, rates: Mapping[str, float], operations: float, seconds: float
+) -> bool:
+    """Time both sides at one shape and emit a "speed" event; False where the candidate was caught at something.
+
+    `rates` are the machine's (`rates.measure_rates`), `operations` those of the reference, 0 where they are not known.
+    """
+    try:
+        samples = _rounds(session, case, stopwatch, seconds)
+        _cross_check(session, case, stopwatch, samples)
+        bound = bound_of(case.arrays, operations, rates, l2_bytes())
+        _possible(case, samples, bound)
+    except TimedWrongError as error:
+        session.emit(_wrong_event(case, str(error)))
+        return False
+    session.emit(_speed_event(case, stopwatch, samples, bound))
     return True
+
+
+def _rounds(session: Session, case: Case, stopwatch: Stopwatch, seconds: float) -> dict[str, Samples]:
+    """Raises TimedWrongError."""
+    ring = _Ring(session, case)
+    order = random.Random(session.seed + case.index)
+    samples = {side: Samples() for side in SIDES}
+    started = time.monotonic()
+    for number, sides in enumerate(_orders(order)):
+        taken = _round(session, ring, stopwatch, order, sides)
+        if number < UNCOUNTED_ROUNDS:
+            continue
+        for side, (cold, warm) in taken.items():
+            samples[side].cold.append(cold)
+            samples[side].warm.append(warm)
+        rounds = number + 1 - UNCOUNTED_ROUNDS
+        if rounds >= LOOKS[0] and time.monotonic() - started > seconds:
+            break
+        if rounds in LOOKS and (rounds == LOOKS[-1] or _cold_ratio(samples).is_settled):
+            break
+    return samples
+
+
+def _orders(order: random.Random) -> Iterator[tuple[str, ...]]:
+    """Which side goes first in each round: at random, and equally often after every second round."""
+    while True:
+        yield from order.sample((SIDES, SIDES[::-1]), 2)
+
+
+def _cold_ratio(samples: Mapping[str, Samples]) -> Ratio:
+    return ratio_of(samples["baseline"].cold, samples["candidate"].cold)
+
+
+def _round(
+    session: Session, ring: _Ring, stopwatch: Stopwatch, order: random.Random, sides: tuple[str, ...]
+) -> dict[str, tuple[float, float]]:
+    """Both sides once, cold and warm, on fresh values: their times, by side. Raises TimedWrongError."""
+    place = ring.refill(order)
+    taken: dict[str, tuple[float, float]] = {}
+    left: dict[str, list[dict[str, torch.Tensor]]] = {}
+    for side in sides:
+        session.begin("time", ring.case, side)
+        start = place.starter(session, side, ring.fresh)
+        ring.restore(place)
+        read_cold = stopwatch.start_cold(start)
+        cold = ring.taken(place)
+        ring.restore(place)
+        start()
+        ring.restore(place)
+        read_warm = stopwatch.start_warm(start)
+        warm = ring.taken(place)
+        taken[side] = (read_cold(), read_warm())
+        left[side] = [cold, warm]
+        if (why := ring.damage(place)) and side == "candidate":
+            raise TimedWrongError(why)
+    for outputs in left["candidate"]:
+        if why := ring.difference(outputs, left["baseline"][0]):
+            raise TimedWrongError(why)
+    return taken
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One set of buffers, in which either side may be started again and again."""
+
+    case: Case
+    buffers: Mapping[str, Buffer]
+
+    def starter(self, session: Session, side: str, values: Values) -> Callable[[], None]:
+        """What launches one side here, whose file's variables are set to theirs among `values`."""
+        session.set_variables(side, self.case, values)
+        launch = session.prepared(side, self.case, self.buffers)
+        stream = torch.cuda.current_stream().cuda_stream
+        return lambda: launch.start(stream)
+
+
+class _Ring:
+    """The sets of buffers, the fresh values of this round, and what tells whether outputs are right."""
+
+    def __init__(self, session: Session, case: Case) -> None:
+        self.case = case
+        count = SETS if _bytes(case) * SETS < FEWER_SETS_ABOVE_BYTES else 2
+        self.places = [_Place(case, session.buffers(case)) for _ in range(count)]
+        self.values = input_values(session, case, "normal", 500)
+        self.fresh = {name: values.clone() for name, values in self.values.items()}
+        self.poison = session.poisons[0]
+        self.tolerance = _tolerances(session, case, self.places[0].buffers, self.values)
+
+    def refill(self, order: random.Random) -> _Place:
+        """Another place, holding the values rolled by a random number of elements: all other than before."""
+        for spec in self.case.arrays:
+            if not spec.is_input:
+                continue
+            step = order.randrange(spec.count) * spec.components if spec.count else 0
+            self.fresh[spec.name].copy_(torch.roll(self.values[spec.name], step))
+        place = order.choice(self.places)
+        for spec in self.case.arrays:
+            place.buffers[spec.name].fill(self.poison, self.fresh.get(spec.name))
+        return place
+
+    def restore(self, place: _Place) -> None:
+        for spec in self.case.outputs:
+            place.buffers[spec.name].fill(self.poison, self.fresh.get(spec.name))
+
+    def taken(self, place: _Place) -> dict[str, torch.Tensor]:
+        """A copy of the outputs as they are once the work enqueued so far is done."""
+        return {s.name: place.buffers[s.name].data.clone() for s in self.case.outputs}
+
+    def damage(self, place: _Place) -> str:
+        """Why the memory around the arrays, or an input, is not what it was; empty where it is."""
+        for spec in self.case.arrays:
+            buffer = place.buffers[spec.name]
+            if not buffer.guards_intact(self.poison):
+                return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
+            if not spec.is_output and not torch.equal(bits(buffer.data), bits(self.fresh[spec.name])):
+                return f"it changes its input {spec.name}"
+        return ""
+
+    def difference(self, candidate: Mapping[str, torch.Tensor], baseline: Mapping[str, torch.Tensor]) -> str:
+        """Why the candidate's outputs are not the original's; empty where they are."""
+        for spec in self.case.outputs:
+            ours, theirs = candidate[spec.name], baseline[spec.name]
+            tolerance = self.tolerance[spec.name]
+            if _agree(spec, ours, theirs, tolerance):
+                continue
+            written = (_is_written(spec, ours, self.poison), _is_written(spec, theirs, self.poison))
+            found = compare(spec, ours, theirs, written, tolerance)
+            if found.why:
+                return found.why
+        return ""
+
+
+def _is_written(spec: ArraySpec, values: torch.Tensor, poison: int) -> torch.Tensor:
+    pattern = torch.full((-(-values.numel() * values.element_size() // 4),), poison, dtype=torch.int32, device=DEVICE)
+    expected = pattern.view(torch.uint8)[: values.numel() * values.element_size()].view(values.dtype)
+    return bits(values) != bits(expected)
+
+
+def _agree(spec: ArraySpec, ours: torch.Tensor, theirs: torch.Tensor, tolerance: float) -> bool:
+    """A quick yes, in the output's own precision; a no may still be one of rounding, for `compare` to judge."""
+    same = bits(ours) == bits(theirs)
+    if bool(same.all()):
+        return True
+    if not spec.is_float:
+        return False
+    allowed = theirs.abs() * (ULPS * torch.finfo(spec.dtype).eps) + tolerance
+    return bool((same | ((ours - theirs).abs() <= allowed)).all())
+
+
+def _tolerances(session: Session, case: Case, buffers: Mapping[str, Buffer], values: Values) -> dict[str, float]:
+    """Of each output: from how far the original's moves when inputs move by one unit in the last place."""
+    runs = [session.run("baseline", case, buffers, values, poison) for poison in session.poisons]
+    written = {s.name: ~(runs[0].poisoned[s.name] & runs[1].poisoned[s.name]) for s in case.outputs}
+    noise = {s.name: largest_gap(runs[1].values[s.name], runs[0].values[s.name]) for s in case.outputs}
+    for step in range(PERTURBATIONS if any(s.is_float for s in case.outputs) else 0):
+        seed = seed_of(session, case, 2000 + step)
+        moved = {s.name: perturbed(s, values[s.name], seed + i) for i, s in enumerate(case.inputs)}
+        outputs = session.run("baseline", case, buffers, moved, session.poisons[0])
+        for spec in case.outputs:
+            mask = written[spec.name]
+            gap = largest_gap(outputs.values[spec.name][mask], runs[0].values[spec.name][mask])
+            noise[spec.name] = max(noise[spec.name], gap)
+    return {name: NOISE_FACTOR * gap for name, gap in noise.items()}
+
+
+def _cross_check(session: Session, case: Case, stopwatch: Stopwatch, samples: Mapping[str, Samples]) -> None:
+    """Work that the events do not see (on another stream, or after the launch) shows on the host's clock, which runs
+    until the whole device is idle. Raises TimedWrongError."""
+    place = _Place(case, session.buffers(case))
+    values = input_values(session, case, "normal", 501)
+    for spec in case.arrays:
+        place.buffers[spec.name].fill(session.poisons[0], values.get(spec.name))
+    session.begin("time", case, "candidate")
+    start = place.starter(session, "candidate", values)
+    pairs = [stopwatch.on_host(start) for _ in range(CROSS_CHECKS)]
+    hidden = median(on_host - by_events for on_host, by_events in pairs)
+    if hidden > stopwatch.host_floor_us + HOST_SLACK_US + HOST_SLACK * median(samples["candidate"].cold):
+        raise TimedWrongError(
+            f"it works where events do not see it: they show {median(by for _, by in pairs):.1f} us, and the device is "
+            f"idle only {hidden:.1f} us after that"
+        )
+
+
+def _possible(case: Case, samples: Mapping[str, Samples], bound: Bound | None) -> None:
+    """Raises TimedWrongError where the candidate, and not the original too, is faster than the hardware can be."""
+    if bound is None:
+        return
+    baseline, candidate = samples["baseline"], samples["candidate"]
+    for took, own, least, caches in (
+        (candidate.cold, baseline.cold, bound.least_cold_us, "cold"),
+        (candidate.warm, baseline.warm, bound.least_warm_us, "warm"),
+    ):
+        if median_interval(took)[1] < least <= median_interval(own)[0]:
+            raise TimedWrongError(
+                f"it is faster than this GPU can be: {median(took):.2f} us with {caches} caches, where {bound.what} "
+                f"leaves no less than {least:.2f} us"
+            )
 
 
 def _wrong_event(case: Case, why: str) -> dict[str, Any]:
@@ -107,115 +281,38 @@ def _wrong_event(case: Case, why: str) -> dict[str, Any]:
     }
 
 
-class _Set:
-    """Inputs of one seed with the buffers that both sides share, and the original's outputs for them."""
-
-    def __init__(self, session: Session, case: Case, number: int) -> None:
-        self.case = case
-        self.values = input_values(session, case, "normal", 500 + number)
-        self.buffers: Mapping[str, Buffer] = session.buffers(case)
-        runs = [session.run("baseline", case, self.buffers, self.values, poison) for poison in POISONS]
-        self.expected = runs[0].values
-        self.written = {s.name: ~(runs[0].poisoned[s.name] & runs[1].poisoned[s.name]) for s in case.outputs}
-        noise = {s.name: largest_gap(runs[1].values[s.name], runs[0].values[s.name]) for s in case.outputs}
-        for step in range(PERTURBATIONS if any(s.is_float for s in case.outputs) else 0):
-            seed = seed_of(session, case, 2000 + step)
-            moved = {s.name: perturbed(s, self.values[s.name], seed + i) for i, s in enumerate(case.inputs)}
-            outputs = session.run("baseline", case, self.buffers, moved, POISONS[0])
-            for spec in case.outputs:
-                gap = largest_gap(
-                    outputs.values[spec.name][self.written[spec.name]],
-                    self.expected[spec.name][self.written[spec.name]],
-                )
-                noise[spec.name] = max(noise[spec.name], gap)
-        self.tolerance = {name: NOISE_FACTOR * gap for name, gap in noise.items()}
-        self.poison = POISONS[0]
-
-    def restore(self) -> None:
-        for spec in self.case.outputs:
-            self.buffers[spec.name].fill(self.poison, self.values.get(spec.name))
-
-    def wrong(self) -> str:
-        """Why the outputs in the buffers are wrong; empty where they are right."""
-        for spec in self.case.outputs:
-            buffer = self.buffers[spec.name]
-            if not buffer.guards_intact(self.poison):
-                return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
-            wrote = ~buffer.poisoned(self.poison)
-            expected = self.written[spec.name]
-            difference = compare(
-                spec, buffer.data, self.expected[spec.name], (wrote, expected), self.tolerance[spec.name]
-            )
-            if difference.why:
-                return difference.why
-        return ""
-
-
-def _timed(work: Callable[[], object]) -> float:
-    """Microseconds on the GPU of what `work` enqueues. Raises CudaFaultError."""
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    torch.cuda._sleep(SPIN_CYCLES)
-    start.record()
-    work()
-    end.record()
-    synchronize()
-    return float(start.elapsed_time(end)) * 1000.0
-
-
-def _eager_us(session: Session, case: Case, reference: Reference | None, flush: torch.Tensor) -> float | None:
-    """The torch reference in the kernel's own types, cold; None where there is none that runs."""
-    if reference is None:
-        return None
-    values = input_values(session, case, "normal", 900)
-    inputs = {s.name: values[s.name] for s in case.inputs}
-    samples = []
-    for _ in range(12):
-        flush.fill_(1)
-        try:
-            samples.append(_timed(lambda: reference(**inputs, **case.scalars)))
-        except (RuntimeError, TypeError, ValueError) as error:
-            session.emit({"event": "note", "text": f"the reference was not timed: {error}"})
-            return None
-    return median(samples[2:])
+def _speed_event(
+    case: Case, stopwatch: Stopwatch, samples: Mapping[str, Samples], bound: Bound | None
+) -> dict[str, Any]:
+    baseline, candidate = samples["baseline"], samples["candidate"]
+    cold, warm = _cold_ratio(samples), ratio_of(baseline.warm, candidate.warm)
+    took = median(candidate.cold)
+    touches_all = bound is not None and median(baseline.cold) >= bound.us
+    return {
+        "event": "speed",
+        "case": case.index,
+        "shape": dict(case.shape),
+        "baseline_us": median(baseline.cold),
+        "candidate_us": took,
+        "baseline_ci95_us": median_interval(baseline.cold),
+        "candidate_ci95_us": median_interval(candidate.cold),
+        "speedup": cold.value,
+        "ci95": (cold.low, cold.high),
+        "least_effect": LEAST_EFFECT,
+        "warm": {
+            "baseline_us": median(baseline.warm),
+            "candidate_us": median(candidate.warm),
+            "speedup": warm.value,
+            "ci95": (warm.low, warm.high),
+        },
+        "rounds": len(baseline.cold),
+        "floor_us": stopwatch.floor_us,
+        "overhead_us": stopwatch.overhead_us,
+        "launch_bound": median(baseline.cold) < LAUNCH_BOUND_FACTOR * stopwatch.floor_us,
+        "bound": bound.to_json() if bound is not None and touches_all else None,
+        "fraction_of_bound": bound.us / took if bound is not None and touches_all else None,
+    }
 
 
 def _bytes(case: Case) -> int:
     return sum(s.scalars * int(s.dtype.itemsize) for s in case.arrays)
-
-
-def _bound_us(case: Case) -> float | None:
-    """The arrays' bytes, in-out ones twice, over the memory's peak bandwidth."""
-    properties: Any = torch.cuda.get_device_properties(0)
-    clock, width = getattr(properties, "memory_clock_rate", 0), getattr(properties, "memory_bus_width", 0)
-    if not clock or not width:
-        return None
-    moved = sum(s.scalars * int(s.dtype.itemsize) * (2 if s.role == "in-out" else 1) for s in case.arrays)
-    return float(moved / (2.0 * clock * 1e3 * width / 8) * 1e6)
-
-
-def _l2_bytes() -> int:
-    return int(torch.cuda.get_device_properties(0).L2_cache_size)
-
-
-@contextmanager
-def gpu_lock(path: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Only one process times on this machine at once; `waiting` is called each half second until it is free."""
-    try:
-        import fcntl
-    except ImportError:  # no such lock on Windows
-        yield
-        return
-    try:
-        handle = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 (closed below)
-    except PermissionError:  # another user's file
-        yield
-        return
-    with handle:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                waiting()
-                time.sleep(0.5)
-        yield

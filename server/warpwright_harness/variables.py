@@ -6,13 +6,12 @@ Sources: the ELF-64 object file format (section headers, symbol table); the CUDA
 
 from __future__ import annotations
 
-import ctypes
 import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from warpwright_harness.device import LaunchRefusedError, Module, driver
+from warpwright_harness.device import LaunchRefusedError, Module, read_memory, write_memory
 
 _SYMBOL_TABLE = 2
 _OBJECT = 1
@@ -72,30 +71,20 @@ def variable_named(name: str, among: Iterable[str]) -> str | None:
 
 def address_of(module: Module, variable: Variable) -> int:
     """Where it lies on the device. Raises LaunchRefusedError where the driver does not know it."""
-    address, size = ctypes.c_uint64(), ctypes.c_size_t()
-    code = driver().cuModuleGetGlobal_v2(
-        ctypes.byref(address), ctypes.byref(size), module.handle, variable.name.encode()
-    )
-    if code or size.value < variable.size:
+    address, size = module.variable(variable.name)
+    if size < variable.size:
         raise LaunchRefusedError(f"the driver does not know the variable {variable.name}")
-    return int(address.value)
+    return address
 
 
 def read(module: Module, variable: Variable) -> bytes:
-    """What it holds. Raises LaunchRefusedError."""
-    content = ctypes.create_string_buffer(variable.size)
-    code = driver().cuMemcpyDtoH_v2(content, ctypes.c_uint64(address_of(module, variable)), variable.size)
-    if code:
-        raise LaunchRefusedError(f"the variable {variable.name} cannot be read")
-    return content.raw
+    """What it holds. Raises LaunchRefusedError or CudaFaultError."""
+    return read_memory(address_of(module, variable), variable.size)
 
 
 def write(module: Module, variable: Variable, content: bytes) -> None:
-    """Set its first bytes. Raises LaunchRefusedError."""
-    size = min(len(content), variable.size)
-    code = driver().cuMemcpyHtoD_v2(ctypes.c_uint64(address_of(module, variable)), content, size)
-    if code:
-        raise LaunchRefusedError(f"the variable {variable.name} cannot be set")
+    """Set its first bytes. Raises LaunchRefusedError or CudaFaultError."""
+    write_memory(address_of(module, variable), content[: variable.size])
 
 
 def changed(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> frozenset[str]:

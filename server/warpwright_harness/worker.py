@@ -63,8 +63,11 @@ def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
 def _run(request: Mapping[str, Any], emit: Emit) -> None:
     from warpwright_harness.correctness import check_case
     from warpwright_harness.dependence import check_dependence, dependence_case
+    from warpwright_harness.gpu_lock import gpu_shared
     from warpwright_harness.session import Session, load_reference
-    from warpwright_harness.timing import gpu_lock, time_case
+
+    def waiting() -> None:
+        emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
 
     reference = None
     if request["reference"]:
@@ -74,19 +77,18 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
             emit({"event": "note", "text": f"the reference cannot be loaded: {type(error).__name__}: {error}"})
     with Session(request, emit) as session:
         sound = []
-        for case in session.cases():
-            verdict = check_case(session, case, reference, request["judge"]) if case.check else "right"
-            if verdict == "wrong":
-                return
-            if verdict == "right":
-                sound.append(case)
-        example = dependence_case([case for case in sound if case.check])
-        if example is not None and not check_dependence(session, example, reference, request["judge"]):
-            return
-        timed = [case for case in sound if case.time]
-        if not timed:
-            return
-        with gpu_lock(request["lock"], lambda: emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})):
-            for case in timed:
-                if not time_case(session, case, reference, float(request["seconds_per_shape"])):
+        with gpu_shared(request["lock"], waiting):
+            for case in session.cases():
+                verdict = check_case(session, case, reference, request["judge"]) if case.check else "right"
+                if verdict == "wrong":
                     return
+                if verdict == "right":
+                    sound.append(case)
+            example = dependence_case([case for case in sound if case.check])
+            if example is not None and not check_dependence(session, example, reference, request["judge"]):
+                return
+        timed = [case for case in sound if case.time]
+        if timed:
+            from warpwright_harness.speed import time_cases
+
+            time_cases(session, timed, reference, request, waiting)

@@ -36,7 +36,7 @@ def right(n: int) -> dict[str, Any]:
 
 def speed(n: int, low: float, high: float) -> dict[str, Any]:
     return {"event": "speed", "shape": {"n": n}, "baseline_us": 2.0, "candidate_us": 1.0, "speedup": (low + high) / 2,
-            "ci95": [low, high], "warm": {}}  # fmt: skip
+            "ci95": [low, high], "least_effect": 1.02, "warm": {}}  # fmt: skip
 
 
 class Player:
@@ -119,6 +119,34 @@ def test_faster_is_faster_at_the_users_launch_and_slower_nowhere(
     observed = player.play([HELLO, right(4096), speed(4096, *own), speed(1009, *other), DONE])
     assert observed.status is status
     assert observed.reason
+
+
+def peers(n: int, eager: float, compiled: float | None) -> dict[str, Any]:
+    return {"event": "peers", "case": 0, "shape": {"n": n}, "peers": {"eager_us": eager, "compile_us": compiled}}
+
+
+def test_who_is_fastest_beside_the_candidate_is_named(player: Player) -> None:
+    events = [right(4096), speed(4096, 1.5, 1.6), speed(31, 1.5, 1.6), peers(4096, 3.0, 0.8), peers(31, 4.0, None)]
+    observed = player.play([HELLO, *events, DONE])
+    assert observed.status is Status.FASTER
+    first, second = (each.details["best_baseline"] for each in observed.speed)
+    assert first == {"name": "torch.compile", "us": 0.8, "speedup": 0.8}
+    assert second == {"name": "the original", "us": 2.0, "speedup": 2.0}
+    assert observed.speed[0].details["peers"] == {"eager_us": 3.0, "compile_us": 0.8}
+
+
+def test_a_compilation_of_the_reference_that_hangs_costs_no_verdict(player: Player) -> None:
+    hanging = {"event": "begin", "phase": "peers", "case": 0, "side": ""}
+    observed = player.play([HELLO, right(4096), speed(4096, 1.5, 1.6), hanging, "hang"])
+    assert observed.status is Status.FASTER
+    assert "torch.compile of the reference did not end" in observed.notes[0]
+    assert gone(player.process(0))
+
+
+def test_measured_rates_are_handed_on(player: Player) -> None:
+    rates = {"event": "rates", "rates": {"dram_bytes": 4e12}}
+    observed = player.play([HELLO, right(4096), rates, speed(4096, 1.5, 1.6), DONE])
+    assert observed.rates == {"dram_bytes": 4e12}
 
 
 def test_one_wrong_case_is_the_verdict(player: Player) -> None:

@@ -91,11 +91,18 @@ def profile_shape(
     return next(filter(holds, several), several[0] if several else None)
 
 
+ODD = (1237, 853)
+
+
 def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shape], int]) -> tuple[Shape, ...]:
     """The user's own sizes (or the largest power of two that fits TIMING_BYTES), an odd one, one that is not square.
 
+    With two sizes the odd one is ODD, which no block or vector divides, wherever it can be launched.
+
     >>> timed_shapes(["w", "h"], {"w": 4096, "h": 4096}, lambda s: s["w"] * s["h"] * 8)
     ({'w': 4096, 'h': 4096}, {'w': 1237, 'h': 853}, {'w': 4096, 'h': 2048})
+    >>> timed_shapes(["w", "h"], {"w": 640, "h": 480}, lambda s: s["w"] * s["h"] * 8)
+    ({'w': 640, 'h': 480}, {'w': 1237, 'h': 853}, {'w': 640, 'h': 240})
     >>> timed_shapes(["n"], None, lambda s: s["n"] * 8)
     ({'n': 33554432}, {'n': 29360129}, {'n': 8388608})
     """
@@ -115,10 +122,12 @@ def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shap
         value = first[symbols[0]]
         others = [{symbols[0]: (value - value // 8) | 1}, {symbols[0]: max(1, value // 4)}]
     else:
-        odd = {
-            symbol: (1237, 853)[place % 2] if value > 1237 else (value - value // (8 - 4 * (place % 2))) | 1
-            for place, (symbol, value) in enumerate(first.items())
-        }
+        odd = {symbol: ODD[place % 2] for place, symbol in enumerate(first)}
+        if len(symbols) > 2 or not 0 < size(odd) <= max(TIMING_BYTES, size(first)):
+            odd = {
+                symbol: ODD[place % 2] if value > ODD[0] else (value - value // (8 - 4 * (place % 2))) | 1
+                for place, (symbol, value) in enumerate(first.items())
+            }
         uneven = {
             symbol: value if place != 1 else max(1, value // 2) for place, (symbol, value) in enumerate(first.items())
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from warpwright.progress import IsCancelled, Progress
@@ -11,10 +11,6 @@ from warpwright.verify.harness import Event, HarnessEndedError, run_request
 from warpwright.verify.plan import EVERY_DISTRIBUTION
 from warpwright.verify.proof import Proof
 from warpwright.verify.report import CaseResult, Speed, Status
-
-LEAST_EFFECT = 1.02
-"""An interval must lie beyond this ratio, and not only beyond 1, to be called faster or slower: where a buffer happens
-to lie moves a time by a percent."""
 
 MOST_RESTARTS = 3
 
@@ -24,13 +20,15 @@ Backend = Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]
 
 @dataclass(slots=True)
 class Observed:
-    """What was reported of one candidate. `reason` is one sentence where the status needs one."""
+    """What was reported of one candidate. `reason` is one sentence where the status needs one; `rates` are the
+    machine's, where they had to be measured."""
 
     status: Status = Status.NOT_RUN
     reason: str = ""
     cases: list[CaseResult] = field(default_factory=lambda: [])
     speed: list[Speed] = field(default_factory=lambda: [])
     notes: list[str] = field(default_factory=lambda: [])
+    rates: Mapping[str, float] = field(default_factory=lambda: {})
 
 
 def observe(
@@ -87,6 +85,10 @@ def _attempt(
                         observed.reason = _wrong_sentence(event)
                 case "speed":
                     observed.speed.append(_speed(event))
+                case "peers":
+                    observed.speed = [_with_peers(speed, event) for speed in observed.speed]
+                case "rates":
+                    observed.rates = event["rates"]
                 case "unsupported":
                     observed.notes.append(f"{at(event['shape'])} was left out: {event['reason']}")
                 case "note":
@@ -98,10 +100,13 @@ def _attempt(
                     observed.reason = f"It was not run: {event['text']}."
                     return None
     except HarnessEndedError as error:
-        if error.timed_out:
+        if current["phase"] == "peers":  # all is measured but what torch makes of the reference
+            observed.notes.append(f"torch.compile of the reference did not end: {error}")
+        elif error.timed_out:
             return _failed(observed, current, request, str(error), timed_out=True)
-        observed.reason = f"It was not run: {error}."
-        return None
+        else:
+            observed.reason = f"It was not run: {error}."
+            return None
     except OSError as error:
         observed.reason = f"It was not run: the harness could not be started ({error.strerror})."
         return None
@@ -158,11 +163,11 @@ def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
     if not observed.speed:
         return
     first = observed.speed[0]
-    slower = next((s for s in observed.speed if s.ci95[1] < 1 / LEAST_EFFECT), None)
+    slower = next((s for s in observed.speed if s.ci95[1] < 1 / s.details["least_effect"]), None)
     if slower is not None:
         observed.status = Status.SLOWER
-        observed.reason = f"The candidate is correct and slower at {at(slower.shape)}: {slower.speedup:.2f}x."
-    elif first.ci95[0] > LEAST_EFFECT:
+        observed.reason = f"The candidate is correct and slower at {at(slower.shape)}: {slower.speedup:.3g}x."
+    elif first.ci95[0] > first.details["least_effect"]:
         observed.status = Status.FASTER
     else:
         low, high = first.ci95
@@ -199,7 +204,28 @@ def _speed(event: Event) -> Speed:
     low, high = event["ci95"]
     known = {"event", "case", "shape", "baseline_us", "candidate_us", "speedup", "ci95"}
     details = {key: value for key, value in event.items() if key not in known}
-    return Speed(event["shape"], event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
+    speed = Speed(event["shape"], event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
+    return replace(speed, details={**details, "best_baseline": _best_baseline(speed, {})})
+
+
+def _with_peers(speed: Speed, event: Event) -> Speed:
+    """The same with what the reference takes there, where the event is of its shape."""
+    if event["shape"] != speed.shape:
+        return speed
+    peers = event["peers"]
+    return replace(speed, details={**speed.details, "peers": peers, "best_baseline": _best_baseline(speed, peers)})
+
+
+def _best_baseline(speed: Speed, peers: Mapping[str, Any]) -> dict[str, Any]:
+    """Who is fastest beside the candidate, and how many times as fast as that the candidate is: a win over a weak
+    original is not one over two lines of torch."""
+    times = {
+        "the original": speed.baseline_us,
+        "eager torch": peers.get("eager_us"),
+        "torch.compile": peers.get("compile_us"),
+    }
+    us, name = min((us, name) for name, us in times.items() if us is not None)
+    return {"name": name, "us": us, "speedup": us / speed.candidate_us}
 
 
 def at(shape: Mapping[str, int]) -> str:
@@ -212,14 +238,22 @@ def at(shape: Mapping[str, int]) -> str:
 
 
 def _doing(event: Event, request: Mapping[str, Any]) -> str:
-    if event["phase"] == "wait":
-        return "Waiting for the GPU"
-    shape = request["cases"][event["case"]]["shape"]
-    return f"{'Comparing' if event['phase'] == 'check' else 'Timing'} at {at(shape)}"
+    if event["phase"] in _WITHOUT_SHAPE:
+        return _WITHOUT_SHAPE[event["phase"]]
+    shape = at(request["cases"][event["case"]]["shape"])
+    if event["phase"] == "peers":
+        return f"Compiling the reference with torch.compile at {shape}"
+    return f"{'Comparing' if event['phase'] == 'check' else 'Timing'} at {shape}"
+
+
+_WITHOUT_SHAPE = {
+    "wait": "Waiting for the GPU",
+    "rates": "Measuring what this GPU can do (once on this machine)",
+}
 
 
 def _share(event: Event, request: Mapping[str, Any]) -> float | None:
-    if event["phase"] == "wait":
+    if event["phase"] not in ("check", "time"):
         return None
     start, width = (0.4, 0.3) if event["phase"] == "check" else (0.7, 0.3)
     return start + width * float(event["case"]) / max(1, len(request["cases"]))

@@ -43,6 +43,7 @@ from warpwright.verify.plan import (
     make_request,
     paired_cases,
 )
+from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 
@@ -182,7 +183,10 @@ class _Climb:
             reason = base.reason or f"{str(plan)[:1].upper()}{str(plan)[1:]}"
             return replace(base, reason=reason, not_run_because="how to run it is not known")
         if isinstance(gpu, Gpu):
-            observed = observe(plan.request, progress=self.progress, is_cancelled=self.is_cancelled)
+            request = {**plan.request, "rates": known_rates(gpu)}
+            observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
+            if observed.rates:
+                keep_rates(gpu, observed.rates)
             ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
             notes = (*base.notes, *plan.request["notes"])
             return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)

@@ -1,0 +1,60 @@
+"""The timed half of a request: the machine's rates, every shape that is to be timed, and the reference beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from warpwright_harness.correctness import Reference
+from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
+from warpwright_harness.peers import compile_peers, operations_of, peers_of, time_peers
+from warpwright_harness.session import Case, Session
+from warpwright_harness.stopwatch import Stopwatch
+from warpwright_harness.timing import time_case
+
+
+def time_cases(
+    session: Session,
+    cases: Sequence[Case],
+    reference: Reference | None,
+    request: Mapping[str, Any],
+    waiting: Callable[[], None],
+) -> None:
+    """Emit an event "speed" for each case until the candidate is caught at something, then one "peers" for each.
+
+    The peers come last: a torch.compile that fails or never ends costs no verdict. Compiling shares the GPU.
+    """
+    peers = peers_of(request["reference"], reference) if reference is not None else None
+    with gpu_alone(request["lock"], waiting):
+        stopwatch = Stopwatch()
+        rates = _rates(session, request, stopwatch)
+        for case in cases:
+            operations = operations_of(session, peers, case) if peers is not None else 0.0
+            if not time_case(session, case, stopwatch, rates, operations, float(request["seconds_per_shape"])):
+                return
+    if peers is None:
+        return
+    with gpu_shared(request["lock"], waiting):
+        compile_peers(session, peers, cases)
+    with gpu_alone(request["lock"], waiting):
+        for case in cases:
+            time_peers(session, peers, case, stopwatch)
+
+
+def _rates(session: Session, request: Mapping[str, Any], stopwatch: Stopwatch) -> Mapping[str, float]:
+    """The machine's, as the parent has kept them; else they are measured, and an event "rates" says them."""
+    known: Mapping[str, float] | None = request["rates"]
+    if known:
+        return known
+    from warpwright_harness.rates import measure_rates
+
+    session.emit({"event": "begin", "phase": "rates", "case": -1, "side": ""})
+    try:
+        measured = measure_rates(stopwatch)
+    except (RuntimeError, ImportError) as error:
+        if "CUDA error" in str(error):
+            raise
+        session.emit({"event": "note", "text": f"the machine's rates were not measured: {error}"})
+        return {}
+    session.emit({"event": "rates", "rates": measured})
+    return measured
