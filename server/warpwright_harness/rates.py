@@ -87,7 +87,7 @@ def _best_seconds(stopwatch: Stopwatch, work: Callable[[], object]) -> float:
 def _dram(stopwatch: Stopwatch) -> float:
     """The best of copying, reading and writing far more than the cache holds."""
     free, _ = torch.cuda.mem_get_info()
-    count = min(2 << 30, free // 4) // 4
+    count: int = min(2 << 30, free // 4) // 4
     source = torch.ones(count, dtype=torch.float32, device="cuda")
     target = torch.empty_like(source)
     size = 4.0 * count
@@ -99,8 +99,7 @@ def _dram(stopwatch: Stopwatch) -> float:
 
 def _product(stopwatch: Stopwatch, dtype: Any, n: int) -> float:
     a, b = (torch.randn(n, n, device="cuda", dtype=torch.float32).to(dtype) for _ in range(2))
-    operations: float = 2.0 * n**3
-    return operations / _best_seconds(stopwatch, lambda: torch.matmul(a, b))
+    return 2.0 * float(n) ** 3 / _best_seconds(stopwatch, lambda: torch.matmul(a, b))
 
 
 def _compiled(arch: str) -> bytes:

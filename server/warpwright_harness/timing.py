@@ -23,7 +23,7 @@ from warpwright_harness.bounds import Bound, bound_of
 from warpwright_harness.buffers import ArraySpec, Buffer, bits, perturbed
 from warpwright_harness.compare import NOISE_FACTOR, ULPS, compare, largest_gap
 from warpwright_harness.correctness import PERTURBATIONS, input_values, seed_of
-from warpwright_harness.intervals import LEAST_EFFECT, LOOKS, Ratio, median_interval, ratio_of
+from warpwright_harness.intervals import LEAST_EFFECT, Ratio, is_enough, median_interval, ratio_of
 from warpwright_harness.session import DEVICE, Case, Session, Values
 from warpwright_harness.stopwatch import Stopwatch, l2_bytes
 
@@ -32,6 +32,9 @@ SETS = 4
 FEWER_SETS_ABOVE_BYTES = 1 << 30
 UNCOUNTED_ROUNDS = 2
 """At the start, while clocks and pages warm up."""
+
+LEAST_ROUNDS = 8
+"""Of a kernel so slow that time is up before the first look."""
 
 LAUNCH_BOUND_FACTOR = 20
 CROSS_CHECKS = 5
@@ -85,9 +88,9 @@ def _rounds(session: Session, case: Case, stopwatch: Stopwatch, seconds: float) 
             samples[side].cold.append(cold)
             samples[side].warm.append(warm)
         rounds = number + 1 - UNCOUNTED_ROUNDS
-        if rounds >= LOOKS[0] and time.monotonic() - started > seconds:
+        if rounds >= LEAST_ROUNDS and time.monotonic() - started > seconds:
             break
-        if rounds in LOOKS and (rounds == LOOKS[-1] or _cold_ratio(samples).is_settled):
+        if is_enough(samples["baseline"].cold, samples["candidate"].cold):
             break
     return samples
 
