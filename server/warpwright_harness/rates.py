@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from cuda.bindings import nvrtc
 
 from warpwright_harness.device import Module, pointer_argument
 from warpwright_harness.stopwatch import Stopwatch, l2_bytes
@@ -103,7 +102,9 @@ def _product(stopwatch: Stopwatch, dtype: Any, n: int) -> float:
 
 
 def _compiled(arch: str) -> bytes:
-    """The kernels above as a cubin."""
+    """The kernels above as a cubin. Raises ImportError and RuntimeError."""
+    from cuda.bindings import nvrtc
+
     program = _checked(nvrtc.nvrtcCreateProgram(_SOURCE.encode(), b"rates.cu", 0, [], []))
     try:
         _checked(nvrtc.nvrtcCompileProgram(program, 1, [f"--gpu-architecture={arch}".encode()]))
