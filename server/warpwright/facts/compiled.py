@@ -58,6 +58,11 @@ class LaunchOccupancy:
     basis: Basis
 
     @property
+    def shared_bytes(self) -> int:
+        """Static and dynamic shared memory of one block."""
+        return self.footprint.shared_bytes
+
+    @property
     def lifts(self) -> tuple[Lift, ...]:
         """What would let more warps be resident; nothing where the grid has no block more than fit already."""
         grid = self.launch.grid
