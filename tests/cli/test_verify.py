@@ -23,10 +23,17 @@ def folder(tmp_path: Path) -> Path:
 def test_a_good_candidate(folder: Path) -> None:
     ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", cwd=folder)
     assert ran.status == 0
-    assert ran.stdout.startswith("parsed > compiled > re-analysed")
-    assert "registers" in ran.stdout
+    rungs = {line.split()[0]: line.split()[1] for line in ran.stdout.splitlines()[2:7]}
+    assert rungs["parsed"] == rungs["compiled"] == rungs["re-analysed"] == "yes"
     memory = next(line.split() for line in ran.stdout.splitlines() if "shared memory" in line)
-    assert memory == ["shared", "memory", "4096", "B", "4224", "B"]
+    assert memory == ["shared", "memory", "4096", "B", "4224", "B", "+128", "B"]
+
+
+def test_as_markdown(folder: Path) -> None:
+    ran = run_command("verify", "before.cu", "after.cu", "--goal", "fix", "--format", "markdown", cwd=folder)
+    assert ran.status == 0
+    assert ran.stdout.startswith("# `transpose`: ")
+    assert "| shared memory | 4096 B | 4224 B | \\+128 B |" in ran.stdout
 
 
 def test_json(folder: Path) -> None:

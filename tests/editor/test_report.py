@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from warpwright.editor.report import outcome_report, outcome_summary
+from warpwright.facts.resources import KernelResources
+from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
 
+TAKEN = CompiledKernel(KernelResources("transpose", "_Z9transpose", 18, 0, 0, 0, 4224, 0, 1), None)
 OUTCOME: dict[str, Any] = {
     "kernel": "transpose",
     "goal": "speed",
@@ -21,12 +24,14 @@ OUTCOME: dict[str, Any] = {
             "rewrites": ["pad-shared-array"],
             "explanations": ["Each row starts in another bank."],
             "diff": "--- a/k.cu\n+++ b/k.cu\n@@ -1 +1 @@\n-a\n+b\n",
-            "report": {
-                "status": "not-run",
-                "backend": "none",
-                "compile": {"registers": 18, "shared_bytes": 4224},
-                "reason": "There is no GPU.",
-            },
+            "report": Report(
+                Status.NOT_RUN,
+                (Level.PARSED, Level.COMPILED, Level.ANALYSED),
+                "There is no GPU.",
+                kernel="transpose",
+                compilation=Compilation("nvcc 13.0.88", "sm_90", (), None, TAKEN),
+                not_run_because="no GPU here",
+            ).to_json(),
         }
     ],
     "best": 0,
@@ -42,9 +47,9 @@ def test_holds_the_plan_the_words_the_verdict_and_the_diff() -> None:
         "Column reads hit one bank.",
         "its guess, not a measurement",
         "`pad-shared-array` (chosen)",
-        "Verdict: **not-run**",
+        "! **compiled, not run: no GPU here**",
         "There is no GPU.",
-        "| shared bytes | 4224 |",
+        "| shared memory | - | 4224 B |  |",
         "+b",
         "`swap-thread-axes`",
     ):

@@ -93,7 +93,7 @@ def _print(draft: Draft, report: Report | None) -> None:
             click.echo(f"  {printable(line)}", err=True)
         return
     click.echo(draft.code)
-    click.echo(report_text(report), err=True)
+    click.echo(report_text(report.to_json()), err=True)
     for assumption in draft.assumptions:
         say_note(assumption)
 

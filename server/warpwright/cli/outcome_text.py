@@ -52,7 +52,7 @@ def _candidate(candidate: Candidate, index: int, *, chosen: bool) -> Iterator[st
     mark = ", chosen" if chosen else ""
     yield _head(f"Candidate {index + 1}{mark}: {' + '.join(candidate.rewrites)}")
     yield from candidate.explanations
-    yield report_text(candidate.report)
+    yield report_text(candidate.report.to_json(), whole=chosen)
 
 
 def _head(text: str) -> str:

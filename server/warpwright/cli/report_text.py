@@ -1,129 +1,101 @@
-"""A verification report for people: how far the candidate came, what the compiler says of both, how fast it is."""
+"""A verification report in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
-import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from warpwright.cli.findings_text import count, printable
-from warpwright.verify.report import EMULATOR, CaseResult, CompiledKernel, Level, Report, Speed, Status
+from warpwright.cli.findings_text import printable
+from warpwright.verify.presentation import blocks
+from warpwright.verify.presentation.sections import headline, sections, summary
 
-GOOD = (Status.FASTER, Status.CORRECT)
-BAD = (Status.WRONG, Status.UNSAFE, Status.DOES_NOT_COMPILE, Status.SLOWER, Status.TIMEOUT)
+_STYLES = {"": "", "good": "green", "bad": "red", "warn": "yellow", "dim": "dim", "strong": "bold"}
+WIDTH = 110
+"""Where the output is no terminal."""
+INDENT = 2
+GAP = 2
+LEAST_WORDS = 24
 
-Row = tuple[str, str, str]
-
-
-def report_text(report: Report) -> str:
-    return "\n".join(_lines(report))
-
-
-def badge(report: Report) -> str:
-    colour = "green" if report.status in GOOD else "red" if report.status in BAD else "yellow"
-    return click.style(report.badge(), fg=colour, bold=True)
-
-
-def _lines(report: Report) -> Iterator[str]:
-    yield f"{_ladder(report)}: {badge(report)}"
-    if report.finding_gone and not report.new_findings:
-        yield "  the finding is gone and no new one has come"
-    if report.reason:
-        yield f"  {printable(report.reason)}"
-    yield from (f"  new: {finding.rule} at line {finding.span.line}" for finding in report.new_findings)
-    yield from _indented(_compiled(report))
-    yield from _indented(_cases(report.cases, report.backend))
-    yield from _indented(_speeds(report.speed))
-    yield from (f"  note: {printable(note)}" for note in report.notes)
+Json = Mapping[str, Any]
 
 
-def _ladder(report: Report) -> str:
-    """The rungs that the candidate climbed; the first that it did not is where it stopped."""
-    reached = [str(level) for level in Level if report.reached(level)]
-    return click.style(" > ".join(reached) or "not parsed", bold=True)
+def report_text(report: Json, *, whole: bool = True) -> str:
+    """The report's JSON as text; where it is not to be `whole`, the verdict, the reason and the ladder."""
+    said = headline(report)
+    head = Text(printable(said.text), style=f"bold {_STYLES[said.tone]}".strip())
+    head.append(f"  {report['kernel']}" if report["kernel"] else "", style="not bold default")
+    asked = sys.stdout.isatty() or "COLUMNS" in os.environ
+    width = shutil.get_terminal_size().columns if asked else WIDTH
+    parts: list[Text | Padding] = [head]
+    if report["reason"]:
+        parts.append(Text(printable(report["reason"])))
+    for section in sections(report) if whole else summary(report):
+        parts += _section(section, width)
+    console = Console(file=io.StringIO(), width=width, color_system="standard", force_terminal=True, highlight=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    return re.sub(r" +((?:\x1b\[[0-9;]*m)*)$", r"\1", captured.get().rstrip("\n"), flags=re.MULTILINE)
 
 
-def _compiled(report: Report) -> Iterator[str]:
-    compilation = report.compilation
-    if compilation is None or compilation.candidate is None:
-        return
-    before, after = compilation.original, compilation.candidate
-    rows: list[Row] = [("", "original", "candidate")]
-    rows += [(name, _figure(before, name), _figure(after, name)) for name in FIGURES]
-    yield f"{compilation.compiler}, {compilation.arch}, {report.kernel}:"
-    yield from _table(rows)
+def _section(section: blocks.Section, width: int) -> Iterator[Text | Padding]:
+    yield Text("")
+    if section.title:
+        yield Text(section.title, style="bold")
+    for block in section.blocks:
+        drawn = map(_table, _split(block, width - INDENT)) if isinstance(block, blocks.Table) else [_text(block)]
+        yield from (Padding(each, (0, 0, 0, INDENT)) for each in drawn)
 
 
-FIGURES = ("registers", "spill stores", "spill loads", "stack", "shared memory", "occupancy")
-
-
-def _figure(kernel: CompiledKernel | None, name: str) -> str:
-    if kernel is None:
-        return "-"
-    resources, occupancy = kernel.resources, kernel.occupancy
-    match name:
-        case "registers":
-            return f"{resources.registers}"
-        case "spill stores":
-            return f"{resources.spill_store_bytes} B"
-        case "spill loads":
-            return f"{resources.spill_load_bytes} B"
-        case "stack":
-            return f"{resources.stack_bytes} B"
-        case "shared memory":
-            return f"{resources.shared_bytes} B"
-    return f"{occupancy.fraction:.0%} ({occupancy.limiter})" if occupancy else "unknown"
-
-
-def _cases(cases: Sequence[CaseResult], backend: str) -> Iterator[str]:
-    """The failures one by one, the rest as one line."""
-    if not cases:
-        return
-    failed = [case for case in cases if not case.ok]
-    differences = [case.max_abs for case in cases if case.max_abs is not None]
-    worst = f", largest difference {max(differences):.3g}" if differences else ""
-    where = " on the CPU" if backend == EMULATOR else ""
-    yield f"compared{where}: {len(cases) - len(failed)} of {count(len(cases), 'run')} as they should be{worst}"
-    for case in failed[:MOST_FAILURES]:
-        why = case.reason or f"largest difference {case.max_abs:.3g}, relative {case.max_rel:.3g}"
-        yield f"  {click.style('wrong', fg='red')} {_shape(case.shape)}, {case.distribution}: {printable(why)}"
-
-
-MOST_FAILURES = 5
-
-
-def _speeds(speeds: Sequence[Speed]) -> Iterator[str]:
-    if not speeds:
-        return
-    yield "timed, caches cold:"
-    rows: list[tuple[str, ...]] = [("", "original", "candidate", "speedup", "95% CI")]
-    rows += [
-        (
-            _shape(speed.shape),
-            f"{speed.baseline_us:.1f} us",
-            f"{speed.candidate_us:.1f} us",
-            f"{speed.speedup:.2f}x",
-            f"{speed.ci95[0]:.2f}-{speed.ci95[1]:.2f}",
+def _split(table: blocks.Table, width: int) -> list[blocks.Table]:
+    """The table, or several with the first column in each where it is too wide: a number that is cut is a wrong one.
+    A last column of words is wrapped and needs no room."""
+    columns = range(len(table.head))
+    widths = [max(len(table.head[at]), *(len(row[at].text) for row in table.rows), 0) + GAP for at in columns]
+    if _is_wrapped(table):
+        widths[-1] = LEAST_WORDS
+    parts: list[list[int]] = [[0]]
+    for at in columns[1:]:
+        if sum(widths[each] for each in parts[-1]) + widths[at] - GAP > width and len(parts[-1]) > 1:
+            parts.append([0])
+        parts[-1].append(at)
+    return [
+        blocks.Table(
+            tuple(table.head[at] for at in part),
+            tuple(tuple(row[at] for at in part) for row in table.rows),
+            frozenset(place for place, at in enumerate(part) if at in table.left),
         )
-        for speed in speeds
+        for part in parts
     ]
-    yield from _table(rows)
 
 
-def _shape(shape: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {size}" for name, size in shape.items()) or "its one shape"
+def _is_wrapped(table: blocks.Table) -> bool:
+    last = len(table.head) - 1
+    return last in table.left and not any(row[last].drawn for row in table.rows)
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Columns in step: the first to the left, the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            f"{row[0]:<{widths[0]}}",
-            *(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)),
-        ]
-        yield ("  " + "  ".join(cells)).rstrip()
+def _table(block: blocks.Table) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(block.head))
+    last = len(block.head) - 1
+    for number, name in enumerate(block.head):
+        wrapped = number == last and _is_wrapped(block)
+        justify: Literal["left", "right"] = "left" if number in block.left else "right"
+        table.add_column(Text(name), justify=justify, no_wrap=not wrapped, overflow="fold")
+    for row in block.rows:
+        table.add_row(*(_text(cell) for cell in row))
+    return table
 
 
-def _indented(lines: Iterator[str]) -> Iterator[str]:
-    return (f"  {line}" for line in lines)
+def _text(cell: blocks.Cell) -> Text:
+    text = cell.text if cell.drawn else printable(cell.text)
+    return Text(text, style=_STYLES[cell.tone])

@@ -9,6 +9,7 @@ import click
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import COULD_NOT_RUN, progress_line, stop_on_ctrl_c
+from warpwright.editor.report import report_page
 from warpwright.verify.report import Level, Status
 from warpwright.verify.verify import Choice, acceptable, verify
 
@@ -32,7 +33,7 @@ from warpwright.verify.verify import Choice, acceptable, verify
     help="Where both are run: auto is a GPU where there is one, else the CPU, which compares and times nothing.",
 )
 @compile_options
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "output", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
 def command(
     *,
     original: str,
@@ -60,13 +61,16 @@ def command(
             is_cancelled=is_cancelled,
             arch=compiled.arch,
             flags=compiled.flags(before.source),
+            flags_from=compiled.found(before.source).origin,
             backend=backend,
         )
     accepted = acceptable(report, goal)
     if output == "json":
         click.echo(json.dumps(report.to_json(), indent=2))
+    elif output == "markdown":
+        click.echo(report_page(report.to_json(), f"{candidate} in the place of {original}"), nl=False)
     else:
-        click.echo(report_text(report))
+        click.echo(report_text(report.to_json()))
     if accepted:
         return 0
     unknown = report.status is Status.NOT_RUN and not report.reached(Level.COMPILED)

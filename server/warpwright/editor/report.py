@@ -1,4 +1,4 @@
-"""What a kernel command found, as a page that a person reads."""
+"""What verification and a kernel command found, as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -6,16 +6,29 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from warpwright.editor.markdown import code, number, prose
+from warpwright.verify.presentation.blocks import Cell, Table
+from warpwright.verify.presentation.sections import headline, sections, summary
 
 _DONE = {"speed": "Optimize", "memory": "Reduce memory of", "fix": "Fix"}
+_MARKS = {"good": "✓ ", "bad": "✗ ", "warn": "! "}
+
+Json = Mapping[str, Any]
 
 
-def outcome_report(outcome: Mapping[str, Any], path: str) -> str:
-    """The result of `optimize` as Markdown: the model's plan and words, each candidate, its verdict and its diff."""
+def report_page(report: Json, files: str) -> str:
+    """A verification report; `files` says what was verified."""
+    title = code(report["kernel"]) or "A candidate"
+    return (
+        "\n".join([f"# {title}: {prose(report['badge'])}", "", prose(files), "", *_report(report, whole=True)]) + "\n"
+    )
+
+
+def outcome_report(outcome: Json, path: str) -> str:
+    """The result of `optimize`: the model's plan and words, each candidate, its verdict and its diff."""
     return "\n".join(_lines(outcome, path)) + "\n"
 
 
-def outcome_summary(outcome: Mapping[str, Any], badge: str) -> str:
+def outcome_summary(outcome: Json, badge: str) -> str:
     """One sentence for the user when the command ends.
 
     >>> outcome_summary({"kernel": "k", "candidates": [], "best": None, "reason": "No rewrite applies."}, "")
@@ -29,7 +42,7 @@ def outcome_summary(outcome: Mapping[str, Any], badge: str) -> str:
     return f"{kernel}: {outcome['reason']}"
 
 
-def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
+def _lines(outcome: Json, path: str) -> Iterator[str]:
     yield f"# {_DONE.get(outcome['goal'], outcome['goal'])} {code(outcome['kernel'])}"
     yield ""
     yield prose(path)
@@ -48,16 +61,10 @@ def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
     else:
         yield prose(outcome.get("plan_missing") or "There is no plan: no model was asked.")
     for index, candidate in enumerate(outcome["candidates"]):
-        chosen = " (chosen)" if index == outcome["best"] else ""
-        yield f"\n## {', '.join(code(name) for name in candidate['rewrites'])}{chosen}\n"
+        chosen = index == outcome["best"]
+        yield f"\n## {', '.join(code(name) for name in candidate['rewrites'])}{' (chosen)' if chosen else ''}\n"
         yield from (f"{prose(explanation)}\n" for explanation in candidate["explanations"])
-        report = candidate["report"]
-        not_timed = ", not timed" if report["status"] == "correct" and not report.get("speed") else ""
-        yield f"Verdict: **{report['status']}** on {report.get('backend', 'none')}{not_timed}"
-        if report.get("reason"):
-            yield f"\n{prose(report['reason'])}"
-        yield ""
-        yield from _compile_lines(report.get("compile") or {})
+        yield from _report(candidate["report"], whole=chosen)
         yield from _fenced(candidate.get("diff") or "", "diff")
     if outcome["reason"]:
         yield f"\n## Result\n\n{prose(outcome['reason'])}"
@@ -66,12 +73,42 @@ def _lines(outcome: Mapping[str, Any], path: str) -> Iterator[str]:
         yield from (f"- {code(declined['rewrite'])}: {prose(declined['reason'])}" for declined in outcome["declined"])
 
 
-def _compile_lines(compiled: Mapping[str, Any]) -> Iterator[str]:
-    figures = [(name.replace("_", " "), value) for name, value in compiled.items() if isinstance(value, int | float)]
-    if figures:
-        yield from ("| Compiled | |", "|---|---|")
-        yield from (f"| {name} | {number(value)} |" for name, value in figures if not isinstance(value, bool))
+def _report(report: Json, *, whole: bool) -> Iterator[str]:
+    said = headline(report)
+    yield f"{_MARKS.get(said.tone, '')}**{prose(said.text)}**"
+    yield ""
+    if report["reason"]:
+        yield prose(report["reason"])
         yield ""
+    for section in sections(report) if whole else summary(report):
+        if section.title:
+            yield f"### {section.title}"
+            yield ""
+        for block in section.blocks:
+            if isinstance(block, Table):
+                yield from _table(block)
+            else:
+                yield prose(block.text)
+            yield ""
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield _row([code(name) if "  " in name else prose(name) for name in table.head])
+    yield _row([":--" if number in table.left else "--:" for number in range(len(table.head))])
+    yield from (_row([_cell(cell) for cell in row]) for row in table.rows)
+
+
+def _row(texts: list[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _cell(cell: Cell) -> str:
+    if cell.drawn:  # spaces in the middle of a code span are kept, where a bar would end the cell
+        return f"`{cell.text.replace(' ', NO_BREAK).replace('|', '¦')}`"
+    return prose(cell.text)
+
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def _fenced(text: str, language: str) -> Iterator[str]:

@@ -55,13 +55,15 @@ class CompiledKernel:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How both sides compiled: what the kernel takes on each side, None where a side does not have it."""
+    """How both sides compiled: what the kernel takes on each side, None where a side does not have it. `flags_from`
+    says where the flags were read, "" where nothing but the command line gave any."""
 
     compiler: str
     arch: str
     flags: tuple[str, ...]
     original: CompiledKernel | None
     candidate: CompiledKernel | None
+    flags_from: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The candidate's figures, with the original's beside them."""
@@ -69,6 +71,7 @@ class Compilation:
             "compiler": self.compiler,
             "arch": self.arch,
             "flags": list(self.flags),
+            "flags_from": self.flags_from,
             **(self.candidate.to_json() if self.candidate else {}),
             "original": self.original.to_json() if self.original else None,
         }
@@ -127,7 +130,8 @@ class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
 
     `backend` is "cuda:" and the GPU's name, "emulator", or "none". `finding_gone` is None where no finding was to go.
-    `new_findings` are the warnings and errors that the candidate has and the original has not.
+    `new_findings` are the warnings and errors that the candidate has and the original has not. `goal` is what it is
+    for: "speed", "memory" or "fix".
     """
 
     status: Status
@@ -143,6 +147,7 @@ class Report:
     notes: tuple[str, ...] = ()
     environment: Mapping[str, Any] = field(default_factory=lambda: {})
     not_run_because: str = ""
+    goal: str = "speed"
 
     def reached(self, level: Level) -> bool:
         return level in self.levels
@@ -154,6 +159,7 @@ class Report:
             "backend": self.backend,
             "levels": [str(level) for level in self.levels],
             "kernel": self.kernel,
+            "goal": self.goal,
             "compile": self.compilation.to_json() if self.compilation else None,
             "finding_gone": self.finding_gone,
             "new_findings": [_finding_json(finding) for finding in self.new_findings],

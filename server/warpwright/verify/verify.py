@@ -71,21 +71,24 @@ def verify(
     is_cancelled: IsCancelled = never_cancelled,
     arch: str | None = None,
     flags: tuple[str, ...] = (),
+    flags_from: str = "",
     backend: Choice = "auto",
 ) -> Report:
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
     `goal` is "speed", "memory" or "fix"; a fix is not timed. Both whole files are compiled, with the same flags, for
-    `arch` (None: the GPU's, or sm_90 without one). Blocks for seconds,
-    and the emulator runs in the caller's process: never call it in a server's.
+    `arch` (None: the GPU's, or sm_90 without one); `flags_from` says for the report where they were read. Blocks for
+    seconds, and the emulator runs in the caller's process: never call it in a server's.
     Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
     if broken := _new_syntax_error(original, candidate):
-        return Report(Status.DOES_NOT_COMPILE, reason=broken)
+        return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=goal)
     climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend)
-    return climb.report(arch)
+    report = climb.report(arch)
+    compilation = report.compilation and replace(report.compilation, flags_from=flags_from)
+    return replace(report, goal=goal, compilation=compilation)
 
 
 def acceptable(report: Report, goal: str) -> bool:

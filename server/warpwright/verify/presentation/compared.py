@@ -1,0 +1,104 @@
+"""What came of comparing the outputs: a grid of shapes and kinds of values, the worst difference, what was allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, figure, shape_names, shape_text
+
+_MOST_FAILURES = 5
+MEASURED = (
+    "What is allowed is measured: four times as far as the original's own outputs move when its inputs move by one "
+    "unit in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, "
+    "must be equal."
+)
+
+
+def compared_section(report: Json) -> Section | None:
+    cases = report["cases"]
+    if not cases:
+        return None
+    judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
+    said = (*_failures(cases), *_worst(cases, judge), *_against_reference(cases))
+    return Section("Compared", (_grid(cases), *said))
+
+
+def _grid(cases: Sequence[Json]) -> Table:
+    kinds = list(dict.fromkeys(case["distribution"] for case in cases))
+    shapes: dict[str, dict[str, Json]] = {}
+    for case in cases:
+        shapes.setdefault(shape_text(case["shape"]), {})[case["distribution"]] = case
+    rows = tuple((Cell(shape), *(_cell(at.get(kind)) for kind in kinds)) for shape, at in shapes.items())
+    return Table((shape_names([case["shape"] for case in cases]), *kinds), rows)
+
+
+def _cell(case: Json | None) -> Cell:
+    if case is None:
+        return Cell(".", "dim")
+    if not case["ok"]:
+        return Cell("UNSAFE" if case.get("unsafe") else "WRONG", "bad")
+    if not case["max_abs"]:
+        return Cell("=", "good")
+    if case.get("max_ulp"):
+        return Cell(f"{case['max_ulp']:.3g} ulp")
+    return Cell(figure(case["max_abs"]))
+
+
+def _failures(cases: Sequence[Json]) -> Iterator[Cell]:
+    """All but the first, which the report's reason tells of."""
+    failed = [case for case in cases if not case["ok"]][1:]
+    for case in failed[:_MOST_FAILURES]:
+        why = case["reason"] or f"off by {figure(case['max_abs'])}"
+        yield Cell(f"{_at(case)}: {why}", "bad")
+    if len(failed) > _MOST_FAILURES:
+        yield Cell(f"and {len(failed) - _MOST_FAILURES} more", "bad")
+
+
+def _worst(cases: Sequence[Json], judge: str) -> Iterator[Cell]:
+    measured = [case for case in cases if case["ok"] and case["max_abs"] is not None]
+    if not measured:
+        return
+    signs = "= is no difference, a dot was not run."
+    if not any(case["max_abs"] for case in measured):
+        everywhere = f" Every output is that of {judge}." if len(measured) == len(cases) else ""
+        yield Cell(f"{signs}{everywhere}")
+        return
+    worst = max(measured, key=_share_of_allowed)
+    said = [f"{worst['max_ulp']:.3g} units in the last place"] if worst.get("max_ulp") else []
+    said += [f"relative L2 {figure(worst['rel_l2'])}"] if worst.get("rel_l2") is not None else []
+    apart = f" ({', '.join(said)})" if said else ""
+    allowed = f"; {figure(worst['tolerance'])} is allowed there" if worst.get("tolerance") else ""
+    furthest = f"The furthest from {judge} that is right is off by {figure(worst['max_abs'])}{apart}"
+    yield Cell(f"{signs} {furthest} at {_at(worst)}{allowed}.")
+    if any("tolerance" in case for case in measured):
+        yield Cell(MEASURED, "dim")
+
+
+def _share_of_allowed(case: Json) -> tuple[float, float]:
+    tolerance = case.get("tolerance") or 0.0
+    return (case["max_abs"] / tolerance if tolerance else 0.0), case["max_abs"]
+
+
+def _against_reference(cases: Sequence[Json]) -> Iterator[Cell]:
+    errors = [case["reference"] for case in cases if case.get("reference")]
+    if not errors:
+        return
+    sides = {"candidate": _error(errors, "candidate"), "original": _error(errors, "baseline")}
+    known = ", ".join(f"the {side}'s {error}" for side, error in sides.items() if error)
+    yield Cell(f"Largest error against the reference in float64: {known}.")
+
+
+def _error(errors: Sequence[Mapping[str, float | None]], side: str) -> str:
+    """The worst of one side over all comparisons; "" where it was not measured."""
+    sizes = [size for error in errors if (size := error.get(f"{side}_max_abs")) is not None]
+    if not sizes:
+        return ""
+    more = []
+    for key, word in (("max_ulp", "ulp"), ("rel_l2", "relative L2")):
+        found = [value for error in errors if (value := error.get(f"{side}_{key}")) is not None]
+        more += [f"{max(found):.3g} ulp" if word == "ulp" else f"{word} {figure(max(found))}"] if found else []
+    return figure(max(sizes)) + (f" ({', '.join(more)})" if more else "")
+
+
+def _at(case: Json) -> str:
+    return f"{shape_text(case['shape'])}, {case['distribution']}"

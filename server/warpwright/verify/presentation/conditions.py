@@ -1,0 +1,81 @@
+"""Under which conditions it was run, and what was not checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, cells
+from warpwright.verify.report import EMULATOR, Level, Status
+
+_NAMES = {
+    "driver": "driver",
+    "cuda": "CUDA",
+    "torch": "torch",
+    "numpy": "NumPy",
+    "seed": "seed of the values",
+    "judge": "judged by",
+    "sandbox": "sandbox",
+    "sha256": "binaries (SHA-256)",
+}
+_MACHINE = frozenset({"name", "arch", "capability", "multiprocessors", "l2_bytes", "memory_bytes"})
+
+
+def unchecked_section(report: Json) -> Section | None:
+    lines = [Cell(line) for line in _unchecked(report)]
+    return Section("Not checked", tuple(lines)) if lines else None
+
+
+def _unchecked(report: Json) -> Iterator[str]:
+    levels = report["levels"]
+    if report["status"] == Status.NOT_RUN and str(Level.COMPILED) in levels:
+        yield "Correctness and speed: it was not run."
+    elif report["backend"] == EMULATOR and report["cases"]:
+        yield "Speed: the emulator times nothing. A machine with an NVIDIA GPU does."
+    elif report["cases"] and not report["speed"] and str(Level.CORRECT) in levels:
+        yield "Speed: it was not timed."
+    if report["speed"] and not any((each.get("peers") or {}).values() for each in report["speed"]):
+        yield "Whether torch is faster than both: there is no reference in torch (reference.py)."
+    yield from (f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in report["notes"])
+
+
+def conditions_section(report: Json) -> Section | None:
+    rows = tuple(cells(name, text) for name, text in _conditions(report))
+    return Section("Conditions", (Table(("", ""), rows, frozenset({0, 1})),)) if rows else None
+
+
+def _conditions(report: Json) -> Iterator[tuple[str, str]]:
+    environment = report["environment"]
+    if not environment:
+        return
+    yield "run by", _machine(environment)
+    for key, value in environment.items():
+        name = _NAMES.get(key, key.replace("_", " "))
+        if key not in _MACHINE and value not in (None, "", [], {}):
+            yield name, JUDGES.get(value, value) if key == "judge" else _text(key, value)
+    compiled = report["compile"] or {}
+    if compiled.get("compiler"):
+        yield "compiler", f"{compiled['compiler']}, {compiled['arch']}"
+
+
+def _machine(environment: Json) -> str:
+    """The GPU with what it has, or the emulator."""
+    parts = [f"{environment['multiprocessors']} multiprocessors"] if environment.get("multiprocessors") else []
+    for key, name in (("l2_bytes", "second-level cache"), ("memory_bytes", "memory")):
+        parts += [f"{_text(key, environment[key])} {name}"] if environment.get(key) else []
+    return str(environment.get("name", "")) + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _text(key: str, value: Any) -> str:
+    if key.endswith("_bytes") and isinstance(value, int):
+        return f"{value / 2**30:.1f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {_text(name, each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_text("", each) for each in value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)[:16] if re.fullmatch("[0-9a-f]{64}", str(value)) else str(value)

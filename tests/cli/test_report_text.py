@@ -1,0 +1,110 @@
+"""Reports as people see them: those of a run on an NVIDIA H200, and made ones, in terminals of any width."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warpwright.cli.report_text import report_text
+from warpwright.editor.report import report_page
+from warpwright.verify.presentation.blocks import Table
+from warpwright.verify.presentation.sections import headline, sections
+from warpwright.verify.presentation.timed import whisker
+
+CHECKS = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "gpu_check.json").read_text())["checks"]
+REPORTS: dict[str, Any] = {check["name"]: check["report"] for check in CHECKS}
+FASTER = REPORTS["copy: coalesced, with its own grid"]
+
+
+def plain(report: Any, width: int, monkeypatch: pytest.MonkeyPatch, *, whole: bool = True) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    return click.unstyle(report_text(report, whole=whole))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_it_fits_the_terminal_and_cuts_no_number(name: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plain(REPORTS[name], width, monkeypatch)
+    assert max(map(len, text.splitlines())) <= width
+    words = set(text.split())
+    for section in sections(REPORTS[name]):
+        for table in (block for block in section.blocks if isinstance(block, Table)):
+            shown = {word for row in table.rows for cell in row for word in cell.text.split() if re.match(r"\d", word)}
+            assert shown <= words
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_markdown_has_tables_of_equal_rows(name: str) -> None:
+    page = report_page(REPORTS[name], "a.cu")
+    tables = re.findall(r"(?:^\|.*\|\n)+", page, re.MULTILINE)
+    assert tables
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+    assert page.startswith(f"# `{REPORTS[name]['kernel']}`" if REPORTS[name]["kernel"] else "# A candidate")
+
+
+def test_all_that_a_demanding_reader_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plain(FASTER, 120, monkeypatch)
+    for words in (
+        "faster 4.2x (NVIDIA H200, 95% CI 4.16-4.21)  copy_matrix",
+        "29 of 29 comparisons with the original hold: 13 shapes, 5 kinds of values",
+        "registers",
+        "Over all 4: median 4.24x, geometric mean 3.81x.",
+        "Launch-bound, below 20 times the 2.8 us of an empty launch: 1237 x 853.",
+        "Faster than both is eager torch at 2048 x 2048, 4096 x 4096, 4096 x 2048.",
+        "every element moved once at the memory's peak bandwidth",
+        "seed of the values",
+        "nvcc 13.0.88, sm_90",
+    ):
+        assert words in text
+
+
+def test_what_is_measured_of_a_comparison_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = {
+        "shape": {"n": 1000},
+        "distribution": "normal",
+        "ok": True,
+        "max_abs": 2e-7,
+        "max_rel": 1e-7,
+        "max_ulp": 3.0,
+        "rel_l2": 4e-8,
+        "tolerance": 8e-7,
+        "reference": {"candidate_max_abs": 5e-8, "candidate_max_ulp": 1.0, "baseline_max_abs": 2e-7},
+        "reason": "",
+    }
+    text = " ".join(plain({**FASTER, "cases": [case]}, 100, monkeypatch).split())
+    assert "3 ulp" in text
+    assert "off by 2e-07 (3 units in the last place, relative L2 4e-08) at 1000, normal; 8e-07 is allowed there" in text
+    assert "float64: the candidate's 5e-08 (1 ulp), the original's 2e-07" in text
+
+
+def test_a_wrong_comparison_is_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plain(REPORTS["saxpy: NaN becomes zero"], 100, monkeypatch)
+    assert "WRONG" in text
+    assert "4 of 5 comparisons" in text
+    assert "Every output" not in text
+
+
+def test_of_one_of_several_candidates_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plain(FASTER, 100, monkeypatch, whole=False)
+    assert len(text.splitlines()) == 7
+    assert text.splitlines()[0].startswith(headline(FASTER).text)
+
+
+RATIOS = st.floats(0.01, 100)
+
+
+@given(st.lists(RATIOS, min_size=3, max_size=3).map(sorted), st.tuples(RATIOS, RATIOS).map(sorted))
+def test_a_drawn_interval_has_one_width_and_its_marks_in_order(interval: list[float], ends: list[float]) -> None:
+    low, value, high = interval
+    scale = (min(ends[0], low, 1.0) / 1.05, max(ends[1], high, 1.0) * 1.05)
+    drawn = whisker(value, low, high, scale)
+    assert len(drawn) == 19
+    assert drawn.count("o") == 1
+    assert re.fullmatch(r" *-*o-* *", drawn.replace("|", " "))
