@@ -3,9 +3,9 @@
     python benchmarks/occupancy_driver.py benchmarks/results/occupancy_driver.json
 
 Kernels of many register counts, static shared memories and barriers are compiled with nvcc for the GPU; for each, block
-sizes, dynamic shared memories and preferences for the L1 cache are tried, and
-`cuOccupancyMaxActiveBlocksPerMultiprocessor` is asked. Our numbers come from nvcc's report alone. The register counts and
-static shared memories that the driver gives for the loaded kernels are compared, too.
+sizes, dynamic shared memories and preferences for the L1 cache are tried, and the driver is asked with
+`cuOccupancyMaxActiveBlocksPerMultiprocessor`. Our numbers come from nvcc's report alone. The register counts and static
+shared memories that the driver gives for the loaded kernels are compared, too.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from warpwright.toolchain.messages import parse_resources
 
 THREADS = (1, 31, 32, 33, 64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 896, 1000, 1024)
 DYNAMIC = (0, 1, 900, 1024, 8 << 10, 16000, 40 << 10, 48 << 10, 64 << 10, 100 << 10, 113 << 10, 200 << 10, 227 << 10)
-CARVEOUTS = (-1, 0, 25, 50, 100)
+PREFERENCES = (("carveout", -1, 100), ("carveout", 0, 0), ("carveout", 25, 25), ("carveout", 50, 50),
+               ("carveout", 100, 100), ("cache", 0, 100), ("cache", 1, 100), ("cache", 2, 0), ("cache", 3, 50))  # fmt: skip
+"""What the host can ask for: by a share or by a cache preference (none, shared, L1, equal); and our share for it."""
 REGISTERS = (16, 24, 32, 33, 40, 48, 56, 64, 72, 80, 96, 104, 128, 152, 168, 200, 224, 255)
 SHARED = (0, 4, 1000, 4096, 12 << 10, 30000, 48 << 10)
 BARRIERS = (1, 2, 4, 8, 16)
 
+USE = "s[threadIdx.x % sizeof s] = 1; __syncthreads(); a[0] += s[(threadIdx.x + 1) % sizeof s];"
 KERNEL = """
 extern "C" __global__ void {bounds} k{number}(float* x) {{
     {shared}
@@ -59,9 +62,7 @@ def kernels() -> str:
             live=max(1, live),
             bounds=f"__maxnreg__({live})" if live > 24 else "",
             shared=f"__shared__ char s[{size}];" if size else "",
-            use="s[threadIdx.x % sizeof s] = 1; __syncthreads(); a[0] += s[(threadIdx.x + 1) % sizeof s];"
-            if size
-            else "",
+            use=USE if size else "",
             barriers="".join(f'asm volatile("bar.sync {n};");' for n in range(barriers)),
         )
     return text
@@ -132,11 +133,13 @@ def main() -> int:
                 optin - each.shared_bytes,
             )
         )
-        for threads, dynamic, carveout in itertools.product(THREADS, DYNAMIC, CARVEOUTS):
+        for threads, dynamic, (how, value, carveout) in itertools.product(THREADS, DYNAMIC, PREFERENCES):
             if each.shared_bytes + dynamic > optin or threads > most_threads:
                 continue
             preferred = function_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
-            checked(driver.cuFuncSetAttribute(function, preferred, carveout))
+            checked(driver.cuFuncSetAttribute(function, preferred, value if how == "carveout" else -1))
+            cache = driver.CUfunc_cache(value if how == "cache" else 0)
+            checked(driver.cuFuncSetCacheConfig(function, cache))
             theirs = int(checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, dynamic)))
             ours = occupancy(
                 arch,
@@ -144,14 +147,14 @@ def main() -> int:
                 each.shared_bytes + dynamic,
                 threads,
                 each.barriers,
-                100 if carveout < 0 else carveout,
+                carveout,
             )
             points[ours.limiter] += 1
             if ours.blocks != theirs:
                 wrong.append(
                     {
                         "kernel": name, "registers": each.registers, "static": each.shared_bytes, "dynamic": dynamic,
-                        "barriers": each.barriers, "threads": threads, "carveout": carveout,
+                        "barriers": each.barriers, "threads": threads, how: value,
                         "ours": ours.blocks, "driver": theirs,
                     }
                 )  # fmt: skip
