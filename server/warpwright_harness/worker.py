@@ -75,6 +75,11 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
             reference = load_reference(request["reference"])
         except Exception as error:  # a user's module may do anything
             emit({"event": "note", "text": f"the reference cannot be loaded: {type(error).__name__}: {error}"})
+    if "extension" in request:
+        from warpwright_harness.extension.run import judge_extension
+
+        judge_extension(request, reference, emit)
+        return
     with Session(request, emit) as session:
         sound = []
         with gpu_shared(request["lock"], waiting):

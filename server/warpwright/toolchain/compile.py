@@ -1,4 +1,5 @@
-"""Compile a CUDA file for one architecture with nvcc: to machine code, with what each kernel takes, or to PTX."""
+"""Compile a CUDA file for one architecture with nvcc: to machine code, with what each kernel takes, to PTX, or as a
+torch extension to a shared library."""
 
 from __future__ import annotations
 
@@ -92,16 +93,41 @@ class CompiledPtx(Compilation):
 
 
 @dataclass(frozen=True, slots=True)
+class TorchBuild:
+    """What nvcc is told to build an extension for one installation of torch; see `verify.torch_build`."""
+
+    version: str
+    flags: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledExtension(Compilation):
+    """A torch extension as a shared library in the user's cache, None unless `ok`. It is not loaded here."""
+
+    library: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Product:
-    """What nvcc is asked to make: its name for people, the file, and the options that ask for it."""
+    """What nvcc is asked to make: its name for people, the file, and the options that ask for it.
+
+    `libraries` come after the text, as a linker wants them; `made_for` is what else the product is good for alone.
+    """
 
     name: str
     file: str
     options: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+    made_for: str = ""
 
 
 _CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-Xptxas", "-v"))
 _PTX = _Product("PTX file", "kernel.ptx", ("-ptx",))
+EXTENSION_MODULE = "warpwright_extension"
+COMPILE_SECONDS = 60.0
+EXTENSION_SECONDS = 300.0
+"""torch's headers take a compiler half a minute and more."""
 
 
 def compile_cubin(
@@ -109,7 +135,7 @@ def compile_cubin(
     *,
     arch: str = "sm_90",
     flags: tuple[str, ...] = (),
-    timeout: float = 60.0,
+    timeout: float = COMPILE_SECONDS,
     is_cancelled: IsCancelled = never_cancelled,
     reads: Reads = None,
 ) -> Compiled:
@@ -143,7 +169,7 @@ def compile_ptx(
     *,
     arch: str = "sm_90",
     flags: tuple[str, ...] = (),
-    timeout: float = 60.0,
+    timeout: float = COMPILE_SECONDS,
     is_cancelled: IsCancelled = never_cancelled,
     reads: Reads = None,
 ) -> CompiledPtx:
@@ -156,6 +182,32 @@ def compile_ptx(
     kernels = _by_name(_ENTRY.findall(text))
     return CompiledPtx(
         made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, kernels, text
+    )
+
+
+def compile_extension(
+    source: Source,
+    torch: TorchBuild,
+    *,
+    arch: str = "sm_90",
+    flags: tuple[str, ...] = (),
+    timeout: float = EXTENSION_SECONDS,
+    is_cancelled: IsCancelled = never_cancelled,
+) -> CompiledExtension:
+    """Build the text of `source` as the Python module EXTENSION_MODULE, host code and all, as `compile_cubin` does.
+
+    One compiler run, for one version of torch, which is part of the hash under which the library is kept. Raises
+    CancelledError.
+    """
+    options = (
+        "-shared", "-Xcompiler", "-fPIC", "-cudart", "shared", f"-DTORCH_EXTENSION_NAME={EXTENSION_MODULE}",
+        *torch.flags,
+    )  # fmt: skip
+    product = _Product("shared library", "extension.so", options, torch.libraries, f"torch {torch.version}")
+    made, entry = _compile(source, product, arch, flags, timeout, is_cancelled, None)
+    library = entry.product if entry else None
+    return CompiledExtension(
+        made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, library
     )
 
 
@@ -175,7 +227,7 @@ def _compile(
     compiler = f"nvcc {toolchain.version}"
     environment = {name: value for name in _PASSED_ON if (value := os.environ.get(name)) is not None}
     key = cache.key_of(
-        product.options,
+        (product.options, product.libraries, product.made_for),
         str(Path(source.path).absolute()),
         source.data,
         arch,
@@ -229,7 +281,7 @@ def _build(
     (directory / "source.cu").write_bytes(_with_line_marker(source.data, str(path)))
     command = [
         str(toolchain.nvcc), *product.options, "-x", "cu", f"-arch={arch}", "-lineinfo",
-        "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu",
+        "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu", *product.libraries,
     ]  # fmt: skip
     compiler = f"nvcc {toolchain.version}"
 

@@ -22,6 +22,7 @@ from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.occupancy import Occupancy, occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
+from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
@@ -31,8 +32,16 @@ from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.clocks import clocks_read
-from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
+from warpwright.toolchain.compile import (
+    COMPILE_SECONDS,
+    EXTENSION_SECONDS,
+    Compiled,
+    Ending,
+    TorchBuild,
+    compile_cubin,
+)
 from warpwright.toolchain.names import instance_of
+from warpwright.verify.extension import observe_extension
 from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.plan import (
     CandidateLaunchError,
@@ -46,6 +55,7 @@ from warpwright.verify.plan import (
 from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Report, Status
 from warpwright.verify.run import Observed, observe
+from warpwright.verify.torch_build import find_torch
 
 DEFAULT_ARCH = "sm_90"
 Choice = Literal["auto", "cuda", "emulator"]
@@ -134,8 +144,23 @@ class _Climb:
     is_cancelled: IsCancelled
     flags: tuple[str, ...]
     backend: Choice
+    torch: TorchBuild | None = None
+    """Of a torch extension: what its host code is compiled with."""
 
     def report(self, arch: str | None) -> Report:
+        if is_extension(self.original):
+            torch = find_torch()
+            if isinstance(torch, Missing):
+                reason = f"The file is a torch extension, and {torch}"
+                return Report(Status.NOT_RUN, (Level.PARSED,), reason, not_run_because="no torch here")
+            return replace(self, torch=torch)._climbed(arch)
+        return self._climbed(arch)
+
+    @property
+    def _compiled_with(self) -> tuple[str, ...]:
+        return (*self.flags, *(self.torch.flags if self.torch is not None else ()))
+
+    def _climbed(self, arch: str | None) -> Report:
         gpu = None
         if self.backend != "emulator":
             self.progress("Looking for a GPU", 0.05)
@@ -177,6 +202,8 @@ class _Climb:
                 "runs, and no number of runs would show it."
             )
             return replace(base, status=Status.UNSAFE, reason=reason)
+        if self.torch is not None and isinstance(gpu, Gpu):
+            return self._call(base, self.torch, gpu, (old, new), after.arch)
         plan = self._plan(name, old, new, before, after)
         if isinstance(plan, CandidateLaunchError):
             return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
@@ -198,11 +225,36 @@ class _Climb:
     def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
         """The candidate first: where it fails the original need not be compiled."""
         self.progress("Compiling the candidate", 0.1)
-        after = compile_cubin(self.candidate, arch=arch, flags=self.flags, is_cancelled=self.is_cancelled)
+        compile_side = partial(
+            compile_cubin,
+            arch=arch,
+            flags=self._compiled_with,
+            timeout=EXTENSION_SECONDS if self.torch is not None else COMPILE_SECONDS,
+            is_cancelled=self.is_cancelled,
+        )
+        after = compile_side(self.candidate)
         if not after.ok:
             return after, after
         self.progress("Compiling the original", 0.2)
-        return compile_cubin(self.original, arch=arch, flags=self.flags, is_cancelled=self.is_cancelled), after
+        return compile_side(self.original), after
+
+    def _call(self, base: Report, torch: TorchBuild, gpu: Gpu, units: tuple[Program, Program], arch: str) -> Report:
+        """Call both extensions' functions on the GPU."""
+        old, new = (frozenset(k.name for k in unit.defined_kernels) for unit in units)
+        outcome = observe_extension(
+            self.original,
+            self.candidate,
+            torch,
+            arch=arch,
+            flags=self.flags,
+            kernels=(old, new),
+            goal=self.goal,
+            progress=self.progress,
+            is_cancelled=self.is_cancelled,
+        )
+        ran_on = {**gpu.details, **outcome.facts, "called": list(outcome.functions)}
+        report = _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on), outcome.observed)
+        return replace(report, not_run_because=outcome.not_run_because) if outcome.not_run_because else report
 
     def _with_kernel(
         self, report: Report, name: str, old: Program, new: Program, before: Compiled, after: Compiled
@@ -257,7 +309,7 @@ class _Climb:
         from warpwright.verify.emulated import comparing, make_sides
 
         self.progress("Translating the compiler's PTX", 0.38)
-        sides = make_sides(units, plan.problems, plan.arch, self.flags, self.is_cancelled)
+        sides = make_sides(units, plan.problems, plan.arch, self._compiled_with, self.is_cancelled)
         if isinstance(sides, Missing):
             because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
             return replace(base, reason=base.reason or f"{lacking}{sides.reason}", not_run_because=because)

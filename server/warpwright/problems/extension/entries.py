@@ -1,0 +1,251 @@
+"""The functions that a torch extension binds, read from the syntax tree.
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, py::arg("x"), py::arg("eps") = 1e-5); }
+TORCH_LIBRARY(ours, m) { m.def("scale(Tensor x, float a) -> Tensor"); }
+TORCH_LIBRARY_IMPL(ours, CUDA, m) { m.impl("scale", &scale); }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node
+
+from warpwright.problems.extension.model import Entry, Parameter
+from warpwright.problems.extension.schema import SchemaError, read_schema
+from warpwright.syntax.names import unqualified
+from warpwright.syntax.nodes import descendants, enclosing, function_declarator, parameters_of, uncommented
+from warpwright.syntax.source import Source
+
+_PYBIND = ("PYBIND11_MODULE",)
+_LIBRARY = ("TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT")
+_IMPLEMENTATION = ("TORCH_LIBRARY_IMPL",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """One `MACRO(name, ...) { ... }`, and what its first argument names."""
+
+    macro: str
+    name: str
+    body: Node
+
+
+def is_extension(source: Source) -> bool:
+    """Whether the text binds functions to Python. Looks at top-level nodes only."""
+    return any(True for _ in _modules(source))
+
+
+def find_entries(source: Source) -> tuple[Entry, ...]:
+    """What Python can call, in the order of the bindings; none for a file that is no extension."""
+    functions = _functions(source)
+    found: dict[tuple[str, str], Entry] = {}
+    implemented: dict[tuple[str, str], Node] = {}
+    for module in _modules(source):
+        for method, arguments in _calls(source, module.body):
+            texts = [text for a in arguments if (text := _string(source, a)) is not None]
+            if not texts or _string(source, arguments[0]) is None:
+                continue
+            bound = next((a for a in arguments[1:] if _string(source, a) is None), None)
+            function = _function_of(source, bound, functions)
+            if module.macro in _IMPLEMENTATION:
+                if method == "impl" and function is not None:
+                    implemented[module.name, texts[0].rpartition("::")[2].partition(".")[0]] = function
+            elif method == "def" and module.macro in _PYBIND:
+                entry = _pybind_entry(source, texts[0], bound, function, arguments)
+                found.setdefault(("", entry.name), entry)
+            elif method == "def":
+                entry = _library_entry(source, module.name, texts[0], arguments[0], function)
+                found.setdefault((module.name, entry.name), entry)
+    for key, function in implemented.items():
+        if key in found and found[key].function is None:
+            found[key] = _defined_by(source, found[key], function)
+    return tuple(found.values())
+
+
+def _modules(source: Source) -> Iterator[_Module]:
+    """Anywhere at namespace level: a macro that heads a body parses as a function without a type."""
+    pending = [source.root]
+    while pending:
+        for node in pending.pop().named_children:
+            if node.type in ("namespace_definition", "linkage_specification", "declaration_list") or (
+                node.type.startswith("preproc_if") or node.type == "preproc_else"
+            ):
+                pending.append(node)
+            elif node.type == "function_definition" and node.child_by_field_name("type") is None:
+                declarator, body = function_declarator(node), node.child_by_field_name("body")
+                name = declarator.child_by_field_name("declarator") if declarator is not None else None
+                given = uncommented(declarator.child_by_field_name("parameters")) if declarator is not None else []
+                if name is None or body is None or not given:
+                    continue
+                macro = source.node_text(name)
+                if macro in _PYBIND + _LIBRARY + _IMPLEMENTATION:
+                    yield _Module(macro, source.node_text(given[0]), body)
+
+
+def _functions(source: Source) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in descendants(source.root, "function_definition"):
+        declarator = function_declarator(node)
+        name = declarator.child_by_field_name("declarator") if declarator is not None else None
+        if name is not None and node.child_by_field_name("type") is not None:
+            found.setdefault(unqualified(source.node_text(name)), []).append(node)
+    return found
+
+
+def _calls(source: Source, body: Node) -> Iterator[tuple[str, list[Node]]]:
+    """(method, arguments) of `m.def(...)` and `m.impl(...)`, chained ones too, in the order of the text."""
+    found = []
+    for call in descendants(body, "call_expression"):
+        function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        field = function.child_by_field_name("field") if function is not None else None
+        if function is None or function.type != "field_expression" or field is None or arguments is None:
+            continue
+        if enclosing(call, "lambda_expression") is None and source.node_text(field) in ("def", "impl"):
+            found.append((arguments.start_byte, source.node_text(field), uncommented(arguments)))
+    for _, method, given in sorted(found, key=lambda one: one[0]):
+        if given:
+            yield method, given
+
+
+def _string(source: Source, node: Node) -> str | None:
+    """The text of a string literal, of several in a row, or of one in a macro of torch's; None for anything else."""
+    if node.type == "call_expression":
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        inner = uncommented(arguments)
+        wraps = function is not None and source.node_text(function) in (
+            "TORCH_SELECTIVE_SCHEMA",
+            "TORCH_SELECTIVE_NAME",
+        )
+        return _string(source, inner[0]) if wraps and len(inner) == 1 else None
+    if node.type not in ("string_literal", "raw_string_literal", "concatenated_string"):
+        return None
+    return "".join(source.node_text(n) for n in descendants(node, "string_content", "raw_string_content"))
+
+
+def _function_of(source: Source, bound: Node | None, functions: dict[str, list[Node]]) -> Node | None:
+    """The definition that `&f`, `ns::f`, `TORCH_FN(f)`, `f<float>`, a cast of it or a lambda is."""
+    node = bound
+    while node is not None:
+        if node.type == "lambda_expression":
+            return node
+        if node.type in ("identifier", "qualified_identifier", "template_function"):
+            named = functions.get(unqualified(source.node_text(node)).split("<")[0], [])
+            return named[0] if len(named) == 1 else None
+        if node.type == "call_expression":
+            inner = uncommented(node.child_by_field_name("arguments"))
+        else:
+            inner = uncommented(node)
+        node = inner[-1] if inner else None
+    return None
+
+
+def _pybind_entry(source: Source, name: str, bound: Node | None, function: Node | None, arguments: list[Node]) -> Entry:
+    node = function or bound
+    line = source.position(node.start_byte)[0] if node is not None else 1
+    parameters = _with_defaults(source, _parameters(source, function), arguments)
+    return Entry(name, "", parameters, line, function)
+
+
+def _library_entry(source: Source, space: str, text: str, at: Node, function: Node | None) -> Entry:
+    line = source.position(at.start_byte)[0]
+    try:
+        name, parameters = read_schema(text)
+    except SchemaError:
+        name, parameters = text, ()
+    entry = Entry(name, space, parameters or (), line)
+    if function is None:
+        return entry
+    if parameters is None:
+        entry = replace(entry, parameters=_parameters(source, function))
+    return _defined_by(source, entry, function)
+
+
+def _defined_by(source: Source, entry: Entry, function: Node) -> Entry:
+    return replace(entry, function=function, line=source.position(function.start_byte)[0])
+
+
+def _with_defaults(source: Source, parameters: tuple[Parameter, ...], arguments: list[Node]) -> tuple[Parameter, ...]:
+    """`py::arg("eps") = 1e-5` names a parameter and gives its default; the n-th of them is the n-th parameter's."""
+    named: list[tuple[str, str | None]] = []
+    keyword_from: int | None = None
+    for argument in arguments:
+        call, default = argument, None
+        if argument.type == "assignment_expression":
+            left, right = argument.child_by_field_name("left"), argument.child_by_field_name("right")
+            if left is None or right is None:
+                continue
+            call, default = left, source.node_text(right)
+        function = call.child_by_field_name("function") if call.type == "call_expression" else call
+        if function is None or call.type not in ("call_expression", "qualified_identifier"):
+            continue
+        spelled = unqualified(source.node_text(function))
+        if spelled == "kw_only":
+            keyword_from = len(named)
+        elif spelled == "arg" and (text := uncommented(call.child_by_field_name("arguments"))):
+            named.append((_string(source, text[0]) or "", default))
+    if not named or len(named) > len(parameters):
+        return parameters
+    changed = [
+        replace(
+            parameter,
+            name=name or parameter.name,
+            default=default if default is not None else parameter.default,
+            keyword_only=keyword_from is not None and place >= keyword_from,
+        )
+        for place, (parameter, (name, default)) in enumerate(zip(parameters, named, strict=False))
+    ]
+    return (*changed, *parameters[len(changed) :])
+
+
+def _parameters(source: Source, function: Node | None) -> tuple[Parameter, ...]:
+    """The C++ parameters. A default in C++ is none in Python, where pybind11 does not see it."""
+    if function is None:
+        return ()
+    if function.type == "lambda_expression":
+        declarator = function.child_by_field_name("declarator")
+        listed = uncommented(declarator.child_by_field_name("parameters")) if declarator is not None else []
+        nodes = [n for n in listed if n.type in ("parameter_declaration", "optional_parameter_declaration")]
+    else:
+        nodes = parameters_of(function)
+    return tuple(_parameter(source, node, place) for place, node in enumerate(nodes))
+
+
+def _parameter(source: Source, node: Node, place: int) -> Parameter:
+    declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
+    names = [source.node_text(n) for n in descendants(declarator, "identifier")] if declarator is not None else []
+    if declarator is not None and declarator.type == "identifier":
+        names = [source.node_text(declarator)]
+    if kind is None:
+        return Parameter(names[-1] if names else f"argument{place}", "", source.node_text(node))
+    return Parameter(names[-1] if names else f"argument{place}", *_kind_of(source, kind))
+
+
+_PLAIN = {
+    "Tensor": "tensor", "int64_t": "int", "int": "int", "long": "int", "size_t": "int", "unsigned": "int",
+    "int32_t": "int", "uint32_t": "int", "uint64_t": "int", "SymInt": "int",
+    "double": "float", "float": "float", "Scalar": "float", "bool": "bool", "IntArrayRef": "ints",
+}  # fmt: skip
+
+
+def _kind_of(source: Source, node: Node) -> tuple[str, str, bool]:
+    """(kind, the type as written, whether None may be passed)."""
+    written = " ".join(source.node_text(node).split())
+    inner = node
+    while inner.type == "qualified_identifier":
+        name = inner.child_by_field_name("name")
+        if name is None:
+            break
+        inner = name
+    if inner.type == "template_type":
+        head, arguments = inner.child_by_field_name("name"), inner.child_by_field_name("arguments")
+        given = uncommented(arguments)
+        named = source.node_text(head) if head is not None else ""
+        kind = given[0].child_by_field_name("type") if len(given) == 1 else None
+        if named == "optional" and kind is not None:
+            return _kind_of(source, kind)[0], written, True
+        if named in ("vector", "ArrayRef") and kind is not None and _kind_of(source, kind)[0] == "int":
+            return "ints", written, False
+        return "", written, False
+    return _PLAIN.get(source.node_text(inner).split("::")[-1], ""), written, False

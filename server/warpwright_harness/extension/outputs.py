@@ -1,0 +1,163 @@
+"""Are a candidate's calls the same as the original's?
+
+An output is what a call returns, and what the original writes into its inputs. Both sides are called on the same
+inputs, in the same order; the tolerance is measured on one side's own results, as for kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from warpwright_harness.buffers import ArraySpec, bits
+from warpwright_harness.compare import (
+    NOISE_FACTOR,
+    Difference,
+    compare,
+    is_exact,
+    largest_gap,
+    strict_tolerance,
+)
+from warpwright_harness.extension.batch import Called, Output
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Outputs of one call or of several, as far apart as the worst of them; `why` is empty where they agree."""
+
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    max_ulp: float = 0.0
+    rel_l2: float = 0.0
+    tolerance: float = 0.0
+    why: str = ""
+
+    def figures(self) -> dict[str, float]:
+        """What an event says of them."""
+        names = ("max_abs", "max_rel", "max_ulp", "rel_l2", "tolerance")
+        return {name: getattr(self, name) for name in names}
+
+
+def worst(found: Iterable[Compared | Difference]) -> Compared:
+    """The largest of each figure, and the first reason."""
+    result = Compared()
+    for one in found:
+        result = Compared(
+            max(result.max_abs, one.max_abs),
+            max(result.max_rel, one.max_rel),
+            max(result.max_ulp, one.max_ulp),
+            max(result.rel_l2, one.rel_l2),
+            max(result.tolerance, one.tolerance),
+            result.why or one.why,
+        )
+    return result
+
+
+def name_of(place: int, count: int) -> str:
+    return "its result" if count == 1 else f"its result {place}"
+
+
+def misbehaviour(candidate: Called, original: Called) -> str:
+    """What a call did to memory that was not its to write, or gave that it does not own; empty for nothing."""
+    if outside := sorted(candidate.outside - original.outside):
+        return f"it writes outside {outside[0]}"
+    if changed := sorted(candidate.changed - original.changed):
+        return f"it changes its input {changed[0]}"
+    for place, (mine, theirs) in enumerate(zip(candidate.outputs, original.outputs, strict=False)):
+        if shares := sorted(set(mine.shares) - set(theirs.shares)):
+            return f"{name_of(place, len(original.outputs))} shares memory with its input {shares[0]}"
+    return ""
+
+
+def unlike(candidate: Called, original: Called) -> str:
+    """How the returned tensors differ before their values are looked at; empty where they do not."""
+    mine, theirs = candidate.outputs, original.outputs
+    if len(mine) != len(theirs):
+        return f"it returns {len(mine)} tensors and should return {len(theirs)}"
+    for place, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        name = name_of(place, len(theirs))
+        if a.scalar != b.scalar:
+            return f"{name} is of type {a.scalar} and should be {b.scalar}"
+        if a.sizes != b.sizes:
+            return f"{name} has the shape {_shape(a.sizes)} and should have {_shape(b.sizes)}"
+        if a.device != b.device:
+            return f"{name} lies on the {a.device} and should lie on the {b.device}"
+        if _steps(a) != _steps(b):
+            return f"{name} has the strides {_shape(a.strides)} and should have {_shape(b.strides)}"
+    return ""
+
+
+def _steps(output: Output) -> list[int]:
+    """Strides that matter: of dimensions of more than one element, of a tensor that has any."""
+    if 0 in output.sizes:
+        return []
+    return [step for step, size in zip(output.strides, output.sizes, strict=True) if size > 1]
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return f"({', '.join(map(str, sizes))})"
+
+
+def flat(called: Called, written: frozenset[str]) -> dict[str, torch.Tensor]:
+    """The outputs by name: what was returned, and those of the inputs that the original writes to."""
+    outputs = {name_of(place, len(called.outputs)): o.data for place, o in enumerate(called.outputs)}
+    return {**outputs, **{name: called.inputs[name] for name in sorted(written)}}
+
+
+def spec_of(name: str, data: torch.Tensor) -> ArraySpec:
+    scalar = str(data.dtype).removeprefix("torch.")
+    return ArraySpec(name, scalar, 1, "out", data.numel(), None)
+
+
+def tolerances(
+    runs: Sequence[Mapping[str, torch.Tensor]],
+    moved: Sequence[Mapping[str, torch.Tensor]],
+    rough: Mapping[str, torch.Tensor] | None,
+    *,
+    exact: bool,
+) -> dict[str, float]:
+    """By output, the allowed absolute difference: -1 asks for equality.
+
+    `runs` are one side's outputs of the same inputs, `moved` those of inputs that were moved by one unit in the last
+    place, `rough` those of inputs in the next lower precision, which must not pass. `exact` says that the inputs are
+    small whole numbers, on which results that are whole numbers must be equal.
+    """
+    found = {}
+    for name, base in runs[0].items():
+        spec = spec_of(name, base)
+        if not spec.is_float or not base.numel():
+            found[name] = 0.0
+            continue
+        if exact and is_exact(spec, base):
+            found[name] = -1.0
+            continue
+        noise = max((largest_gap(run[name], base) for run in (*runs[1:], *moved)), default=0.0)
+        tolerance = NOISE_FACTOR * noise
+        if rough is None:
+            tolerance = max(tolerance, strict_tolerance(spec, base))
+        elif tolerance > 0 and largest_gap(rough[name], base) <= tolerance:
+            tolerance = min(tolerance, strict_tolerance(spec, base))
+        found[name] = tolerance
+    return found
+
+
+def restless(runs: Sequence[Mapping[str, torch.Tensor]]) -> str:
+    """An output of whole numbers that differs between runs on the same inputs; empty where there is none."""
+    for name, base in runs[0].items():
+        if not base.is_floating_point() and any(bool((bits(run[name]) != bits(base)).any()) for run in runs[1:]):
+            return name
+    return ""
+
+
+def differences(
+    candidate: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], allowed: Mapping[str, float]
+) -> Compared:
+    """The candidate's outputs of one call against those expected; `allowed` has each output's tolerance."""
+    found: list[Difference] = []
+    for name, base in expected.items():
+        mine = candidate[name].view(base.dtype)
+        everywhere = torch.ones(base.numel(), dtype=torch.bool, device=base.device)
+        found.append(compare(spec_of(name, base), mine, base, (everywhere, everywhere), allowed[name]))
+    return worst(found)

@@ -1,0 +1,74 @@
+"""All of one verification of a torch extension: every size compared, the sizes to time timed, the kernels seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpwright_harness.events import Emit
+from warpwright_harness.extension.batch import Parameters
+from warpwright_harness.extension.judge import CandidateError, Case, Judge, check_case, failure
+from warpwright_harness.extension.proof import prove
+from warpwright_harness.extension.reference import Reference
+from warpwright_harness.extension.side import SideError
+from warpwright_harness.extension.timing import time_case
+from warpwright_harness.timing import gpu_lock
+
+
+def judge_extension(request: Mapping[str, Any], reference: Reference | None, emit: Emit, device: str = "cuda") -> None:
+    """Answer a request for an extension with a harness's events."""
+    cases = [
+        Case(i, c["shape"], Parameters(c["arguments"]), tuple(c["distributions"]), bool(c["check"]), bool(c["time"]))
+        for i, c in enumerate(request["cases"])
+    ]
+    with Judge(request, emit, device) as judge:
+        for side in ("candidate", "baseline"):
+            judge.begin(cases[0], side)
+            if not _loads(judge, side, cases[0]):
+                return
+        sound = []
+        for case in cases:
+            verdict = check_case(judge, case, reference) if case.check else "right"
+            if verdict == "wrong":
+                return
+            if verdict == "right":
+                sound.append(case)
+        timed = [case for case in sound if case.time]
+        if timed:
+            with gpu_lock(request["lock"], lambda: emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})):
+                for case in timed:
+                    if not time_case(judge, case, float(request["seconds_per_shape"])):
+                        return
+        if device == "cuda":
+            for case in timed or sound[:1]:
+                if not _proved(judge, case):
+                    return
+
+
+def _loads(judge: Judge, side: str, case: Case) -> bool:
+    """Start a side; False, after an event, where its extension cannot be loaded."""
+    try:
+        judge.side(side)
+    except SideError as error:
+        if side == "baseline":
+            judge.emit({"event": "error", "text": f"the original cannot be loaded: {error}"})
+        else:
+            found = CandidateError(f"it cannot be loaded: {error}", timed_out=error.timed_out)
+            _reject(judge, case, "while loaded", found)
+        return False
+    return True
+
+
+def _proved(judge: Judge, case: Case) -> bool:
+    judge.begin(case, "candidate")
+    try:
+        prove(judge, case)
+    except CandidateError as error:
+        _reject(judge, case, "while profiled", error)
+        return False
+    return True
+
+
+def _reject(judge: Judge, case: Case, when: str, error: CandidateError) -> None:
+    result = failure(error)
+    judge.emit({"event": "case", "case": case.index, "shape": dict(case.shape), "distribution": when, **result})

@@ -1,0 +1,118 @@
+"""A side's process as the judge sees it: started, asked, watched, killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warpwright_harness.extension.arena import Memory
+from warpwright_harness.extension.channel import Channel, ChannelError
+
+START_SECONDS = 90.0
+STEP_SECONDS = 15.0
+
+
+class SideError(Exception):
+    """A side did what it must not, failed, or went away. The message is one sentence's tail about it."""
+
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+
+
+class RaisedError(SideError):
+    """The extension raised an error, as an extension may: its process lives on."""
+
+
+class Side:
+    """One extension, "candidate" or "baseline", in a process group of its own."""
+
+    def __init__(self, name: str, described: Mapping[str, Any]) -> None:
+        self.name = name
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "warpwright_harness.extension", "--channel", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        self._channel = Channel(ours)
+        self.memory: Memory | None = None
+        try:
+            self.ask({"ask": "load", **described}, START_SECONDS)
+        except BaseException:
+            self.end()
+            raise
+
+    def ask(self, question: Mapping[str, Any], seconds: float = STEP_SECONDS, descriptor: int | None = None) -> Any:
+        """The answer, as the side claims it. Raises SideError; after any but RaisedError the side is spent."""
+        number = secrets.token_hex(8)
+        try:
+            self._channel.send({**question, "number": number}, descriptor)
+            answer = self._channel.receive(seconds)
+        except ChannelError as error:
+            raise SideError(self._ending(error), timed_out=error.timed_out) from None
+        if answer.pop("number", None) != number:
+            raise SideError("it wrote to the harness's channel")
+        if "failed" not in answer:
+            return answer
+        text = str(answer["failed"])
+        if "CUDA error" in text or "AcceleratorError" in text:
+            raise SideError(f"it fails with {text}")
+        raise RaisedError(f"it raises {text}")
+
+    def share(self, memory: Memory) -> None:
+        """Give the side's process another memory to put results into. Raises SideError."""
+        self.memory = None
+        described = {k: v for k, v in memory.described.items() if k != "descriptor"}
+        self.ask({"ask": "memory", "memory": described}, descriptor=memory.described.get("descriptor"))
+        self.memory = memory
+
+    def threads(self) -> int:
+        """How many threads the process has, as the kernel counts them; 0 where that is not told."""
+        try:
+            return sum(1 for _ in Path(f"/proc/{self._process.pid}/task").iterdir())
+        except OSError:
+            return 0
+
+    def _ending(self, error: ChannelError) -> str:
+        if error.timed_out or error.forged or str(error) != "its process ended":
+            return str(error)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        status = self._process.returncode
+        if status is None:
+            return "it closed the harness's channel"
+        if status < 0:
+            with contextlib.suppress(ValueError):
+                return f"its process ended with the signal {signal.Signals(-status).name}{self._last_words()}"
+        return f"its process ended with exit status {status}{self._last_words()}"
+
+    def _last_words(self) -> str:
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
+        lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
+        text = "".join(c for c in lines[-1] if c.isprintable())[:160] if lines else ""
+        return f" (its last words: {text})" if text else ""
+
+    def end(self) -> None:
+        """Kill the process and all that it started. May be called twice."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(30)
+        self._channel.close()
+        self._log.close()
+        self.memory = None
