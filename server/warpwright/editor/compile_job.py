@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
-from typing import Any
 
 from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.includes import open_first, with_folders
+from warpwright.editor.job_request import Json, is_saved
 from warpwright.editor.remarks import Remark, line_span, remarks_of, ways_to_includes
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.progress import IsCancelled, Progress
-from warpwright.syntax.source import Source, SourceError, read_source
+from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import CompilerMessage
 
-Json = dict[str, Any]
 _DRIVER = "nvcc: "
 
 
@@ -36,7 +35,7 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
     opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items() if path != source.path}
     architectures, flags, folders = compiler_arguments(source.path, settings)
     ways = ways_to_includes(source, with_folders(open_first(opened), folders))
-    unsaved = {path for path, other in opened.items() if not _is_saved(other)}
+    unsaved = {path for path, other in opened.items() if Path(path).is_absolute() and not is_saved(other)}
     if waiting := _waiting(source, ways, unsaved):
         return _answer("waiting", remarks=waiting)
     done: list[Compiled] = []
@@ -79,15 +78,6 @@ def _waiting(source: Source, ways: Mapping[str, tuple[int, int]], unsaved: set[s
         for path, (start, end) in ways.items()
         if path in unsaved
     ]
-
-
-def _is_saved(source: Source) -> bool:
-    if not Path(source.path).is_absolute():
-        return True
-    try:
-        return read_source(source.path).data == source.data
-    except SourceError:
-        return False
 
 
 def _is_refused(compiled: Compiled) -> bool:

@@ -1,43 +1,34 @@
 """The work behind a quick fix and a kernel command, as functions from JSON to JSON; run by `worker`.
 
-A request carries what the user sees, not what is on disk: {"path", "text", "open": {path: text}, "settings", ...}.
-An answer's `edits` are by path: {path: {"crc32": of the text they are made for, "edits": [[start, end, new text]]}}, in
-bytes; whoever applies them checks first that the text is still that one.
+For a request's form see `job_request`. An answer's `edits` are by path: {path: {"crc32": of the text they are made for,
+"edits": [[start, end, new text]]}}, in bytes; whoever applies them checks first that the text is still that one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
-from warpwright.editor.analysis import Analysis, analyse, compiled_as, compiler_options
+from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.compile_job import compile_document
-from warpwright.editor.includes import open_first
-from warpwright.editor.settings import Settings, parse_settings
+from warpwright.editor.job_request import JobError, Json, analysed
 from warpwright.editor.text import edit_between
+from warpwright.editor.verify_job import verify_kernel
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import goal_of
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.source import Source, SourceError, read_source
+from warpwright.syntax.source import Source
 from warpwright.verify.verify import acceptable, verify
-
-Json = dict[str, Any]
-
-
-class JobError(Exception):
-    """The job cannot be done; the message is one sentence for the user."""
 
 
 def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Make the edit of one fix and verify it. Where it may not be offered `edits` are empty and `reason` says why."""
     progress("Reading the kernel", 0.0)
-    analysis, settings = _analysed(request)
+    analysis, settings = analysed(request)
     target = FixTarget(**request["target"])
     finding = find_target(analysis, target)
     if finding is None:
@@ -75,7 +66,7 @@ def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
     from warpwright.optimize.optimize import optimize
 
     progress("Reading the kernel", 0.0)
-    analysis, settings = _analysed(request)
+    analysis, settings = analysed(request)
     kernel = analysis.program.kernel(request["kernel"])
     if kernel is None or kernel.node is None:
         raise JobError(f"The kernel {request['kernel']} is not defined here.")
@@ -110,7 +101,7 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
     from warpwright.emulator.profiling import Wanted, emulated_profile
 
     progress("Reading the kernel", 0.0)
-    analysis, settings = _analysed(request)
+    analysis, settings = analysed(request)
     assume, folders = compiled_as(analysis.source.path, settings)
     flags = compiler_options(analysis.source.path, settings)
     wanted = Wanted(request["kernel"], {}, assume, folders, settings.optimize_seconds, flags)
@@ -135,29 +126,8 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "optimize": optimise,
     "profile": profile,
     "compile": compile_document,
+    "verify": verify_kernel,
 }
-
-
-def _analysed(request: Json) -> tuple[Analysis, Settings]:
-    settings, _ = parse_settings(request["settings"])
-    opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items()}
-    source = Source(request["path"], request["text"].encode("utf-8"))
-    analysis = analyse(source, open_first(opened), settings)
-    if analysis.skipped:
-        raise JobError(f"The document was not analysed: {analysis.skipped}.")
-    for include in analysis.program.sources.values():
-        if include.path in opened and include.path != source.path and not _is_saved(include):
-            raise JobError(
-                f"{Path(include.path).name} has unsaved changes, which a compiler does not see: save it first."
-            )
-    return analysis, settings
-
-
-def _is_saved(source: Source) -> bool:
-    try:
-        return read_source(source.path).data == source.data
-    except SourceError:
-        return False
 
 
 def _edits(source: Source, edits: Iterable[TextEdit]) -> Json:

@@ -22,7 +22,8 @@ import threading
 from contextlib import suppress
 from typing import IO, Any
 
-from warpwright.editor.jobs import JOBS, JobError
+from warpwright.editor.job_request import JobError
+from warpwright.editor.jobs import JOBS
 from warpwright.progress import CancelledError
 
 log = logging.getLogger("warpwright.worker")

@@ -86,7 +86,7 @@ async def show_report(ls: Server) -> None:
     """Open the last report where the client can show a document; else say where it is."""
     report = ls.last_report
     if report is None:
-        ls.message("There is no report yet: run Optimize, Reduce memory or Fix on a kernel first.")
+        ls.message("There is no report yet: run Optimize, Reduce memory, Fix or Verify on a kernel first.")
         return
     window = ls.client_capabilities.window
     if window and window.show_document and window.show_document.support:
@@ -119,7 +119,10 @@ async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Doc
 
 async def _delivered(ls: Server, document: Document, answer: Json) -> Json:
     outcome = answer["outcome"]
-    report = ls.last_report = await asyncio.to_thread(_written_report, outcome, document.path)
+    page = outcome_report(outcome, document.path)
+    report = ls.last_report = await asyncio.to_thread(
+        written_report, page, document.path, outcome["kernel"], outcome["goal"]
+    )
     summary = outcome_summary(outcome, answer["badge"])
     where = f" Report: {report}" if report is not None else ""
     if not answer["edits"]:
@@ -148,13 +151,13 @@ async def _apply(ls: Server, edits: Json, label: str) -> str:
     return "" if applied.applied else f"The editor refused the edit: {applied.failure_reason or 'it gave no reason'}."
 
 
-def _written_report(outcome: Json, path: str) -> Path | None:
-    """The report as a file in the user's cache: one for each kernel and goal, the last one written."""
-    name = re.sub(r"\W+", "-", f"{Path(path).stem}-{outcome['kernel']}-{outcome['goal']}")
+def written_report(page: str, path: str, kernel: str, what: str) -> Path | None:
+    """The report as a file in the user's cache: one for each kernel and what was done, the last one written."""
+    name = re.sub(r"\W+", "-", f"{Path(path).stem}-{kernel}-{what}")
     target = cache_dir() / "reports" / f"{name}.md"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(outcome_report(outcome, path), encoding="utf-8")
+        target.write_text(page, encoding="utf-8")
     except OSError:
         return None
     return target

@@ -18,6 +18,7 @@ from warpwright.lsp import (
     initialize,
     inline_completion,
     profile_command,
+    verify_command,
 )
 
 METHODS = (
@@ -35,5 +36,6 @@ METHODS = (
     code_lens,
     execute_command,
     profile_command,
+    verify_command,
     inline_completion,
 )

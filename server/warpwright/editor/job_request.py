@@ -1,0 +1,45 @@
+"""What a job is asked: what the user sees, not what is on disk.
+
+A request is {"path", "text", "open": {path: text}, "settings", and what the job needs beside}.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from warpwright.editor.analysis import Analysis, analyse
+from warpwright.editor.includes import open_first
+from warpwright.editor.settings import Settings, parse_settings
+from warpwright.syntax.source import Source, SourceError, read_source
+
+Json = dict[str, Any]
+
+
+class JobError(Exception):
+    """The job cannot be done; the message is one sentence for the user."""
+
+
+def analysed(request: Json) -> tuple[Analysis, Settings]:
+    """The analysis of what is asked about, and the user's settings. Raises JobError where a compiler would see another
+    text than the user: a file that is included has unsaved changes."""
+    settings, _ = parse_settings(request["settings"])
+    opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items()}
+    source = Source(request["path"], request["text"].encode("utf-8"))
+    analysis = analyse(source, open_first(opened), settings)
+    if analysis.skipped:
+        raise JobError(f"The document was not analysed: {analysis.skipped}.")
+    for include in analysis.program.sources.values():
+        if include.path in opened and include.path != source.path and not is_saved(include):
+            raise JobError(
+                f"{Path(include.path).name} has unsaved changes, which a compiler does not see: save it first."
+            )
+    return analysis, settings
+
+
+def is_saved(source: Source) -> bool:
+    """Whether the file on disk is this text."""
+    try:
+        return read_source(source.path).data == source.data
+    except SourceError:
+        return False
