@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import select
+from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from warpwright_harness.events import Emit
+
+IDLE_SECONDS = 900.0
+"""A process that nobody asks anything holds memory of the GPU for nothing: it ends."""
 
 
 def serve(requests: TextIO, events: TextIO) -> int:
@@ -26,38 +31,35 @@ def serve(requests: TextIO, events: TextIO) -> int:
     emit({"event": "hello", "device": device})
     if "missing" in device:
         return 1
-    for line in requests:
+    for line in _lines(requests):
         if not _answer(json.loads(line), emit):
             return 1
     return 0
 
 
+def _lines(requests: TextIO) -> Iterator[str]:
+    """The lines as they come, until their end, or until none came for IDLE_SECONDS."""
+    handle, left = requests.fileno(), b""
+    while select.select([handle], [], [], IDLE_SECONDS)[0]:
+        chunk = os.read(handle, 1 << 16)
+        if not chunk:
+            return
+        *lines, left = (left + chunk).split(b"\n")
+        yield from (line.decode() for line in lines)
+
+
 def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
     """False where the process cannot go on."""
-    import torch
-
-    from warpwright_harness.device import CudaFaultError, LaunchRefusedError
+    from warpwright_harness.endings import ending_of
 
     try:
         _run(request, emit)
-    except LaunchRefusedError as error:
-        emit({"event": "refused", "reason": str(error)})
-    except CudaFaultError as error:
-        emit({"event": "fault", "name": error.name, "text": error.text})
-        return False
-    except torch.cuda.OutOfMemoryError:
-        emit({"event": "error", "text": "the GPU has not enough free memory for this problem"})
-        return False
-    except Exception as error:
-        text = " ".join(str(error).split())
-        if "CUDA error" in text:
-            emit({"event": "fault", "name": "CUDA_ERROR", "text": text[:300]})
-        else:
-            emit({"event": "error", "text": f"{type(error).__name__}: {text[:300]}"})
-        return False
+    except Exception as error:  # a user's reference may raise anything
+        ending = ending_of(error)
     else:
-        emit({"event": "done"})
-    return True
+        ending = {"event": "done"}
+    emit(ending)
+    return ending["event"] in ("done", "refused")
 
 
 def _run(request: Mapping[str, Any], emit: Emit) -> None:

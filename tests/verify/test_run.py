@@ -21,7 +21,6 @@ CASES: list[dict[str, Any]] = [
     {"shape": {"n": 1009}, "time": True, "check": True},
 ]
 REQUEST = {"cases": CASES, "arguments": [{"kind": "array", "role": "in"}, {"kind": "array", "role": "out"}]}
-HELLO = {"event": "hello", "device": {}}
 DONE = {"event": "done"}
 
 
@@ -43,6 +42,7 @@ class Player:
     """A program in the harness's place. Each request plays the next script: events, "hang", "die" or "garbage"."""
 
     def __init__(self, folder: Path) -> None:
+        """`folder` is one that the harness may write to."""
         self.folder = folder
         self.program = folder / "python"
         self.program.write_text(
@@ -50,6 +50,7 @@ class Player:
 import json, os, sys, time
 folder = {str(folder)!r}
 with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
+    sink.write(json.dumps(dict(event="hello", device=dict())) + "\\n")
     for request in sys.stdin:
         scripts = json.load(open(folder + "/scripts.json"))
         number = len([f for f in os.listdir(folder) if f.startswith("request")])
@@ -77,7 +78,9 @@ with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
 
 @pytest.fixture
 def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
-    made = Player(tmp_path)
+    monkeypatch.setenv("WARPWRIGHT_CACHE_DIR", str(tmp_path))
+    (tmp_path / "harness").mkdir()
+    made = Player(tmp_path / "harness")
     monkeypatch.setenv("WARPWRIGHT_GPU_PYTHON", str(made.program))
     monkeypatch.setattr(harness, "STEP_SECONDS", 0.5)
     harness.close_idle()
@@ -96,7 +99,7 @@ def gone(pid: int) -> bool:
 
 def test_what_is_compared_and_timed_becomes_the_verdict(player: Player) -> None:
     timed = [speed(4096, 1.5, 1.6), speed(1009, 0.99, 1.01)]
-    observed = player.play([HELLO, right(4096), right(31), right(1009), *timed, DONE])
+    observed = player.play([right(4096), right(31), right(1009), *timed, DONE])
     assert observed.status is Status.FASTER
     assert [c.shape["n"] for c in observed.cases] == [4096, 31, 1009]
     assert observed.speed[0].ci95 == (1.5, 1.6)
@@ -116,7 +119,7 @@ def test_what_is_compared_and_timed_becomes_the_verdict(player: Player) -> None:
 def test_faster_is_faster_at_the_users_launch_and_slower_nowhere(
     own: tuple[float, float], other: tuple[float, float], status: Status, player: Player
 ) -> None:
-    observed = player.play([HELLO, right(4096), speed(4096, *own), speed(1009, *other), DONE])
+    observed = player.play([right(4096), speed(4096, *own), speed(1009, *other), DONE])
     assert observed.status is status
     assert observed.reason
 
@@ -127,7 +130,7 @@ def peers(n: int, eager: float, compiled: float | None) -> dict[str, Any]:
 
 def test_who_is_fastest_beside_the_candidate_is_named(player: Player) -> None:
     events = [right(4096), speed(4096, 1.5, 1.6), speed(31, 1.5, 1.6), peers(4096, 3.0, 0.8), peers(31, 4.0, None)]
-    observed = player.play([HELLO, *events, DONE])
+    observed = player.play([*events, DONE])
     assert observed.status is Status.FASTER
     first, second = (each.details["best_baseline"] for each in observed.speed)
     assert first == {"name": "torch.compile", "us": 0.8, "speedup": 0.8}
@@ -137,7 +140,7 @@ def test_who_is_fastest_beside_the_candidate_is_named(player: Player) -> None:
 
 def test_a_compilation_of_the_reference_that_hangs_costs_no_verdict(player: Player) -> None:
     hanging = {"event": "begin", "phase": "peers", "case": 0, "side": ""}
-    observed = player.play([HELLO, right(4096), speed(4096, 1.5, 1.6), hanging, "hang"])
+    observed = player.play([right(4096), speed(4096, 1.5, 1.6), hanging, "hang"])
     assert observed.status is Status.FASTER
     assert "torch.compile of the reference did not end" in observed.notes[0]
     assert gone(player.process(0))
@@ -145,13 +148,13 @@ def test_a_compilation_of_the_reference_that_hangs_costs_no_verdict(player: Play
 
 def test_measured_rates_are_handed_on(player: Player) -> None:
     rates = {"event": "rates", "rates": {"dram_bytes": 4e12}}
-    observed = player.play([HELLO, right(4096), rates, speed(4096, 1.5, 1.6), DONE])
+    observed = player.play([right(4096), rates, speed(4096, 1.5, 1.6), DONE])
     assert observed.rates == {"dram_bytes": 4e12}
 
 
 def test_one_wrong_case_is_the_verdict(player: Player) -> None:
     wrong = {**right(31), "ok": False, "reason": "a[3] is 1 and should be 2; 1 of 31 values differ"}
-    observed = player.play([HELLO, right(4096), wrong, DONE])
+    observed = player.play([right(4096), wrong, DONE])
     assert observed.status is Status.WRONG
     assert (
         observed.reason
@@ -160,7 +163,7 @@ def test_one_wrong_case_is_the_verdict(player: Player) -> None:
 
 
 def test_a_candidate_that_hangs_is_killed_and_named(player: Player) -> None:
-    observed = player.play([HELLO, begin(0, "candidate"), "hang"])
+    observed = player.play([begin(0, "candidate"), "hang"])
     assert observed.status is Status.TIMEOUT
     assert "The candidate does not finish at n = 4096" in observed.reason
     assert gone(player.process(0))
@@ -168,7 +171,7 @@ def test_a_candidate_that_hangs_is_killed_and_named(player: Player) -> None:
 
 def test_a_candidate_that_faults_is_unsafe(player: Player) -> None:
     fault = {"event": "fault", "name": "CUDA_ERROR_ILLEGAL_ADDRESS", "text": "an illegal memory access was encountered"}
-    observed = player.play([HELLO, begin(1, "candidate"), fault])
+    observed = player.play([begin(1, "candidate"), fault])
     assert observed.status is Status.UNSAFE
     assert observed.reason == "The candidate fails at n = 31: an illegal memory access was encountered."
 
@@ -176,8 +179,8 @@ def test_a_candidate_that_faults_is_unsafe(player: Player) -> None:
 @pytest.mark.parametrize("way", ["hang", "fault", "refused"])
 def test_an_original_that_fails_costs_only_that_shape(way: str, player: Player) -> None:
     ending: Any = "hang" if way == "hang" else {"event": way, "name": "E", "text": "bad", "reason": "bad"}
-    first = [HELLO, right(4096), begin(1, "baseline"), ending]
-    observed = player.play(first, [HELLO, right(1009), speed(4096, 1.5, 1.6), speed(1009, 1.5, 1.6), DONE])
+    first = [right(4096), begin(1, "baseline"), ending]
+    observed = player.play(first, [right(1009), speed(4096, 1.5, 1.6), speed(1009, 1.5, 1.6), DONE])
     assert observed.status is Status.FASTER
     assert len(observed.notes) == 1
     assert "n = 31 was left out: the original itself" in observed.notes[0]
@@ -188,29 +191,29 @@ def test_an_original_that_fails_costs_only_that_shape(way: str, player: Player) 
 
 
 def test_a_harness_that_dies_or_talks_nonsense_is_said(player: Player) -> None:
-    assert "ended unexpectedly (last words)" in player.play([HELLO, "die"]).reason
-    assert "what is no event" in player.play([HELLO, "garbage"]).reason
-    observed = player.play([HELLO, {"event": "error", "text": "the GPU has not enough free memory for this problem"}])
+    assert "ended unexpectedly with exit status 3 (last words)" in player.play(["die"]).reason
+    assert "what is no event" in player.play(["garbage"]).reason
+    observed = player.play([{"event": "error", "text": "the GPU has not enough free memory for this problem"}])
     assert observed.status is Status.NOT_RUN
     assert observed.reason == "It was not run: the GPU has not enough free memory for this problem."
 
 
 def test_outputs_that_never_change_prove_nothing(player: Player) -> None:
     constant = {**right(4096), "spread": False, "sample": {"a": "[0.0]"}}
-    observed = player.play([HELLO, constant, {**constant, "distribution": "integers"}, DONE])
+    observed = player.play([constant, {**constant, "distribution": "integers"}, DONE])
     assert observed.status is Status.NOT_RUN
     assert "the same whatever its inputs hold" in observed.reason
 
 
 def test_nothing_that_could_be_compared_is_said(player: Player) -> None:
     left_out = {"event": "unsupported", "case": 0, "shape": {"n": 4096}, "reason": "the original is not sound here"}
-    observed = player.play([HELLO, left_out, DONE])
+    observed = player.play([left_out, DONE])
     assert observed.status is Status.NOT_RUN
     assert "n = 4096 was left out: the original is not sound here" in observed.reason
 
 
 def test_a_cancel_kills_the_process(player: Player) -> None:
-    (player.folder / "scripts.json").write_text(json.dumps([[HELLO, begin(0, "candidate"), "hang"]]))
+    (player.folder / "scripts.json").write_text(json.dumps([[begin(0, "candidate"), "hang"]]))
     with pytest.raises(CancelledError):
         observe(REQUEST, progress=silent, is_cancelled=(player.folder / "request0").exists)
     assert gone(player.process(0))

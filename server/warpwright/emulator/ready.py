@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
 from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
 from warpwright.toolchain.names import instance_of, no_instance
+from warpwright.toolchain.rights import Reads
 
 if TYPE_CHECKING:
     from warpwright.emulator.program import Program
@@ -24,6 +25,15 @@ ARCH = "sm_90"
 """What kernels are compiled for where nobody asks for another: the newest that the emulator covers."""
 
 MOST_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ptx:
+    """The compiler's PTX of a file, and the mangled name of the instance of `kernel` that is to be run."""
+
+    text: str
+    name: str
+    kernel: str
 
 
 def make_ready(
@@ -43,29 +53,47 @@ def make_ready(
         return Missing(
             "numpy", "The emulator computes with NumPy, which is not here.", "Run `pip install 'warpwright[emulator]'`."
         )
+    ptx = compiled_instance(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=is_cancelled)
+    return ptx if isinstance(ptx, Missing) else translated(ptx)
+
+
+def compiled_instance(
+    unit: Unit,
+    kernel: Kernel,
+    problem: Problem,
+    *,
+    arch: str = ARCH,
+    flags: tuple[str, ...] = (),
+    is_cancelled: IsCancelled = never_cancelled,
+    reads: Reads = None,
+) -> Ptx | Missing:
+    """The first half of `make_ready`, which needs the compiler and no NumPy. Raises CancelledError."""
+    compiled = compile_ptx(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled, reads=reads)
+    if not compiled.ok:
+        return Missing("PTX", f"{kernel.name} has no PTX: {compiled.reason}", "")
+    name = instance_of(compiled.kernels, kernel.name, problem.instance)
+    return no_instance(kernel.name) if name is None else Ptx(compiled.text, name, kernel.name)
+
+
+def translated(ptx: Ptx) -> Program | Missing:
+    """The second half, which needs NumPy and no compiler."""
     from warpwright.emulator.program import translate
     from warpwright.emulator.ptx.parse import parse
     from warpwright.emulator.ptx.tokens import PtxError
     from warpwright.emulator.support import unsupported
     from warpwright.emulator.translate.registry import UnsupportedError
 
-    compiled = compile_ptx(unit.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
-    if not compiled.ok:
-        return Missing("PTX", f"{kernel.name} has no PTX: {compiled.reason}", "")
-    name = instance_of(compiled.kernels, kernel.name, problem.instance)
-    if name is None:
-        return no_instance(kernel.name)
     try:
-        module = parse(compiled.text)
+        module = parse(ptx.text)
     except PtxError as error:
         return Missing("PTX", f"nvcc's PTX cannot be read: {error}", "Report it with the file.")
     try:
-        return replace(translate(module, name), sha256=sha256(compiled.text.encode()).hexdigest())
+        return replace(translate(module, ptx.name), sha256=sha256(ptx.text.encode()).hexdigest())
     except UnsupportedError as error:
-        sentences = unsupported(module, name) or [f"{error}."]
+        sentences = unsupported(module, ptx.name) or [f"{error}."]
         said = "; ".join(sentence.removesuffix(".") for sentence in sentences[:MOST_REASONS])
         more = f"; and {len(sentences) - MOST_REASONS} more" if len(sentences) > MOST_REASONS else ""
-        return Missing("emulation", f"{kernel.name} cannot be emulated: {said}{more}.", "It can be run on a GPU.")
+        return Missing("emulation", f"{ptx.kernel} cannot be emulated: {said}{more}.", "It can be run on a GPU.")
 
 
 def machine_code_of(

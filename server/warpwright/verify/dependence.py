@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warpwright.facts.profile import FaultKind
 from warpwright.problems.model import Case, Problem
 from warpwright.progress import IsCancelled
-from warpwright.verify.harness import Event
+from warpwright.verify.child import Event
 
 if TYPE_CHECKING:
     from warpwright.verify.emulated import Comparison

@@ -9,13 +9,12 @@ Work is counted in lane-steps (`emulator.launch`). A shape is compared where one
 MOST_LAUNCH_STEPS and all runs together below MOST_STEPS: some seconds. The largest shape for which that leaves room is
 tried with every distribution of values, the others with two, as on a GPU.
 
-NumPy comes with what is imported here: this module is imported where it is used, never by the server's process.
+NumPy comes with what is imported here: this module is imported by `emulated_child` alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
@@ -42,9 +41,7 @@ from warpwright.emulator.launch import (
     StructArgument,
     run,
 )
-from warpwright.emulator.profile import own_files
 from warpwright.emulator.program import Program
-from warpwright.emulator.ready import make_ready
 from warpwright.emulator.report import faults_of
 from warpwright.emulator.values import (
     POISONS,
@@ -56,15 +53,13 @@ from warpwright.emulator.values import (
     perturbed,
     variables_of,
 )
-from warpwright.facts.model import Program as Unit
 from warpwright.facts.profile import Fault, FaultKind
-from warpwright.missing import Missing
 from warpwright.problems.model import Case, Problem
 from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.toolchain.names import demangle
+from warpwright.verify.child import Event
 from warpwright.verify.dependence import changes_of, dependence_events
-from warpwright.verify.harness import Event
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
 
@@ -90,24 +85,6 @@ class Side:
     program: Program
     problem: Problem
     own: Mapping[str, str]
-
-
-def make_sides(
-    units: tuple[Unit, Unit], problems: tuple[Problem, Problem], arch: str, flags: tuple[str, ...], stop: IsCancelled
-) -> tuple[Side, Side] | Missing:
-    """The original and the candidate, or why one of them cannot be emulated. Raises CancelledError."""
-
-    def made(unit: Unit, problem: Problem) -> Side | Missing:
-        kernel = unit.kernel(problem.kernel)
-        assert kernel is not None
-        program = make_ready(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=stop)
-        return program if isinstance(program, Missing) else Side(program, problem, own_files(unit))
-
-    with ThreadPoolExecutor(2) as compilers:
-        original, candidate = compilers.map(made, units, problems)
-    if isinstance(original, Missing):
-        return original
-    return candidate if isinstance(candidate, Missing) else (original, candidate)
 
 
 def comparing(

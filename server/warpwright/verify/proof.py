@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from warpwright.verify.harness import Event
+from warpwright.verify.child import Event
 
 
 class Proof:

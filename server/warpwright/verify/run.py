@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from warpwright.progress import IsCancelled, Progress
-from warpwright.verify.harness import Event, HarnessEndedError, run_request
+from warpwright.verify.child import ChildEndedError, Event
+from warpwright.verify.harness import run_request
 from warpwright.verify.plan import EVERY_DISTRIBUTION
 from warpwright.verify.proof import Proof
 from warpwright.verify.report import CaseResult, Speed, Status
@@ -21,7 +23,7 @@ Backend = Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]
 @dataclass(slots=True)
 class Observed:
     """What was reported of one candidate. `reason` is one sentence where the status needs one; `rates` are the
-    machine's, where they had to be measured."""
+    machine's, where they had to be measured; `sandbox` says what the process that ran it was kept from."""
 
     status: Status = Status.NOT_RUN
     reason: str = ""
@@ -29,6 +31,7 @@ class Observed:
     speed: list[Speed] = field(default_factory=lambda: [])
     notes: list[str] = field(default_factory=lambda: [])
     rates: Mapping[str, float] = field(default_factory=lambda: {})
+    sandbox: tuple[str, ...] = ()
 
 
 def observe(
@@ -72,6 +75,8 @@ def _attempt(
     try:
         for event in backend(request, is_cancelled):
             match event["event"]:
+                case "hello":
+                    observed.sandbox = tuple(event.get("sandbox", ()))
                 case "progress":
                     progress(event["text"], event["share"])
                 case "begin":
@@ -99,11 +104,12 @@ def _attempt(
                 case "error":
                     observed.reason = f"It was not run: {event['text']}."
                     return None
-    except HarnessEndedError as error:
+    except ChildEndedError as error:
+        by_itself = error.exit_status is not None and error.exit_status != -signal.SIGKILL
         if current["phase"] == "peers":  # all is measured but what torch makes of the reference
             observed.notes.append(f"torch.compile of the reference did not end: {error}")
-        elif error.timed_out:
-            return _failed(observed, current, request, str(error), timed_out=True)
+        elif error.timed_out or (by_itself and current["side"]):
+            return _failed(observed, current, request, str(error), timed_out=error.timed_out)
         else:
             observed.reason = f"It was not run: {error}."
             return None

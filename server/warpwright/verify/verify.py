@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +42,7 @@ from warpwright.toolchain.compile import (
     compile_cubin,
 )
 from warpwright.toolchain.names import instance_of
+from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
 from warpwright.verify.harness import Gpu, find_gpu
 from warpwright.verify.plan import (
@@ -61,6 +63,7 @@ DEFAULT_ARCH = "sm_90"
 Choice = Literal["auto", "cuda", "emulator"]
 """Where kernels are run: "auto" is a GPU where there is one, else the emulator."""
 
+_SIDES = ("original", "candidate")
 _GRAVE = (Severity.ERROR, Severity.WARNING)
 _STATUS_OF = {
     Ending.ERRORS: Status.DOES_NOT_COMPILE,
@@ -88,8 +91,7 @@ def verify(
 
     `goal` is "speed", "memory" or "fix"; a fix is not timed. Both whole files are compiled, with the same flags, for
     `arch` (None: the GPU's, or sm_90 without one); `flags_from` says for the report where they were read. Blocks for
-    seconds, and the emulator runs in the caller's process: never call it in a server's.
-    Raises CancelledError.
+    seconds: never call it in a server's process. Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
@@ -306,13 +308,10 @@ class _Climb:
         if find_spec("numpy") is None:
             reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
             return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
-        from warpwright.verify.emulated import comparing, make_sides
-
-        self.progress("Translating the compiler's PTX", 0.38)
-        sides = make_sides(units, plan.problems, plan.arch, self._compiled_with, self.is_cancelled)
-        if isinstance(sides, Missing):
-            because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
-            return replace(base, reason=base.reason or f"{lacking}{sides.reason}", not_run_because=because)
+        because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
+        ptx = compiled_sides(units, plan.problems, plan.arch, self._compiled_with, (None, None), self.is_cancelled)
+        if isinstance(ptx, Missing):
+            return replace(base, reason=base.reason or f"{lacking}{ptx.reason}", not_run_because=because)
         original, candidate = plan.problems
         seed = plan.request["seed"]
         empty, no_empty = empty_shape(original)
@@ -321,10 +320,18 @@ class _Climb:
         shapes += [shape for shape in more if shape is not None and shape not in shapes]
         cases = list(paired_cases(original, candidate, shapes))
         request = {**plan.request, "cases": [{"shape": dict(case.shape)} for case, _ in cases]}
-        backend = comparing(*sides, cases, seed)
-        observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled, backend=backend)
-        hashes = {"sha256": {"original": sides[0].program.sha256, "candidate": sides[1].program.sha256}}
-        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline", **hashes}
+        asked = asked_of(units, ptx, plan.problems, tuple(cases), seed)
+        try:
+            observed = observe(
+                request,
+                progress=self.progress,
+                is_cancelled=self.is_cancelled,
+                backend=lambda _, is_cancelled: run_emulated(asked, is_cancelled),
+            )
+        except UnableError as error:
+            return replace(base, reason=base.reason or f"{lacking}{error}", not_run_because=because)
+        hashes = {side: sha256(each.text.encode()).hexdigest() for side, each in zip(_SIDES, ptx, strict=True)}
+        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline", "sha256": hashes}
         notes = (*base.notes, *original.notes, *([no_empty] if no_empty else []))
         return _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
 

@@ -1,0 +1,230 @@
+"""How many candidates a minute are verified, beside a process for each candidate with one bare `nvcc -cubin`.
+
+    PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py --out benchmarks/results
+
+Candidates are samples with launch bounds: each is compiled anew, and all are correct. Ours: `verify` from several
+threads, with caches of its own for the run. Theirs: for each candidate a fresh Python that compiles it with `nvcc
+-cubin`, imports torch, makes a CUDA context and does the same comparison and timing (the same request to the same
+code); what ours does beside that (parsing, analysis, planning) is done for it beforehand and not counted. Both are
+measured one candidate at a time, and as many at a time as ours has threads; timing has the GPU alone. Without a GPU
+ours is the emulator, and there is no other side. Writes verify_throughput.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hardware import processor
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions
+from warpwright.missing import Missing
+from warpwright.problems.infer import find_problem
+from warpwright.problems.model import Problem
+from warpwright.progress import never_cancelled
+from warpwright.syntax.source import Source, read_include, read_source
+from warpwright.toolchain.compile import compile_cubin
+from warpwright.toolchain.find import find_toolchain
+from warpwright.toolchain.names import instance_of
+from warpwright.verify import emulation, harness
+from warpwright.verify.harness import find_gpu, harness_environment, harness_python
+from warpwright.verify.plan import Side, make_request
+from warpwright.verify.report import Report
+from warpwright.verify.verify import verify
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "csrc_samples"
+BOUNDS = ("1024", "1024, 1", "1024, 2")
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    original: Source
+    candidate: Source
+
+
+def tasks() -> list[Task]:
+    """Every sample with each launch bound."""
+    made = []
+    for path in sorted(SAMPLES.glob("*/*/kernel.cu")):
+        original = read_source(path)
+        text = original.text()
+        for number, bounds in enumerate(BOUNDS):
+            changed = text.replace("__global__ void ", f"__global__ void __launch_bounds__({bounds}) ")
+            if changed != text:
+                name = f"{path.parent.name} {number}"
+                made.append(Task(name, original, Source(original.path, changed.encode())))
+    return made
+
+
+def ours(chosen: Sequence[Task], threads: int) -> tuple[float, list[float], list[Report]]:
+    """Seconds for all, seconds of each, and the reports; nothing is in a cache at the start but the originals."""
+
+    def one(task: Task) -> tuple[float, Report]:
+        started = time.monotonic()
+        report = verify(task.original, task.candidate)
+        return time.monotonic() - started, report
+
+    started = time.monotonic()
+    with ThreadPoolExecutor(threads) as pool:
+        done = list(pool.map(one, chosen))
+    return time.monotonic() - started, [s for s, _ in done], [r for _, r in done]
+
+
+def request_of(task: Task, arch: str) -> dict[str, Any]:
+    """What the harness is asked for a task; the candidate's cubin is left to be made."""
+    sides = []
+    for source in (task.original, task.candidate):
+        program = analyze(source, partial(read_include, folders=()), Assumptions(arch=arch))
+        kernel = program.defined_kernels[0]
+        problem = find_problem(program, kernel)
+        compiled = compile_cubin(source, arch=arch)
+        assert isinstance(problem, Problem), problem
+        resources = instance_of(compiled.kernels, kernel.name, problem.instance)
+        assert resources is not None and compiled.cubin is not None, compiled.reason
+        sides.append(Side(compiled.cubin, resources, problem))
+    return make_request(sides[0], sides[1], seed=secrets.randbits(31), judge="baseline", timed=True)
+
+
+PROCESS = """
+import json, subprocess, sys
+folder, nvcc, arch = sys.argv[1:4]
+request = json.load(open(folder + "/request.json"))
+made = folder + "/candidate.cubin"
+subprocess.run([nvcc, "-cubin", "-arch=" + arch, "-o", made, folder + "/candidate.cu"], check=True)
+request["candidate"]["cubin"] = made
+from warpwright_harness import worker
+events = []
+from warpwright_harness.device import probe
+probe()
+worker._answer(request, events.append)
+print(json.dumps(events[-1]))
+"""
+
+
+def theirs(chosen: Sequence[Task], requests: Sequence[dict[str, Any]], threads: int, nvcc: Path, arch: str) -> float:
+    """Seconds for all with a process for each."""
+
+    def one(task: Task, request: dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "request.json").write_text(json.dumps(request), encoding="utf-8")
+            (Path(folder) / "candidate.cu").write_bytes(task.candidate.data)
+            done = subprocess.run(
+                [harness_python(), "-c", PROCESS, folder, str(nvcc), arch],
+                env=harness_environment(), capture_output=True, text=True, check=False, timeout=300,
+            )  # fmt: skip
+            if '"done"' not in done.stdout:
+                raise SystemExit(f"{task.name}: {done.stdout[-300:]} {done.stderr[-500:]}")
+
+    started = time.monotonic()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(one, chosen, requests))
+    return time.monotonic() - started
+
+
+def in_new_cache(work: Callable[[], Any]) -> Any:
+    """Run `work` with nothing kept from before."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = {name: os.environ.get(name) for name in ("WARPWRIGHT_CACHE_DIR", "WARPWRIGHT_DATA_DIR")}
+        os.environ.update(dict.fromkeys(before, folder))
+        try:
+            return work()
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def measured(chosen: Sequence[Task], threads: int) -> dict[str, Any]:
+    """Ours: one warm candidate at a time, then several at a time; the first, which starts all, is set apart."""
+
+    def several() -> tuple[float, list[float], list[Report]]:
+        for original in {task.original.path: task for task in chosen}.values():
+            compile_cubin(original.original, arch=arch_here())
+        ours(chosen[:threads], threads)  # as many warm processes as there are threads
+        return ours(chosen[threads:] + chosen[:0], threads)
+
+    def one() -> tuple[float, list[float], list[Report]]:
+        return ours(chosen, 1)
+
+    _, alone, reports = in_new_cache(one)
+    seconds, _, more = in_new_cache(several)
+    statuses = Counter(str(report.status) for report in [*reports, *more])
+    odd = [f"{t.name}: {r.status}: {r.reason}" for t, r in zip(chosen, reports, strict=True) if r.status == "not-run"]
+    return {
+        "first_seconds": alone[0],
+        "warm_seconds": {"median": median(alone[1:]), "largest": max(alone[1:])},
+        "per_minute_one_at_a_time": 60 * len(alone[1:]) / sum(alone[1:]),
+        "per_minute": 60 * len(more) / seconds,
+        "threads": threads,
+        "statuses": dict(statuses),
+        "not_run": odd,
+    }
+
+
+def arch_here() -> str:
+    gpu = find_gpu(never_cancelled)
+    return "sm_90" if isinstance(gpu, Missing) else gpu.arch
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--threads", type=int, default=max(2, min(6, (os.cpu_count() or 2) // 2)))
+    parser.add_argument("--theirs", type=int, default=8, help="candidates that the other side is measured on")
+    arguments = parser.parse_args()
+    toolchain, gpu = find_toolchain(), find_gpu(never_cancelled)
+    if isinstance(toolchain, Missing):
+        print(toolchain, file=sys.stderr)
+        return 2
+    chosen = tasks()
+    random.Random(1).shuffle(chosen)
+    result: dict[str, Any] = {
+        "command": "PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py --out DIR",
+        "processor": processor(),
+        "backend": "emulator" if isinstance(gpu, Missing) else dict(gpu.details),
+        "versions": {"nvcc": toolchain.version, "python": platform.python_version()},
+        "candidates": len(chosen),
+        "ours": measured(chosen, arguments.threads),
+    }
+    print(json.dumps(result["ours"], indent=1))
+    if not isinstance(gpu, Missing):
+        some = chosen[: arguments.theirs]
+        requests = [request_of(task, gpu.arch) for task in some]
+        harness.close_idle()
+        apart = theirs(some, requests, 1, toolchain.nvcc, gpu.arch)
+        together = theirs(some, requests, arguments.threads, toolchain.nvcc, gpu.arch)
+        rates = {"per_minute_one_at_a_time": 60 * len(some) / apart, "per_minute": 60 * len(some) / together}
+        result["process_for_each"] = {"candidates": len(some), **rates}
+        result["times_as_many"] = {name: result["ours"][name] / rate for name, rate in rates.items()}
+        result["times_as_many"]["ours_at_once_theirs_one_by_one"] = (
+            result["ours"]["per_minute"] / rates["per_minute_one_at_a_time"]
+        )
+        print(json.dumps({k: result[k] for k in ("process_for_each", "times_as_many")}, indent=1))
+    emulation.close_idle()
+    name = "verify_throughput.json" if not isinstance(gpu, Missing) else "verify_throughput_emulator.json"
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / name).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

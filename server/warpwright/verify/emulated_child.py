@@ -1,0 +1,51 @@
+"""`python -m warpwright.verify.emulated_child --results FD`: compares kernels in the emulator.
+
+The harness without a GPU: requests (JSON lines) on stdin, events (JSON lines) to the file descriptor FD; `emulation`
+sends them. It is killed where it is cancelled, takes too long, or has run out of memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import sys
+from typing import Any
+
+from warpwright.emulator.ready import translated
+from warpwright.missing import Missing
+from warpwright.progress import never_cancelled
+from warpwright.verify.emulated import Side, comparing
+from warpwright.verify.emulation import Asked
+
+
+def main() -> int:
+    with os.fdopen(int(sys.argv[sys.argv.index("--results") + 1]), "w", encoding="ascii") as sink:
+
+        def emit(event: dict[str, Any]) -> None:
+            sink.write(json.dumps(event) + "\n")
+            sink.flush()
+
+        emit({"event": "hello"})
+        for line in sys.stdin.buffer:
+            asked: Asked = pickle.loads(base64.b64decode(json.loads(line)["asked"]))
+            sides: list[Side] = []
+            for ptx, problem, own in zip(asked.ptx, asked.problems, asked.own, strict=True):
+                program = translated(ptx)
+                if isinstance(program, Missing):
+                    emit({"event": "unable", "reason": program.reason})
+                    break
+                sides.append(Side(program, problem, own))
+            if len(sides) == len(asked.ptx):
+                for event in comparing(sides[0], sides[1], asked.cases, asked.seed)({}, never_cancelled):
+                    if event["event"] != "done":
+                        emit(event)
+                    if event["event"] == "error":
+                        return 1
+            emit({"event": "done"})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""The emulator in a process of its own, as the harness is: asked, watched, killed. The process is `emulated_child`.
+
+It gets the compiler's PTX and what is known of the kernels, so that it compiles and reads nothing; no NumPy is here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import warpwright
+from warpwright.emulator.profile import own_files
+from warpwright.emulator.ready import Ptx, compiled_instance
+from warpwright.facts.model import Program
+from warpwright.missing import Missing
+from warpwright.problems.model import Case, Problem
+from warpwright.progress import IsCancelled
+from warpwright.sandbox.confine import Policy, system_folders
+from warpwright.toolchain.rights import Reads
+from warpwright.verify.child import Event, Kind, environment_of, physical_memory
+from warpwright.verify.pool import Pool
+
+MOST_MEMORY_BYTES = 12 << 30
+STEP_SECONDS = 120.0
+"""Between two events lie several launches of a kernel, each of up to some seconds."""
+
+_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the child is asked: both sides, the original first, at each of the cases. `own` is for `emulator.lines`."""
+
+    ptx: tuple[Ptx, Ptx]
+    problems: tuple[Problem, Problem]
+    own: tuple[Mapping[str, str], Mapping[str, str]]
+    cases: tuple[tuple[Case, Case], ...]
+    seed: int
+
+
+class UnableError(Exception):
+    """One of the kernels cannot be emulated; the message is one sentence."""
+
+
+def compiled_sides(
+    units: tuple[Program, Program],
+    problems: tuple[Problem, Problem],
+    arch: str,
+    flags: tuple[str, ...],
+    reads: tuple[Reads, Reads],
+    stop: IsCancelled,
+) -> tuple[Ptx, Ptx] | Missing:
+    """The PTX of the original and of the candidate, or what is missing. Raises CancelledError."""
+
+    def made(unit: Program, problem: Problem, may_read: Reads) -> Ptx | Missing:
+        kernel = unit.kernel(problem.kernel)
+        assert kernel is not None
+        return compiled_instance(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=stop, reads=may_read)
+
+    with ThreadPoolExecutor(2) as compilers:
+        original, candidate = compilers.map(made, units, problems, reads)
+    if isinstance(original, Missing):
+        return original
+    return candidate if isinstance(candidate, Missing) else (original, candidate)
+
+
+def asked_of(
+    units: tuple[Program, Program],
+    ptx: tuple[Ptx, Ptx],
+    problems: tuple[Problem, Problem],
+    cases: tuple[tuple[Case, Case], ...],
+    seed: int,
+) -> Asked:
+    return Asked(ptx, problems, (own_files(units[0]), own_files(units[1])), cases, seed)
+
+
+def emulation_kind() -> Kind:
+    """The emulator's child reads programs and Python's modules, and writes to its own folder alone."""
+    modules = (*sys.path, str(Path(warpwright.__file__).parent.parent))
+    folders = [path for path in dict.fromkeys(modules) if path and Path(path).is_absolute()]
+    environment = environment_of(_PASSED_ON, (), Path(warpwright.__file__).parent.parent)
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ":".join(folders)}
+    memory = min(MOST_MEMORY_BYTES, physical_memory() or MOST_MEMORY_BYTES)
+    policy = Policy(limits={"AS": memory, "FSIZE": 64 << 20}, reads=(*system_folders(), *folders))
+    command = (sys.executable, "-P", "-m", "warpwright.verify.emulated_child")
+    return Kind("the emulator", command, environment, policy, step_seconds=STEP_SECONDS)
+
+
+_pool = Pool(emulation_kind)
+
+
+def run_emulated(asked: Asked, is_cancelled: IsCancelled) -> Iterator[Event]:
+    """The events of comparing both sides, as the harness gives them.
+
+    Raises UnableError, ChildEndedError, CancelledError, and OSError where the process cannot be started.
+    """
+    request: Mapping[str, Any] = {"asked": base64.b64encode(pickle.dumps(asked)).decode("ascii")}
+    for event in _pool.run(request, is_cancelled):
+        if event["event"] == "unable":
+            raise UnableError(event["reason"])
+        yield event
+
+
+def prepare() -> None:
+    """Have the process ready, or getting ready; returns at once."""
+    _pool.prepare()
+
+
+@atexit.register
+def close_idle() -> None:
+    """End the warm processes; the next comparison starts a new one."""
+    _pool.close()
