@@ -9,7 +9,7 @@ import click
 from warpwright.assist.plan import Plan
 from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.findings_text import printable
-from warpwright.cli.report_text import report_text
+from warpwright.cli.report_text import overview_text, report_text
 from warpwright.optimize.outcome import Candidate, Outcome
 
 
@@ -28,6 +28,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for index, candidate in enumerate(outcome.candidates):
         yield ""
         yield from _candidate(candidate, index, chosen=index == outcome.best)
+    if len(outcome.candidates) > 1:
+        named = [(" + ".join(each.rewrites), each.report.to_json()) for each in outcome.candidates]
+        yield overview_text("candidate", named)
     if outcome.best is None:
         yield ""
         yield click.style(outcome.reason, fg="yellow", bold=True)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from rich.console import Console
@@ -18,6 +18,7 @@ from rich.text import Text
 from warpwright.cli.findings_text import printable
 from warpwright.verify.presentation import blocks
 from warpwright.verify.presentation.sections import headline, sections, summary
+from warpwright.verify.presentation.several import overview
 
 _STYLES = {"": "", "good": "green", "bad": "red", "warn": "yellow", "dim": "dim", "strong": "bold"}
 WIDTH = 110
@@ -34,12 +35,21 @@ def report_text(report: Json, *, whole: bool = True) -> str:
     said = headline(report)
     head = Text(printable(said.text), style=f"bold {_STYLES[said.tone]}".strip())
     head.append(f"  {report['kernel']}" if report["kernel"] else "", style="not bold default")
+    lines = [head, *([Text(printable(report["reason"]))] if report["reason"] else [])]
+    return _rendered(lines, sections(report) if whole else summary(report))
+
+
+def overview_text(what: str, reports: Sequence[tuple[str, Json]]) -> str:
+    """Several reports at a glance; see `overview`."""
+    return _rendered([], [overview(what, reports)])
+
+
+def _rendered(lines: Sequence[Text], drawn: Sequence[blocks.Section]) -> str:
+    """As ANSI text of the terminal's width; click takes the colours away where they are not wanted."""
     asked = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if asked else WIDTH
-    parts: list[Text | Padding] = [head]
-    if report["reason"]:
-        parts.append(Text(printable(report["reason"])))
-    for section in sections(report) if whole else summary(report):
+    parts: list[Text | Padding] = list(lines)
+    for section in drawn:
         parts += _section(section, width)
     console = Console(file=io.StringIO(), width=width, color_system="standard", force_terminal=True, highlight=False)
     with console.capture() as captured:

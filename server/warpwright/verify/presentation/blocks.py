@@ -58,6 +58,14 @@ def shape_names(shapes: list[Mapping[str, int]]) -> str:
     return " x ".join(dict.fromkeys(name for shape in shapes for name in shape))
 
 
+def count(number: int, noun: str) -> str:
+    """
+    >>> count(1, "shape"), count(2, "shape")
+    ('1 shape', '2 shapes')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def figure(value: float) -> str:
     """A difference or a share of one, to two digits.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, Tone
+from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, Tone, count
 from warpwright.verify.report import EMULATOR, Level, Status
 
 
@@ -91,8 +91,8 @@ def _compared(report: Json) -> Iterator[str]:
     kinds = len({case["distribution"] for case in cases})
     judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
     right = sum(case["ok"] for case in cases)
-    tried = f"{_count(shapes, 'shape')}, {_count(kinds, 'kind')} of values"
-    yield f"{right} of {_count(len(cases), 'comparison')} with {judge} hold: {tried}"
+    tried = f"{count(shapes, 'shape')}, {count(kinds, 'kind')} of values"
+    yield f"{right} of {count(len(cases), 'comparison')} with {judge} hold: {tried}"
 
 
 def _timed(report: Json) -> Iterator[str]:
@@ -100,12 +100,8 @@ def _timed(report: Json) -> Iterator[str]:
     if speed:
         rounds = [each["rounds"] for each in speed if "rounds" in each]
         least = f", {min(rounds)} rounds or more each" if rounds else ""
-        yield f"{_count(len(speed), 'shape')}, in turns with the original{least}"
+        yield f"{count(len(speed), 'shape')}, in turns with the original{least}"
     elif report["backend"] == EMULATOR and report["cases"]:
         yield "not timed: the emulator times nothing"
     elif str(Level.CORRECT) in report["levels"]:
         yield "not timed: it was not asked to be faster" if report.get("goal") == "fix" else "not timed"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -20,13 +20,14 @@ from warpwright.verify.presentation.blocks import (
 
 _WIDTH = 19
 _PEERS = {"eager_us": "eager torch", "compile_us": "torch.compile"}
-_NOTABLE = 1.02
+_LEAST_EFFECT = 1.02
+"""For reports that do not say beyond which ratio a difference counts."""
 
 
 def timed_section(report: Json) -> Section | None:
-    """Both sides at each shape."""
+    """Both sides at each shape; nothing where a kernel was verified by itself."""
     speed = report["speed"]
-    if not speed:
+    if not speed or report.get("alone"):
         return None
     blocks: list[Cell | Table] = [_ratios(speed)]
     if line := over_all([each["speedup"] for each in speed]):
@@ -64,7 +65,8 @@ def _ratios(speed: Sequence[Json]) -> Table:
 
 def _ratio_row(each: Json, scale: tuple[float, float]) -> tuple[Cell, ...]:
     low, high = each["ci95"]
-    tone: Tone = "good" if low > _NOTABLE else "bad" if high < 1 / _NOTABLE else ""
+    effect = each.get("least_effect", _LEAST_EFFECT)
+    tone: Tone = "good" if low > effect else "bad" if high < 1 / effect else ""
     return (
         Cell(shape_text(each["shape"])),
         Cell(microseconds(each["baseline_us"])),
@@ -115,7 +117,7 @@ def _limits(speed: Sequence[Json]) -> Table:
         ("bound", [microseconds((each.get("bound") or {}).get("us")) for each in speed]),
         ("reached", [_share(each.get("fraction_of_bound")) for each in speed]),
         *((name, [microseconds(_peers(each).get(key)) for each in speed]) for key, name in _PEERS.items()),
-        ("fastest", [_fastest(each) for each in speed]),
+        ("over the best other", [f"{_best_other(each)[1]:.2f}x ({_best_other(each)[0]})" for each in speed]),
     ]
     kept = [(name, texts) for name, texts in columns if any(text != "-" for text in texts)]
     rows = tuple(cells(*row) for row in zip(*(texts for _, texts in kept), strict=True))
@@ -134,15 +136,20 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.0%}"
 
 
-def _fastest(each: Json) -> str:
-    named = {"original": each["baseline_us"], "candidate": each["candidate_us"]}
-    named |= {name: took for key, name in _PEERS.items() if (took := _peers(each).get(key)) is not None}
-    return min(named, key=lambda name: named[name])
+def _best_other(each: Json) -> tuple[str, float]:
+    """Who is fastest beside the candidate, and how many times as fast as that the candidate is."""
+    if best := each.get("best_baseline"):
+        return best["name"], best["speedup"]
+    times = {"the original": each["baseline_us"]}
+    times |= {name: took for key, name in _PEERS.items() if (took := _peers(each).get(key)) is not None}
+    name = min(times, key=lambda name: times[name])
+    return name, times[name] / each["candidate_us"]
 
 
 def _words(speed: Sequence[Json]) -> Iterator[Cell]:
     if bounded := next((each for each in speed if each.get("bound")), None):
         yield Cell(f"The bound at {shape_text(bounded['shape'])}: {bounded['bound']['what']}.", "dim")
     for peer in _PEERS.values():
-        if at := ", ".join(shape_text(each["shape"]) for each in speed if _fastest(each) == peer):
+        slower = [each for each in speed if _best_other(each)[0] == peer and _best_other(each)[1] < 1]
+        if at := ", ".join(shape_text(each["shape"]) for each in slower):
             yield Cell(f"Faster than both is {peer} at {at}.", "warn")
