@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpwright.facts.resources import KernelResources
+
+if TYPE_CHECKING:
+    from warpwright.toolchain.machine_lines import MachineLines
 
 HEADERS = frozenset({".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc", ".ipp", ".tpp"})
 """Files that are compiled with what includes them, and not alone: what they lack there they would lack in vain."""
@@ -16,12 +19,14 @@ HEADERS = frozenset({".cuh", ".h", ".hpp", ".hh", ".hxx", ".inl", ".inc", ".ipp"
 @dataclass(frozen=True, slots=True)
 class Build:
     """What each kernel takes, by architecture and then by demangled name. `text` is what was compiled; `is_stale` is
-    true once a file that it includes, or a flag, is another than it was then."""
+    true once a file that it includes, or a flag, is another than it was then. `lines` are what the source lines became,
+    for the first architecture; None until they are read, and where there is no disassembler."""
 
     text: bytes
     kernels: Mapping[str, Mapping[str, KernelResources]]
     compiler: str
     is_stale: bool = False
+    lines: MachineLines | None = None
 
     def is_of(self, text: bytes) -> bool:
         """Whether its numbers hold for this text."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import code, number, place, prose
@@ -31,7 +32,10 @@ from warpwright.facts.model import (
     SharedArray,
     Space,
 )
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
+
+if TYPE_CHECKING:
+    from warpwright.toolchain.machine_lines import MachineLines
 
 _BASIS = {
     Basis.EXACT: "counted from the text",
@@ -75,16 +79,43 @@ def image_picture(access: Access, lanes: LaneAddresses) -> str:
     return lanes_image(lanes, access.space, access.bytes, ideal, text)
 
 
-def hover(analysis: Analysis, offset: int, picture: Picture = text_picture) -> Hover | None:
-    """What is known about the smallest thing at a byte offset of the document; None where there is nothing to say."""
+def hover(
+    analysis: Analysis, offset: int, picture: Picture = text_picture, machine: Iterable[MachineLines] = ()
+) -> Hover | None:
+    """What is known about the smallest thing at a byte offset of the document, and what its line became in `machine`.
+
+    None where there is nothing to say.
+    """
     path = analysis.source.path
     spans = {span for span in _spans(analysis.program.kernels) if span.path == path and span.contains(offset)}
-    if not spans:
-        return None
-    span = min(spans, key=lambda s: (s.end - s.start, s.start))
-    parts = [part for kernel in analysis.program.kernels for part in _about(analysis, kernel, span, picture)]
-    parts += _of_runs(analysis, span)
-    return Hover("\n\n---\n\n".join(dict.fromkeys(parts)), span)
+    span = min(spans, key=lambda s: (s.end - s.start, s.start), default=None)
+    parts: list[str] = []
+    if span is not None:
+        parts += [part for kernel in analysis.program.kernels for part in _about(analysis, kernel, span, picture)]
+        parts += _of_runs(analysis, span)
+    if code_of_line := _machine_code(machine, path, analysis.source.position(offset)[0]):
+        parts.append(code_of_line)
+        span = span or _line_span(analysis.source, offset)
+    return Hover("\n\n---\n\n".join(dict.fromkeys(parts)), span) if span is not None else None
+
+
+def _machine_code(machine: Iterable[MachineLines], path: str, line: int) -> str:
+    """What the first compilation that has the line made of it; "" where none has."""
+    for lines in machine:
+        if lines.at(path, line):
+            from warpwright.editor.machine_view import line_markdown
+
+            return line_markdown(lines, path, line)
+    return ""
+
+
+def _line_span(source: Source, offset: int) -> Span:
+    """The text of a line without the space around it."""
+    line = source.position(offset)[0]
+    start = source.line_starts[line - 1]
+    end = source.line_starts[line] if line < len(source.line_starts) else len(source.data)
+    text = source.data[start:end]
+    return Span(source, start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
 
 
 def _spans(kernels: Iterable[Kernel]) -> Iterator[Span]:

@@ -92,6 +92,22 @@ async def _compile(ls: Server, document: Document, pause: float) -> None:
         _tell_once(ls, f"nvcc does not run in the background: {error}")
         return
     _take(ls, document, text, answer)
+    if answer["status"] == "compiled":
+        await _add_lines(ls, document, request)
+
+
+async def _add_lines(ls: Server, document: Document, request: Json) -> None:
+    """Let the build know what each line became. What hinders it is said where somebody asks for the machine code."""
+    from warpwright.toolchain.machine_lines import read_lines
+
+    seconds = ls.documents.settings.compile_seconds + _MARGIN_SECONDS
+    try:
+        answer = await ls.compiles.run("lines", request, silent, seconds)
+    except WorkError as error:
+        log.info("no machine code of %s: %s", document.path, error)
+        return
+    if answer["lines"] is not None and document.build is not None:
+        document.build = replace(document.build, lines=read_lines(answer["lines"]))
 
 
 def _take(ls: Server, document: Document, text: bytes, answer: Json) -> None:

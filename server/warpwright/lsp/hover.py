@@ -14,9 +14,12 @@ from warpwright.lsp.convert import Ranges, position
 from warpwright.lsp.guard import guarded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from warpwright.editor.analysis import Analysis
     from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
+    from warpwright.toolchain.machine_lines import MachineLines
 
 # A hover waits this long for the analysis of the newest text; then the last one answers, where its text still stands.
 PATIENCE_SECONDS = 0.25
@@ -38,18 +41,26 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     if analysis is None:
         return None
     carried = carried_offset(analysis.source.data, data, offset)
-    found = (
-        hover_at(analysis, carried, image_picture if ls.shows_images else text_picture) if carried is not None else None
-    )
+    is_newest = analysis.source.data == document.text.data
+    if carried is None:
+        return None
+    machine = _machine_lines(ls, document) if is_newest else ()
+    found = hover_at(analysis, carried, image_picture if ls.shows_images else text_picture, machine)
     if found is None:
         return None
-    is_newest = analysis.source.data == document.text.data
     return types.Hover(
         contents=types.MarkupContent(
             types.MarkupKind.Markdown, found.markdown if is_newest else found.markdown + _OLDER
         ),
         range=Ranges(ls.encoding).of(found.span) if is_newest else None,
     )
+
+
+def _machine_lines(ls: Server, document: Document) -> Iterator[MachineLines]:
+    """What the present text became, alone and as a part of what includes it."""
+    for each in (document, *ls.documents.includers(document.path)):
+        if each.build is not None and each.build.lines is not None and each.build.is_of(each.text.data):
+            yield each.build.lines
 
 
 async def _at_hand(ls: Server, document: Document) -> Analysis | None:

@@ -152,8 +152,8 @@ def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsC
 def parse_machine_code(text: str) -> dict[str, tuple[MachineInstruction, ...]]:
     """The instructions in what `nvdisasm -c -gi` prints. Lines that are no instruction are passed over.
 
-    nvdisasm prints a place where it differs from the one before, even one of another kernel. The line table says nothing
-    of the toolkit's own functions, such as a division's (`$__internal_0_$...`): they have no place.
+    nvdisasm prints a place where it differs from the one before, even one of another kernel. The line table says
+    nothing of the toolkit's own functions, such as a division's (`$__internal_0_$...`): they have no place.
 
     >>> text = '''.text._Z1kPf:
     ... \\t//## File "/a.cu", line 3 inlined at "/a.cu", line 9
