@@ -1,0 +1,251 @@
+"""Are the times right, and the verdicts made of them? Against Nsight Compute, and by asking what is known beforehand.
+
+    PYTHONPATH=server:benchmarks python3 benchmarks/gpu_timing.py --out benchmarks/results
+
+Needs a CUDA GPU, nvcc, ncu, and a Python with torch, cuda-bindings, tree-sitter, tree-sitter-cuda and platformdirs.
+Writes gpu_timing.json with the command, the hardware and the versions:
+
+- agreement: each kernel's median time with cold and with warm caches, by the harness's stopwatch in one process and by
+  Nsight Compute (`--clock-control none --cache-control none`) in another that makes the same launches;
+- same: the same text compiled twice, verified 200 times: how often either side is called the winner;
+- different: kernels that do some 3 % more or less of a known kind of work, verified 200 times: how often that is seen;
+- candidate: the seconds that one verification takes in a warm process, with what each part of it took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from gpu_timing_kernels import DIFFERENT, MORE, candidate_texts, sample_sources
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Assumptions
+from warpwright.missing import Missing
+from warpwright.problems.infer import find_problem
+from warpwright.problems.model import Problem
+from warpwright.progress import never_cancelled, silent
+from warpwright.syntax.source import Source, read_include
+from warpwright.toolchain.compile import compile_cubin
+from warpwright.toolchain.find import find_toolchain
+from warpwright.toolchain.names import instance_of
+from warpwright.verify.harness import Gpu, close_idle, find_gpu, harness_environment, harness_python
+from warpwright.verify.plan import Side, make_request
+from warpwright.verify.rates import keep_rates, known_rates
+from warpwright.verify.run import observe
+from warpwright.verify.verify import verify
+
+TRIES = 200
+LONG_US = 20.0
+"""From which on times must agree."""
+
+
+def side_of(source: Source, arch: str) -> Side:
+    program = analyze(source, read_include, Assumptions(arch=arch))
+    kernel = program.defined_kernels[0]
+    problem = find_problem(program, kernel)
+    compiled = compile_cubin(source, arch=arch)
+    if not isinstance(problem, Problem) or compiled.cubin is None:
+        raise SystemExit(f"{source.path}: {problem if not isinstance(problem, Problem) else compiled.reason}")
+    resources = instance_of(compiled.kernels, kernel.name, problem.instance)
+    assert resources is not None
+    return Side(compiled.cubin, resources, problem)
+
+
+def timing_request(original: Side, candidate: Side, gpu: Gpu, seed: int) -> dict[str, Any]:
+    """A request that compares on one kind of values at one shape, and times at all that are to be timed."""
+    request = make_request(original, candidate, seed=seed, judge="baseline", timed=True)
+    cases = [{**case, "check": False} for case in request["cases"] if case["time"]]
+    cases[0] |= {"check": True, "distributions": ["normal"]}
+    return {**request, "cases": cases, "reference": None, "rates": dict(known_rates(gpu))}
+
+
+def verdicts(pairs: Sequence[tuple[str, Source, Source]], gpu: Gpu, tries: int) -> list[dict[str, Any]]:
+    """Verify each pair equally often, `tries` in all: the verdicts, and what was measured each time."""
+    rows = []
+    each = -(-tries // len(pairs))
+    for name, original, candidate in pairs:
+        sides = side_of(original, gpu.arch), side_of(candidate, gpu.arch)
+        statuses: dict[str, int] = {}
+        ratios: list[list[float]] = []
+        intervals: list[list[float]] = []
+        started = time.monotonic()
+        for seed in range(each):
+            request = timing_request(*sides, gpu, 1000 + seed)
+            observed = observe(request, progress=silent, is_cancelled=never_cancelled)
+            if observed.rates:
+                keep_rates(gpu, observed.rates)
+            statuses[str(observed.status)] = statuses.get(str(observed.status), 0) + 1
+            ratios.append([round(s.speedup, 4) for s in observed.speed])
+            intervals.append([round(v, 4) for s in observed.speed for v in s.ci95])
+        row = {
+            "name": name,
+            "tries": each,
+            "statuses": statuses,
+            "seconds_each": round((time.monotonic() - started) / each, 3),
+            "shapes": [dict(s.shape) for s in observed.speed],
+            "baseline_us": [round(s.baseline_us, 2) for s in observed.speed],
+            "rounds": [s.details["rounds"] for s in observed.speed],
+            "median_speedups": [round(median(r), 4) for r in zip(*ratios, strict=True)],
+            "speedups": ratios,
+            "intervals": intervals,
+        }
+        rows.append(row)
+        print(f"  {name:<34} {statuses} {row['median_speedups']} {row['baseline_us']} us {row['seconds_each']} s")
+        sys.stdout.flush()
+    return rows
+
+
+def agreement(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> list[dict[str, Any]]:
+    """Every kernel at every shape that is timed: the stopwatch's medians, Nsight Compute's and their ratio."""
+    with tempfile.TemporaryDirectory() as folder:
+        requests, names = [], []
+        for name, source in sources:
+            side = side_of(source, gpu.arch)
+            requests.append(timing_request(side, side, gpu, 7))
+            names.append(name)
+        plan, log = Path(folder) / "requests.json", Path(folder) / "ncu.csv"
+        plan.write_text(json.dumps(requests), encoding="utf-8")
+        child = [harness_python(), str(Path(__file__).with_name("gpu_timing_launches.py")), str(plan)]
+        ncu = ["ncu", "--clock-control", "none", "--cache-control", "none", "--metrics", "gpu__time_duration.sum"]
+        kernels = "|".join(sorted({r["baseline"]["function"] for r in requests}))
+        ncu += ["--kernel-name-base", "mangled", "-k", f"regex:^({kernels})$", "--csv", "--log-file", str(log)]
+        ours = run_child(child)
+        launched = run_child([*ncu, *child])
+        durations = iter(durations_of(log))
+        rows = []
+        for mine, others in zip(ours, launched, strict=True):
+            row: dict[str, Any] = {"name": names[mine["request"]], "shape": mine["shape"]}
+            theirs: dict[str, list[float]] = {"cold": [], "warm": []}
+            for caches in others["launches"]:
+                duration = next(durations)
+                if caches in theirs:
+                    theirs[caches].append(duration)
+            for caches, took in theirs.items():
+                row[caches] = {
+                    "us": round(median(mine[caches]), 3),
+                    "ncu_us": round(median(took), 3),
+                    "ratio": round(median(mine[caches]) / median(took), 4),
+                }
+            rows.append(row)
+            cells = " ".join(f"{c} {row[c]['us']:9.2f} {row[c]['ncu_us']:9.2f} {row[c]['ratio']:.3f}" for c in theirs)
+            print(f"  {row['name']:<34} {cells}  {row['shape']}")
+        return rows
+
+
+def run_child(command: list[str]) -> list[dict[str, Any]]:
+    environment = {**harness_environment(), "HOME": os.environ.get("HOME", "/tmp")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        raise SystemExit(f"{command[0]} failed: {done.stdout[-500:]} {done.stderr[-1500:]}")
+    return [json.loads(line) for line in lines]
+
+
+def durations_of(log: Path) -> Iterator[float]:
+    """Microseconds of each launch, in order, from what ncu wrote."""
+    rows = csv.reader(line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith('"'))
+    header = next(rows)
+    value, unit = header.index("Metric Value"), header.index("Metric Unit")
+    scale = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
+    for row in rows:
+        yield float(row[value].replace(",", "")) * scale[row[unit]]
+
+
+def candidates() -> list[dict[str, Any]]:
+    """Whole verifications, each of a text that was never compiled; the first one starts the process."""
+    rows = []
+    for name, original, candidate in candidate_texts():
+        marks: list[tuple[float, str]] = []
+        started = time.monotonic()
+
+        def progress(
+            text: str, share: float | None, marks: list[tuple[float, str]] = marks, started: float = started
+        ) -> None:
+            marks.append((time.monotonic() - started, text.partition(" at ")[0]))
+
+        report = verify(original, candidate, progress=progress)
+        ended = time.monotonic() - started
+        parts: dict[str, float] = {}
+        for (begin, text), (end, _) in zip(marks, [*marks[1:], (ended, "")], strict=True):
+            parts[text] = round(parts.get(text, 0.0) + end - begin, 3)
+        shapes = {json.dumps(dict(c.shape)) for c in report.cases}
+        row = {
+            "name": name,
+            "status": str(report.status),
+            "seconds": round(ended, 2),
+            "shapes_compared": len(shapes),
+            "comparisons": len(report.cases),
+            "shapes_timed": len(report.speed),
+            "parts": parts,
+        }
+        rows.append(row)
+        print(f"  {name:<34} {row['status']:<14} {ended:5.2f} s  {len(shapes)} shapes, {parts}")
+        sys.stdout.flush()
+    return rows
+
+
+def summary(result: dict[str, Any]) -> dict[str, Any]:
+    long = [row[c] for row in result["agreement"] for c in ("cold", "warm") if row[c]["ncu_us"] > LONG_US]
+    called = sum(n for row in result["same"] for status, n in row["statuses"].items() if status in ("faster", "slower"))
+    seen = sum(row["statuses"].get(row["expected"], 0) for row in result["different"])
+    errors = sorted(abs(cell["ratio"] - 1) for cell in long)
+    return {
+        "times_over_20_us": len(long),
+        "within_2_percent_of_ncu": sum(error <= 0.02 for error in errors),
+        "median_error": round(median(errors), 4),
+        "largest_error": round(errors[-1], 4),
+        "same_tries": sum(row["tries"] for row in result["same"]),
+        "same_called_a_winner": called,
+        "different_tries": sum(row["tries"] for row in result["different"]),
+        "different_seen": seen,
+        "seconds_per_candidate_warm": max(row["seconds"] for row in result["candidate"][1:]),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where gpu_timing.json is written")
+    arguments = parser.parse_args()
+    gpu, toolchain = find_gpu(never_cancelled), find_toolchain()
+    for part in (gpu, toolchain):
+        if isinstance(part, Missing):
+            print(f"gpu_timing: {part}", file=sys.stderr)
+            return 2
+    assert not isinstance(gpu, Missing) and not isinstance(toolchain, Missing)
+    samples = sample_sources()
+    result: dict[str, Any] = {
+        "command": "PYTHONPATH=server:benchmarks python3 benchmarks/gpu_timing.py --out DIR",
+        "hardware": dict(gpu.details),
+        "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
+    }
+    print("a candidate, in a warm process:")
+    result["candidate"] = candidates()
+    result["rates"] = dict(known_rates(gpu))
+    print("the same text twice:")
+    result["same"] = verdicts([(name, source, source) for name, source in samples], gpu, TRIES)
+    print("3 % more or less work:")
+    different = verdicts([(name, a, b) for name, a, b, _ in DIFFERENT], gpu, TRIES)
+    result["different"] = [{**r, "expected": d[3]} for r, d in zip(different, DIFFERENT, strict=True)]
+    close_idle()
+    print("against Nsight Compute:")
+    result["agreement"] = agreement([*samples, *MORE], gpu)
+    result = {"summary": summary(result), **result}
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "gpu_timing.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
+    print(json.dumps(result["summary"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
