@@ -7,6 +7,7 @@ from typing import Any
 
 from warpwright_harness.correctness import input_values
 from warpwright_harness.device import CudaFaultError, LaunchRefusedError, probe
+from warpwright_harness.gpu_lock import gpu_shared
 from warpwright_harness.session import MisbehaviourError, Session
 
 
@@ -19,7 +20,7 @@ def run_once(request: Mapping[str, Any]) -> str:
     if "missing" in device:
         return str(device["missing"])
     try:
-        with Session(request, lambda event: None) as session:
+        with gpu_shared(request["lock"], lambda: None), Session(request, lambda event: None) as session:
             (case,) = session.cases()
             values = input_values(session, case, "normal", 0)
             session.run("baseline", case, session.buffers(case), values, session.poisons[0])

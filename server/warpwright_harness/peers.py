@@ -65,6 +65,9 @@ def operations_of(session: Session, peers: Peers, case: Case) -> float:
 def compile_peers(session: Session, peers: Peers, cases: Sequence[Case]) -> None:
     """Run the reference at each shape, eager and compiled, so that timing finds it ready; why one fails is kept."""
     if peers.compiled is None:
+        from torch._inductor import config
+
+        config.compile_threads = 1  # no further processes, which would live as long as this one
         peers.compiled = torch.compile(peers.reference, dynamic=False)
     started = time.monotonic()
     for case in cases:

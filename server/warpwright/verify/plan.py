@@ -73,8 +73,13 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "reference": str(problem.reference) if problem.reference else None,
         "seconds_per_shape": SECONDS_PER_SHAPE,
         "rates": {},
-        "lock": str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock"),
+        "lock": gpu_lock(),
     }
+
+
+def gpu_lock() -> str:
+    """The file that everyone on this machine locks who uses its GPU (`warpwright_harness/gpu_lock.py`)."""
+    return str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock")
 
 
 def paired_cases(original: Problem, candidate: Problem, shapes: Iterable[Shape]) -> Iterator[tuple[Case, Case]]:
@@ -100,6 +105,7 @@ def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
         "variables": [_argument(a) for a in side.problem.globals],
         "cases": [_case(case, case, whole=True, timed=False)],
         "seed": 0,
+        "lock": gpu_lock(),
     }
 
 
