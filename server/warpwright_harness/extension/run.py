@@ -12,7 +12,7 @@ from warpwright_harness.extension.proof import prove
 from warpwright_harness.extension.reference import Reference
 from warpwright_harness.extension.side import SideError
 from warpwright_harness.extension.timing import time_case
-from warpwright_harness.timing import gpu_lock
+from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
 
 
 def judge_extension(request: Mapping[str, Any], reference: Reference | None, emit: Emit, device: str = "cuda") -> None:
@@ -21,21 +21,26 @@ def judge_extension(request: Mapping[str, Any], reference: Reference | None, emi
         Case(i, c["shape"], Parameters(c["arguments"]), tuple(c["distributions"]), bool(c["check"]), bool(c["time"]))
         for i, c in enumerate(request["cases"])
     ]
+
+    def waiting() -> None:
+        emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
+
     with Judge(request, emit, device) as judge:
         for side in ("candidate", "baseline"):
             judge.begin(cases[0], side)
             if not _loads(judge, side, cases[0]):
                 return
         sound = []
-        for case in cases:
-            verdict = check_case(judge, case, reference) if case.check else "right"
-            if verdict == "wrong":
-                return
-            if verdict == "right":
-                sound.append(case)
+        with gpu_shared(request["lock"], waiting):
+            for case in cases:
+                verdict = check_case(judge, case, reference) if case.check else "right"
+                if verdict == "wrong":
+                    return
+                if verdict == "right":
+                    sound.append(case)
         timed = [case for case in sound if case.time]
         if timed:
-            with gpu_lock(request["lock"], lambda: emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})):
+            with gpu_alone(request["lock"], waiting):
                 for case in timed:
                     if not time_case(judge, case, float(request["seconds_per_shape"])):
                         return

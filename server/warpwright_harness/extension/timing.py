@@ -19,7 +19,7 @@ from warpwright_harness.extension.batch import Batch
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure, twin
 from warpwright_harness.extension.outputs import differences, flat, misbehaviour, unlike
 from warpwright_harness.extension.side import RaisedError
-from warpwright_harness.intervals import speedup_interval
+from warpwright_harness.intervals import LEAST_EFFECT, Ratio, ratio_of
 
 SIDES = ("baseline", "candidate")
 LEAST_ROUNDS = 12
@@ -50,7 +50,7 @@ def time_case(judge: Judge, case: Case, seconds: float) -> bool:
     try:
         cold, warm = _measured(judge, case, seconds)
         _confirm(cold, calls_of(case))
-        event = _speed(judge, case, cold, warm)
+        event = _speed(case, cold, warm)
     except OriginalError as error:
         judge.emit({"event": "note", "text": f"not timed at {dict(case.shape)}: {error}"})
         return True
@@ -142,24 +142,31 @@ def _spread(walls: Sequence[float]) -> float:
     return float(2.0 * (high - low) / len(walls) ** 0.5)
 
 
-def _speed(judge: Judge, case: Case, cold: _Times, warm: _Times) -> dict[str, Any]:
-    seed = judge.order.randrange(1 << 31)
-    speedup, interval = speedup_interval(cold.calls["baseline"], cold.calls["candidate"], seed)
-    warm_speedup, warm_interval = speedup_interval(warm.calls["baseline"], warm.calls["candidate"], seed)
-    fastest = median(cold.calls["candidate"])
+def _ratio(times: _Times, calls: int) -> Ratio:
+    """Over rounds, each of which counts with the median of its calls: what disturbs one of them disturbs its others."""
+    baseline, candidate = (
+        [median(taken[at : at + calls]) for at in range(0, len(taken), calls)]
+        for taken in (times.calls["baseline"], times.calls["candidate"])
+    )
+    return ratio_of(baseline, candidate)
+
+
+def _speed(case: Case, cold: _Times, warm: _Times) -> dict[str, Any]:
+    ratio, warm_ratio = _ratio(cold, calls_of(case)), _ratio(warm, calls_of(case))
     return {
         "event": "speed",
         "case": case.index,
         "shape": dict(case.shape),
         "baseline_us": median(cold.calls["baseline"]),
-        "candidate_us": fastest,
-        "speedup": speedup,
-        "ci95": interval,
+        "candidate_us": median(cold.calls["candidate"]),
+        "speedup": ratio.value,
+        "ci95": (ratio.low, ratio.high),
+        "least_effect": LEAST_EFFECT,
         "warm": {
             "baseline_us": median(warm.calls["baseline"]),
             "candidate_us": median(warm.calls["candidate"]),
-            "speedup": warm_speedup,
-            "ci95": warm_interval,
+            "speedup": warm_ratio.value,
+            "ci95": (warm_ratio.low, warm_ratio.high),
         },
         "rounds": len(cold.walls["baseline"]),
         "calls_per_round": calls_of(case),
