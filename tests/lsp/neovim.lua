@@ -1,6 +1,8 @@
 -- Drives Neovim's own language client (0.7 to 0.12) as a user would, and writes down what was seen.
 -- Environment: WW_COMMAND and WW_STEPS are JSON lists, WW_RESULT is the file to write.
--- A step is {"action", title's start}: choose that code action at the first diagnostic, and wait for the text to change.
+-- A step is {"action", title's start}: choose that code action at the first diagnostic, and wait for the text to change;
+-- or {"says", "old", "new"}: wait until nvcc says it, put the new words for the old ones, and wait until nvcc is silent
+-- and a lens tells the registers.
 local decode = vim.json and vim.json.decode or vim.fn.json_decode
 local command = decode(vim.env.WW_COMMAND)
 local steps = decode(vim.env.WW_STEPS)
@@ -32,6 +34,49 @@ else
   vim.lsp.buf_attach_client(0, vim.lsp.start_client(config))
 end
 
+local function said_by_nvcc(words)
+  for _, found in ipairs(vim.diagnostic.get(0)) do
+    if found.source == "nvcc" and found.message:find(words, 1, true) then
+      return found
+    end
+  end
+end
+
+local function words_at(found)
+  return vim.api.nvim_buf_get_lines(0, found.lnum, found.lnum + 1, false)[1]:sub(found.col + 1, found.end_col)
+end
+
+local function lenses()
+  local titles = {}
+  for _, lens in ipairs(vim.lsp.codelens.get(0)) do
+    table.insert(titles, lens.command.title)
+  end
+  return titles
+end
+
+local function compile(step)
+  if not vim.wait(step.seconds * 1000, function() return said_by_nvcc(step.says) end, 20) then
+    return note("failed", "nvcc did not say " .. step.says)
+  end
+  local found = said_by_nvcc(step.says)
+  seen.compiler = { message = found.message, severity = found.severity, words = words_at(found) }
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { "// a line above" })
+  vim.wait(5000, function() return said_by_nvcc(step.says) and said_by_nvcc(step.says).lnum == found.lnum + 1 end, 20)
+  seen.compiler.moved = words_at(said_by_nvcc(step.says) or found)
+  vim.cmd("%s/" .. step.old .. "/" .. step.new .. "/")
+  if not vim.wait(step.seconds * 1000, function() return not said_by_nvcc("") end, 20) then
+    return note("failed", "nvcc still says something")
+  end
+  local function told()
+    vim.lsp.codelens.refresh()
+    return table.concat(lenses(), " "):find("registers", 1, true)
+  end
+  if not vim.wait(step.seconds * 1000, told, 200) then
+    return note("failed", "no lens tells the registers")
+  end
+  seen.lenses = lenses()
+end
+
 local function run()
   local function diagnosed() return #vim.diagnostic.get(0) > 0 end
   if not vim.wait(30000, diagnosed, 20) then
@@ -40,8 +85,11 @@ local function run()
   local first = vim.diagnostic.get(0)[1]
   seen.diagnostic = {
     code = first.code, source = first.source, message = first.message,
-    words = vim.api.nvim_buf_get_lines(0, first.lnum, first.lnum + 1, false)[1]:sub(first.col + 1, first.end_col),
+    words = words_at(first),
   }
+  if steps[1].says then
+    return compile(steps[1])
+  end
   for _, step in ipairs(steps) do
     vim.api.nvim_win_set_cursor(0, { first.lnum + 1, first.col })
     local before = vim.b.changedtick

@@ -18,8 +18,13 @@ SCRIPT = Path(__file__).with_name("neovim.lua")
 
 def drive(folder: Path, *actions: str) -> dict[str, Any]:
     """Open the kernel in Neovim, choose the actions one after another, and return what was seen."""
+    return follow(folder, CONFLICT, [{"action": action, "seconds": 120} for action in actions])
+
+
+def follow(folder: Path, text: str, steps: list[dict[str, object]]) -> dict[str, Any]:
+    """Open a text in Neovim, take the steps of neovim.lua, and return what was seen."""
     kernel = folder / "a.cu"
-    kernel.write_text(CONFLICT, encoding="utf-8")
+    kernel.write_text(text, encoding="utf-8")
     result = folder / "seen.json"
     environment = {
         **os.environ,
@@ -27,7 +32,7 @@ def drive(folder: Path, *actions: str) -> dict[str, Any]:
         "XDG_STATE_HOME": str(folder / "state"),
         "WARPWRIGHT_MODEL": "/no/such/model.gguf",  # what is under test here does not wait for a model
         "WW_COMMAND": json.dumps(SERVER),
-        "WW_STEPS": json.dumps([{"action": action, "seconds": 120} for action in actions]),
+        "WW_STEPS": json.dumps(steps),
         "WW_RESULT": str(result),
     }
     command = ["nvim", "--headless", "--clean", "-n", "-u", "NONE", str(kernel), "-c", f"luafile {SCRIPT}"]
@@ -69,3 +74,14 @@ def test_optimizes_the_kernel(tmp_path: Path) -> None:
     seen = drive(tmp_path, "Optimize kernel transpose")
     assert seen["text"] == CONFLICT.replace("tile[32][32]", "tile[32][32 + 1]")
     assert seen["gone"]
+
+
+@pytest.mark.nvcc
+def test_shows_what_nvcc_says_and_what_a_kernel_takes(tmp_path: Path) -> None:
+    text = "__global__ void k(float *a) {\n  /* é */ a[threadIdx.x] = missing;\n}\n"
+    seen = follow(tmp_path, text, [{"says": '"missing" is undefined', "old": "missing", "new": "1", "seconds": 60}])
+    assert seen["compiler"]["words"] == "missing"
+    assert seen["compiler"]["moved"] == "missing"
+    assert seen["compiler"]["severity"] == 1
+    assert "sm_90: " in seen["lenses"][0] and " registers, no spills" in seen["lenses"][0]
+    assert seen["lenses"][1:] == ["Optimize", "Verify", "Profile (emulated)"]
