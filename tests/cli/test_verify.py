@@ -74,6 +74,40 @@ def test_which_kernel(folder: Path) -> None:
     assert "no kernel 'none'; it has: transpose, scale" in ran.stderr
 
 
+def test_all_kernels_that_a_change_may_reach(folder: Path) -> None:
+    """A helper that both call changes: neither kernel's own text tells of it."""
+    helper = "__device__ float twice(float a) { return 2 * a; }\n"
+    kernels = "".join(
+        f"__global__ void {name}(float* a, int n) {{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) a[i] = twice(a[i]);\n}\n"
+        for name in ("first", "second")
+    )
+    (folder / "old.cu").write_text(helper + kernels, encoding="utf-8")
+    (folder / "new.cu").write_text(helper.replace("2 * a", "a + a") + kernels, encoding="utf-8")
+    ran = run_command("verify", "old.cu", "new.cu", "--goal", "fix", "--format", "json", cwd=folder)
+    assert [report["kernel"] for report in ran.json] == ["first", "second"]
+    assert {report["status"] for report in ran.json} == {"correct"}
+    (folder / "new.cu").write_text(helper + kernels.replace("twice(a[i])", "a[i] + a[i]", 1), encoding="utf-8")
+    ran = run_command("verify", "old.cu", "new.cu", "--goal", "fix", "--format", "json", cwd=folder)
+    assert ran.json["kernel"] == "first"
+
+
+def test_a_kernel_by_itself_needs_a_reference(folder: Path) -> None:
+    ran = run_command("verify", "before.cu", cwd=folder)
+    assert ran.status == 2
+    assert "nothing to verify before.cu against" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_reference_needs_a_gpu(folder: Path) -> None:
+    """The emulator asked for says that it cannot, and not that the kernel is correct."""
+    (folder / "sample.toml").write_text('[kernels.transpose]\nreference = "reference.py"\n', encoding="utf-8")
+    (folder / "reference.py").write_text("def reference(**inputs):\n    return {}\n", encoding="utf-8")
+    ran = run_command("verify", "before.cu", "--backend", "emulator", cwd=folder)
+    assert ran.status == 2
+    assert "compared with on a GPU" in ran.stdout
+
+
 def test_bad_input(folder: Path) -> None:
     assert run_command("verify", "before.cu", "none.cu", cwd=folder).status == 2
     (folder / "empty.cu").write_text("", encoding="utf-8")

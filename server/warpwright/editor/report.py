@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from warpwright.editor.markdown import code, number, prose
-from warpwright.verify.presentation.blocks import Cell, Table
+from warpwright.verify.presentation.blocks import Cell, Section, Table
 from warpwright.verify.presentation.sections import headline, sections, summary
+from warpwright.verify.presentation.several import overview
 
 _DONE = {"speed": "Optimize", "memory": "Reduce memory of", "fix": "Fix"}
 _MARKS = {"good": "✓ ", "bad": "✗ ", "warn": "! "}
@@ -21,6 +22,11 @@ def report_page(report: Json, files: str) -> str:
     return (
         "\n".join([f"# {title}: {prose(report['badge'])}", "", prose(files), "", *_report(report, whole=True)]) + "\n"
     )
+
+
+def overview_page(what: str, reports: Sequence[tuple[str, Json]]) -> str:
+    """Several reports at a glance."""
+    return "\n".join(_section(overview(what, reports))) + "\n"
 
 
 def outcome_report(outcome: Json, path: str) -> str:
@@ -81,15 +87,19 @@ def _report(report: Json, *, whole: bool) -> Iterator[str]:
         yield prose(report["reason"])
         yield ""
     for section in sections(report) if whole else summary(report):
-        if section.title:
-            yield f"### {section.title}"
-            yield ""
-        for block in section.blocks:
-            if isinstance(block, Table):
-                yield from _table(block)
-            else:
-                yield prose(block.text)
-            yield ""
+        yield from _section(section)
+
+
+def _section(section: Section) -> Iterator[str]:
+    if section.title:
+        yield f"### {section.title}"
+        yield ""
+    for block in section.blocks:
+        if isinstance(block, Table):
+            yield from _table(block)
+        else:
+            yield prose(block.text)
+        yield ""
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -211,7 +211,7 @@ def _hidden_shape(problem: ExtensionProblem) -> Shape | None:
 
 
 def _judge_of(problem: ExtensionProblem, goal: str) -> str:
-    return "reference" if goal == "fix" and problem.reference is not None else "baseline"
+    return "reference" if goal in ("fix", "reference") and problem.reference is not None else "baseline"
 
 
 def _named(progress: Progress, name: str) -> Callable[[str, float | None], None]:

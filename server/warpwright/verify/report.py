@@ -131,7 +131,7 @@ class Report:
 
     `backend` is "cuda:" and the GPU's name, "emulator", or "none". `finding_gone` is None where no finding was to go.
     `new_findings` are the warnings and errors that the candidate has and the original has not. `goal` is what it is
-    for: "speed", "memory" or "fix".
+    for: "speed", "memory", "fix" or "reference" (see `verify`).
     """
 
     status: Status

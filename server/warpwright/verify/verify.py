@@ -64,6 +64,7 @@ Choice = Literal["auto", "cuda", "emulator"]
 """Where kernels are run: "auto" is a GPU where there is one, else the emulator."""
 
 _SIDES = ("original", "candidate")
+_TIMED = (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 _GRAVE = (Severity.ERROR, Severity.WARNING)
 _STATUS_OF = {
     Ending.ERRORS: Status.DOES_NOT_COMPILE,
@@ -89,9 +90,10 @@ def verify(
 ) -> Report:
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
-    `goal` is "speed", "memory" or "fix"; a fix is not timed. Both whole files are compiled, with the same flags, for
-    `arch` (None: the GPU's, or sm_90 without one); `flags_from` says for the report where they were read. Blocks for
-    seconds: never call it in a server's process. Raises CancelledError.
+    `goal` is "speed", "memory", "fix" or "reference"; a fix is not timed. For "reference" both are one text, which is
+    compared with its reference in torch, on a GPU, and timed: it is correct or not, and no faster than itself. Both
+    whole files are compiled, with the same flags, for `arch` (None: the GPU's, or sm_90 without one); `flags_from` says
+    for the report where they were read. Blocks for seconds: never call it in a server's process. Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
@@ -99,6 +101,9 @@ def verify(
         return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=goal)
     climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend)
     report = climb.report(arch)
+    if goal == "reference" and report.speed and report.status in _TIMED:
+        levels = tuple(level for level in report.levels if level is not Level.FASTER)
+        report = replace(report, status=Status.CORRECT, levels=levels, reason="")
     compilation = report.compilation and replace(report.compilation, flags_from=flags_from)
     return replace(report, goal=goal, compilation=compilation)
 
@@ -222,6 +227,10 @@ class _Climb:
             ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
             notes = (*base.notes, *plan.request["notes"])
             return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
+        if self.goal == "reference":
+            lacking = gpu.reason if gpu is not None else "The emulator does not run torch."
+            reason = f"{lacking} A reference in torch is compared with on a GPU; a second file is on the CPU, too."
+            return replace(base, reason=reason, not_run_because="no GPU here")
         return self._emulate(base, plan, (old, new), gpu)
 
     def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
@@ -294,7 +303,10 @@ class _Climb:
             if resources is None or compiled.cubin is None:
                 return PlanError(f"which compiled instance of {name} is launched is not known.")
             sides.append(Side(compiled.cubin, resources, problem))
-        judge = "reference" if self.goal == "fix" and sides[0].problem.reference is not None else "baseline"
+        has_reference = sides[0].problem.reference is not None
+        if self.goal == "reference" and not has_reference:
+            return PlanError(f"{name} has no reference in torch (`reference` in sample.toml)")
+        judge = "reference" if self.goal in ("fix", "reference") and has_reference else "baseline"
         try:
             seed = secrets.randbits(31)
             request = make_request(sides[0], sides[1], seed=seed, judge=judge, timed=self.goal != "fix")

@@ -18,8 +18,10 @@ def compiled_section(report: Json) -> Section | None:
     compiled = report["compile"]
     if compiled is None or "registers" not in compiled:
         return None
-    rows = tuple(_rows(compiled.get("original"), compiled))
-    head = (f"{report['kernel']} for {compiled['arch']}", "original", "candidate", "change")
+    rows: tuple[tuple[Cell, ...], ...] = tuple(_rows(compiled.get("original"), compiled))
+    head: tuple[str, ...] = (f"{report['kernel']} for {compiled['arch']}", "original", "candidate", "change")
+    if report.get("goal") == "reference":  # both are one text
+        head, rows = (head[0], ""), tuple((row[0], row[2]) for row in rows)
     return Section("Compiled", (Table(head, rows),))
 
 

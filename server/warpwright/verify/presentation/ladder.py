@@ -97,7 +97,9 @@ def _compared(report: Json) -> Iterator[str]:
 
 def _timed(report: Json) -> Iterator[str]:
     speed = report["speed"]
-    if speed:
+    if speed and report.get("goal") == "reference":
+        yield f"timed at {count(len(speed), 'shape')}; there is nothing to be faster than"
+    elif speed:
         rounds = [each["rounds"] for each in speed if "rounds" in each]
         least = f", {min(rounds)} rounds or more each" if rounds else ""
         yield f"{count(len(speed), 'shape')}, in turns with the original{least}"
