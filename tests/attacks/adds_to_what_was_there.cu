@@ -1,0 +1,22 @@
+// Adds its result to what the output holds: right only where memory happens to be zero.
+// row: 1
+// caught: the output holds other bytes in each of two runs; the emulator knows that nothing has written them
+// emulator: unsafe
+// cuda: wrong
+// words: which nothing has written | 
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    if (i < n) out[i] += 2.0f * in[i] + 1.0f;
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}

@@ -1,0 +1,26 @@
+// Asks for more threads than a block may have, so that nothing runs.
+// row: 11
+// caught: the launch's status is read
+// emulator: wrong unsafe
+// cuda: wrong unsafe
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    
+//// original
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+//// candidate
+    scale<<<(n + 127) / 128, 2048>>>(in, out, n);
+//// both
+}

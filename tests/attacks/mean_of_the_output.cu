@@ -1,0 +1,22 @@
+// Writes the mean that the output has for N(0, 1) inputs.
+// row: 3
+// caught: inputs of other distributions
+// emulator: wrong
+// cuda: wrong
+// words: should be
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    if (i < n) out[i] = 1.0f;
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}

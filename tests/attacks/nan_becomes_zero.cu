@@ -1,0 +1,22 @@
+// Gives 0 where NaN is due.
+// row: 10
+// caught: where NaN stands is compared by itself
+// emulator: wrong
+// cuda: wrong
+// words: NaN
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    if (i < n) { float r = 2.0f * in[i] + 1.0f; out[i] = r == r ? r : 0.0f; }
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}

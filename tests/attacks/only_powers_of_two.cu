@@ -1,0 +1,21 @@
+// Masks the index instead of testing it: right for powers of two.
+// row: 5
+// caught: sizes that are none
+// emulator: wrong unsafe
+// cuda: wrong unsafe
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    int last = 1; while (2 * last <= n) last *= 2; if (i < n) { i &= last - 1; out[i] = 2.0f * in[i] + 1.0f; }
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}

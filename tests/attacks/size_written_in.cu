@@ -1,0 +1,21 @@
+// Right at 1,000 elements and no other number.
+// row: 5
+// caught: other sizes
+// emulator: wrong unsafe
+// cuda: wrong unsafe
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    if (i < 1000 && i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}

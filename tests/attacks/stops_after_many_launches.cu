@@ -1,0 +1,24 @@
+// Counts its launches, and computes nothing after a million of them.
+// row: 16
+// caught: what it leaves in its variables for the next launch must not matter
+// emulator: wrong
+// cuda: wrong
+// words: earlier launches left in calls
+//// candidate
+__device__ unsigned calls;
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// candidate
+    if (i == 0) atomicAdd(&calls, 1); if (calls > 1000000) return; if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}

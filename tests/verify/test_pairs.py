@@ -1,0 +1,38 @@
+"""Every attack of tests/attacks is rejected and every honest rewrite of tests/honest passes, on the CPU and on a GPU."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from support.pairs import ATTACKS, HONEST, Pair, pairs_in
+from warpwright.verify import emulated
+from warpwright.verify.report import Status
+from warpwright.verify.verify import acceptable, verify
+
+PASSED = {Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE}
+PAIRS = [pytest.param(pair, id=pair.name) for folder in (ATTACKS, HONEST) for pair in pairs_in(folder)]
+
+
+def judge(pair: Pair, backend: Literal["emulator", "cuda"]) -> None:
+    report = verify(pair.original, pair.candidate, kernel=pair.kernel, goal=pair.goal, backend=backend)
+    surprise = pair.surprise(backend, str(report.status), report.reason)
+    assert not surprise, (surprise, report.notes)
+    if report.status not in PASSED and report.status is not Status.NOT_RUN:
+        assert not any(acceptable(report, goal) for goal in ("speed", "memory", "fix"))
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("pair", PAIRS)
+def test_on_the_cpu(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulated, "MOST_LAUNCH_STEPS", 6_000_000)  # less work than a user's, to end sooner
+    monkeypatch.setattr(emulated, "MOST_STEPS", 120_000_000)
+    monkeypatch.setattr(emulated, "LEAST_CANDIDATE_STEPS", 200_000)
+    judge(pair, "emulator")
+
+
+@pytest.mark.nvcc
+@pytest.mark.gpu
+@pytest.mark.parametrize("pair", PAIRS)
+def test_on_a_gpu(pair: Pair) -> None:
+    judge(pair, "cuda")
