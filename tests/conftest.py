@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import itertools
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +82,19 @@ TIERS: dict[str, Callable[[], Reason]] = {
 }
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+@pytest.fixture(scope="session")
+def data_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Paths of which none is there yet."""
+    base = tmp_path_factory.mktemp("data")
+    return (base / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def own_data(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test verifies anew, and the user's own history of verifications is left alone."""
+    monkeypatch.setenv("WARPWRIGHT_DATA_DIR", str(next(data_folders)))
 
 
 def pytest_configure(config: pytest.Config) -> None:

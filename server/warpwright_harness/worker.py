@@ -57,9 +57,9 @@ def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
     except Exception as error:  # a user's reference may raise anything
         ending = ending_of(error)
     else:
-        ending = {"event": "done"}
+        ending = {"event": "done", "spent": "extension" in request}
     emit(ending)
-    return ending["event"] in ("done", "refused")
+    return ending["event"] in ("done", "refused") and not ending.get("spent")
 
 
 def _run(request: Mapping[str, Any], emit: Emit) -> None:

@@ -40,6 +40,7 @@ from warpwright.verify.verify import Choice, acceptable, verify
     show_default=True,
     help="Where both are run: auto is a GPU where there is one, else the CPU, which compares and times nothing.",
 )
+@click.option("--again", is_flag=True, help="Run both anew, even where the answer is known from before.")
 @compile_options
 @click.option("--format", "output", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
 def command(
@@ -49,6 +50,7 @@ def command(
     kernel: str | None,
     goal: str,
     backend: Choice,
+    again: bool,
     compiled: Compiled,
     output: str,
 ) -> int:
@@ -79,6 +81,7 @@ def command(
                 flags=compiled.flags(before.source),
                 flags_from=compiled.found(before.source).origin,
                 backend=backend,
+                again=again,
             )
             reports.append(report)
             if not report.reached(Level.COMPILED):

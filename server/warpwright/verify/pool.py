@@ -47,7 +47,7 @@ class Pool:
                     raise ChildEndedError(f"it took more than {child.kind.total_seconds:g} seconds", timed_out=True)
                 event = child.next_event(min(patience, left), is_cancelled)
                 patience = child.patience_after(event)
-                finished = event["event"] in ("done", "refused")
+                finished = event["event"] in ("done", "refused") and not event.get("spent")
                 yield event
                 if event["event"] in LAST:
                     return

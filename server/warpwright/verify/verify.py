@@ -39,12 +39,13 @@ from warpwright.toolchain.compile import (
     Compiled,
     Ending,
     TorchBuild,
-    compile_cubin,
 )
 from warpwright.toolchain.names import instance_of
+from warpwright.verify.compiling import allowed_folders, compiled_both, foreign_file, foreign_include
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
 from warpwright.verify.harness import Gpu, find_gpu
+from warpwright.verify.memory import Memory
 from warpwright.verify.plan import (
     CandidateLaunchError,
     PlanError,
@@ -87,25 +88,30 @@ def verify(
     flags: tuple[str, ...] = (),
     flags_from: str = "",
     backend: Choice = "auto",
+    again: bool = False,
 ) -> Report:
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
     `goal` is "speed", "memory", "fix" or "reference"; a fix is not timed. For "reference" both are one text, which is
     compared with its reference in torch, on a GPU, and timed: it is correct or not, and no faster than itself. Both
     whole files are compiled, with the same flags, for `arch` (None: the GPU's, or sm_90 without one); `flags_from` says
-    for the report where they were read. Blocks for seconds: never call it in a server's process. Raises CancelledError.
+    for the report where they were read. Blocks for seconds: never call it in a server's process. What was verified
+    before and has a lasting verdict is not run again unless `again` is true (see `history`). Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
     if broken := _new_syntax_error(original, candidate):
         return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=goal)
-    climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend)
+    memory = Memory(again)
+    climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend, memory)
     report = climb.report(arch)
     if goal == "reference" and report.speed and report.status in _TIMED:
         levels = tuple(level for level in report.levels if level is not Level.FASTER)
         report = replace(report, status=Status.CORRECT, levels=levels, reason="")
     compilation = report.compilation and replace(report.compilation, flags_from=flags_from)
-    return replace(report, goal=goal, compilation=compilation)
+    report = replace(report, goal=goal, compilation=compilation)
+    memory.keep(report, original, candidate)
+    return report
 
 
 def acceptable(report: Report, goal: str) -> bool:
@@ -151,6 +157,7 @@ class _Climb:
     is_cancelled: IsCancelled
     flags: tuple[str, ...]
     backend: Choice
+    memory: Memory
     torch: TorchBuild | None = None
     """Of a torch extension: what its host code is compiled with."""
 
@@ -174,7 +181,11 @@ class _Climb:
             gpu = find_gpu(self.is_cancelled)
         arch = arch or (gpu.arch if isinstance(gpu, Gpu) else DEFAULT_ARCH)
         levels = [Level.PARSED]
+        if foreign := foreign_include(self.original, self.candidate, self._allowed):
+            return Report(Status.UNSAFE, (Level.PARSED,), foreign)
         before, after = self._compiled(arch)
+        if after.ok and before.ok and (foreign := foreign_file(before, after, self._allowed)):
+            return Report(Status.UNSAFE, (Level.PARSED,), foreign)
         if not after.ok:
             status = _STATUS_OF[after.ending]
             because = "no nvcc here" if after.ending is Ending.MISSING else "nvcc failed"
@@ -221,10 +232,16 @@ class _Climb:
             return replace(base, reason=reason, not_run_because="how to run it is not known")
         if isinstance(gpu, Gpu):
             request = {**plan.request, "rates": known_rates(gpu)}
-            observed = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
-            if observed.rates:
-                keep_rates(gpu, observed.rates)
+
+            def run() -> Observed:
+                seen = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
+                if seen.rates:
+                    keep_rates(gpu, seen.rates)
+                return seen
+
             ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
+            asked = ("cuda", sorted(gpu.details.items()), *self._asked(plan, name, after))
+            observed, ran_on = self.memory.answer(asked, ran_on, run)
             notes = (*base.notes, *plan.request["notes"])
             return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
         if self.goal == "reference":
@@ -234,20 +251,21 @@ class _Climb:
         return self._emulate(base, plan, (old, new), gpu)
 
     def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
-        """The candidate first: where it fails the original need not be compiled."""
-        self.progress("Compiling the candidate", 0.1)
-        compile_side = partial(
-            compile_cubin,
+        """Both; a file outside the project that only the candidate includes is refused by `_climbed`."""
+        self.progress("Compiling both", 0.1)
+        return compiled_both(
+            self.original,
+            self.candidate,
             arch=arch,
             flags=self._compiled_with,
             timeout=EXTENSION_SECONDS if self.torch is not None else COMPILE_SECONDS,
+            reads=None if self.torch is not None else self._allowed,
             is_cancelled=self.is_cancelled,
         )
-        after = compile_side(self.candidate)
-        if not after.ok:
-            return after, after
-        self.progress("Compiling the original", 0.2)
-        return compile_side(self.original), after
+
+    @property
+    def _allowed(self) -> tuple[str, ...]:
+        return allowed_folders(self.original, self.candidate, self._compiled_with)
 
     def _call(self, base: Report, torch: TorchBuild, gpu: Gpu, units: tuple[Program, Program], arch: str) -> Report:
         """Call both extensions' functions on the GPU."""
@@ -314,14 +332,22 @@ class _Climb:
         except PlanError as error:
             return error
 
-    def _emulate(self, base: Report, plan: _Plan, units: tuple[Program, Program], gpu: Missing | None) -> Report:
+    def _emulate(
+        self,
+        base: Report,
+        plan: _Plan,
+        units: tuple[Program, Program],
+        gpu: Missing | None,
+        asked: tuple[object, ...],
+    ) -> Report:
         """Compare both in the emulator; `gpu` is what there is to say of a GPU that was looked for."""
         lacking = f"{gpu.reason} " if gpu is not None else ""
         if find_spec("numpy") is None:
             reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
             return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
         because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
-        ptx = compiled_sides(units, plan.problems, plan.arch, self._compiled_with, (None, None), self.is_cancelled)
+        reads = (None, self._allowed)
+        ptx = compiled_sides(units, plan.problems, plan.arch, self._compiled_with, reads, self.is_cancelled)
         if isinstance(ptx, Missing):
             return replace(base, reason=base.reason or f"{lacking}{ptx.reason}", not_run_because=because)
         original, candidate = plan.problems
@@ -332,18 +358,22 @@ class _Climb:
         shapes += [shape for shape in more if shape is not None and shape not in shapes]
         cases = list(paired_cases(original, candidate, shapes))
         request = {**plan.request, "cases": [{"shape": dict(case.shape)} for case, _ in cases]}
-        asked = asked_of(units, ptx, plan.problems, tuple(cases), seed)
-        try:
-            observed = observe(
+        request_of_child = asked_of(units, ptx, plan.problems, tuple(cases), seed)
+
+        def run() -> Observed:
+            return observe(
                 request,
                 progress=self.progress,
                 is_cancelled=self.is_cancelled,
-                backend=lambda _, is_cancelled: run_emulated(asked, is_cancelled),
+                backend=lambda _, is_cancelled: run_emulated(request_of_child, is_cancelled),
             )
-        except UnableError as error:
-            return replace(base, reason=base.reason or f"{lacking}{error}", not_run_because=because)
+
         hashes = {side: sha256(each.text.encode()).hexdigest() for side, each in zip(_SIDES, ptx, strict=True)}
         ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline", "sha256": hashes}
+        try:
+            observed, ran_on = self.memory.answer((EMULATOR, version("numpy"), hashes, *asked), ran_on, run)
+        except UnableError as error:
+            return replace(base, reason=base.reason or f"{lacking}{error}", not_run_because=because)
         notes = (*base.notes, *original.notes, *([no_empty] if no_empty else []))
         return _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
 

@@ -111,6 +111,7 @@ class Side:
         """Kill the process and all that it started. May be called twice."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.kill()  # in a sandbox it has no group of its own: what it started ends with the harness
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(30)
         self._channel.close()
