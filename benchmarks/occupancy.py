@@ -33,12 +33,11 @@ from typing import Any
 
 from hardware import processor
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from warpwright.facts.analyze import analyze
 from warpwright.facts.carveout import EVERY_KERNEL, carveouts
 from warpwright.facts.occupancy import ARCHITECTURES, occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.syntax.names import template_arguments, unqualified
-from warpwright.syntax.source import read_include, read_source
+from warpwright.syntax.source import read_source
 from warpwright.toolchain.compile import compile_cubin
 
 HERE = Path(__file__).parent
@@ -152,14 +151,14 @@ def build(folder: Path) -> Build:
         if not made.ok:
             built.failed.append(f"{path.name}: {made.reason}")
         built.kernels |= {each.mangled_name: each for each in made.kernels.values()}
-        built.carveouts |= carveouts(analyze(source, read_include))
+        built.carveouts |= carveouts([source])
     return built
 
 
 def match(launch: Launch, kernels: dict[str, KernelResources]) -> KernelResources | None:
     """The compiled instance of a launch: by name, then by template arguments, then by the parameters' types."""
     name, arguments, parameters = _signature(launch.kernel)
-    spelled = {each: _signature(_demangled(each.mangled_name)) for each in kernels.values()}
+    spelled = {each: _signature(name) for each, name in zip(kernels.values(), _demangled(tuple(kernels)), strict=True)}
     named = [each for each in kernels.values() if unqualified(spelled[each][0]) == unqualified(name)]
     same = [each for each in named if spelled[each][1] == arguments]
     whole = [each for each in same or named if spelled[each][2] == parameters]
@@ -180,16 +179,18 @@ def _signature(text: str) -> tuple[str, list[str], str]:
 
 def _plain(text: str) -> str:
     """
-    >>> _plain("(ns::Mode)1"), _plain("true"), _plain("16u"), _plain("const unsigned long *")
-    ('1', '1', '16', 'constunsignedlong*')
+    >>> _plain("(ns::Mode)1"), _plain("true"), _plain("16u"), _plain("const cub::Tile *")
+    ('1', '1', '16', 'constTile*')
     """
     text = re.sub(r"\([\w: ]+\)(?=-?\d)", "", text).replace("true", "1").replace("false", "0")
+    text = re.sub(r"(?:\(anonymous namespace\)|\w+)::", "", text)  # Nsight Compute leaves some namespaces out
     return re.sub(r"\b(\d+)[ul]+\b", r"\1", "".join(text.split()))
 
 
 @cache
-def _demangled(name: str) -> str:
-    return subprocess.run(["c++filt", name], capture_output=True, text=True, check=True).stdout.strip()
+def _demangled(names: tuple[str, ...]) -> list[str]:
+    said = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True)
+    return said.stdout.splitlines()
 
 
 def judge(launch: Launch, built: Build) -> dict[str, Any]:

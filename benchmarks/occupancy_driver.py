@@ -26,8 +26,10 @@ from warpwright.toolchain.messages import parse_resources
 
 THREADS = (1, 31, 32, 33, 64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 896, 1000, 1024)
 DYNAMIC = (0, 1, 900, 1024, 8 << 10, 16000, 40 << 10, 48 << 10, 64 << 10, 100 << 10, 113 << 10, 200 << 10, 227 << 10)
-PREFERENCES = (("carveout", -1, 100), ("carveout", 0, 0), ("carveout", 25, 25), ("carveout", 50, 50),
-               ("carveout", 100, 100), ("cache", 0, 100), ("cache", 1, 100), ("cache", 2, 0), ("cache", 3, 50))  # fmt: skip
+PREFERENCES = (
+    *(("carveout", percent, 100 if percent < 0 else percent) for percent in (-1, 0, 25, 50, 100)),
+    *(("cache", preference, percent) for preference, percent in enumerate((100, 100, 0, 50))),
+)
 """What the host can ask for: by a share or by a cache preference (none, shared, L1, equal); and our share for it."""
 REGISTERS = (16, 24, 32, 33, 40, 48, 56, 64, 72, 80, 96, 104, 128, 152, 168, 200, 224, 255)
 SHARED = (0, 4, 1000, 4096, 12 << 10, 30000, 48 << 10)

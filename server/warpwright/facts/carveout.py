@@ -7,11 +7,10 @@ block fits, so it limits the occupancy. Source of the shares: `cuda_occupancy.h`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.model import Program
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
@@ -29,11 +28,11 @@ _WORDS = (b"CacheConfig", b"Carveout")
 EVERY_KERNEL = ""
 
 
-def carveouts(program: Program) -> dict[str, int | None]:
+def carveouts(sources: Iterable[Source]) -> dict[str, int | None]:
     """By kernel, and under EVERY_KERNEL what is asked for the device; None where it is not known which share it is:
     the text does not give it, or gives several."""
     found: dict[str, int | None] = {}
-    for source in program.sources.values():
+    for source in sources:
         if any(word in source.data for word in _WORDS):
             for kernel, share in _asked(source):
                 found[kernel] = share if found.get(kernel, share) == share else None

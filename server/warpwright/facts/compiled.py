@@ -28,7 +28,7 @@ def with_compiled(program: Program, resources: Iterable[KernelResources]) -> Pro
     compiled = tuple(resources)
     if not compiled:
         return program
-    asked = carveouts(program)
+    asked = carveouts(program.sources.values())
     names = Counter(kernel.name for kernel in program.defined_kernels)
     places = Counter(_qualified(kernel) for kernel in program.defined_kernels)
 
