@@ -57,9 +57,23 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
 
 
 def compiler_arguments(path: str, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The architectures that a file is compiled for, nvcc's flags for it, and the folders of its includes."""
+    """The architectures that a file is compiled for, nvcc's options for it, and the folders of its includes."""
     assume, folders = compiled_as(path, settings)
-    return settings.architectures or (assume.arch,), compiler_options(path, settings), folders
+    options = tuple(option for option in compiler_options(path, settings) if not _names_a_program_beside(option, path))
+    return settings.architectures or (assume.arch,), options, folders
+
+
+def _names_a_program_beside(option: str, path: str) -> bool:
+    """Whether nvcc is told to run a program of the project that the file is in: nobody asked for that by opening it.
+
+    A folder that holds both is the project's, unless it holds the user's home too.
+    """
+    program = option.removeprefix("-ccbin=")
+    if program == option or not Path(program).is_absolute():
+        return False
+    home = Path.home().resolve()
+    shared = {*Path(program).resolve().parents} & {*Path(path).resolve().parents}
+    return bool(shared - {home, *home.parents})
 
 
 def _answer(status: str, compiled: Compiled | None = None, *, remarks: Iterable[Remark] = ()) -> Json:

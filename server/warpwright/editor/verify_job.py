@@ -75,7 +75,7 @@ def _checks(program: Program, name: str, left_out: list[str], is_cancelled: IsCa
     if reference is None:
         left_out.append("It has no torch reference.")
     elif isinstance(gpu := find_gpu(is_cancelled), Gpu):
-        yield _Check(f"its torch reference {reference.name}", program.source, "fix")
+        yield _Check(f"its torch reference {reference.name}", program.source, "reference")
     else:
         left_out.append(f"Its torch reference {reference.name} needs a GPU: {gpu.reason}")
     path = program.source.path
