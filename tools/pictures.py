@@ -8,6 +8,7 @@ The page of a profile is drawn by Chromium, and left as it is where there is non
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
+from warpwright.cli.report_text import report_text
 from warpwright.editor.picture_svg import lanes_svg
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import read_source
@@ -28,7 +30,9 @@ PICTURES = {
     "facts": ["facts", "csrc_samples/reductions/reduce_interleaved/kernel.cu", "--kernel", "block_sums"],
     "profile": ["profile", "csrc_samples/memory/transpose_tiled/kernel.cu"],
 }
-WIDTH = {"check": 132, "facts": 164, "profile": 164}
+WIDTH = {"check": 132, "facts": 164, "profile": 164, "verify": 112}
+VERIFIED = ("benchmarks/results/gpu_check.json", "transpose: padded tile", "verify kernel.cu padded.cu")
+"""The results, the check in them and the command: a GPU's report is drawn where there is none."""
 PAGE = ["profile", "csrc_samples/memory/transpose_tiled/kernel.cu", "--format", "html"]
 """Shown as a browser draws it, where there is one."""
 HOVERED = ("csrc_samples/memory/transpose_tiled/kernel.cu", "tile[threadIdx.x][threadIdx.y + j]")
@@ -51,17 +55,24 @@ def main() -> int:
         if run.returncode == 2:
             print(run.stderr, file=sys.stderr)
             return 2
-        text = run.stdout.rstrip("\n")
-        console = Console(record=True, width=WIDTH[name], file=io.StringIO())
-        console.print(Text.from_ansi(text))
-        picture = console.export_svg(title=f"warpwright {' '.join(arguments)}", unique_id=f"warpwright-{name}")
-        picture = _WEB_FONTS.sub("", picture).replace("<svg ", '<svg xml:space="preserve" ', 1)
-        (target / f"{name}.svg").write_text(picture, encoding="utf-8")
-        print(f"docs/pictures/{name}.svg")
+        _draw(target, name, run.stdout, " ".join(arguments))
+    results, check, command = VERIFIED
+    os.environ["COLUMNS"] = str(WIDTH["verify"])
+    checks = json.loads((ROOT / results).read_text(encoding="utf-8"))["checks"]
+    _draw(target, "verify", report_text(next(each["report"] for each in checks if each["name"] == check)), command)
     _page(target / "profile-page.png")
     (target / "hover.svg").write_text(_hover(*HOVERED), encoding="utf-8")
     print("docs/pictures/hover.svg")
     return 0
+
+
+def _draw(target: Path, name: str, text: str, arguments: str) -> None:
+    console = Console(record=True, width=WIDTH[name], file=io.StringIO())
+    console.print(Text.from_ansi(text.rstrip("\n")))
+    picture = console.export_svg(title=f"warpwright {arguments}", unique_id=f"warpwright-{name}")
+    picture = _WEB_FONTS.sub("", picture).replace("<svg ", '<svg xml:space="preserve" ', 1)
+    (target / f"{name}.svg").write_text(picture, encoding="utf-8")
+    print(f"docs/pictures/{name}.svg")
 
 
 def _page(target: Path) -> None:

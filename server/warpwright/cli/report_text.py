@@ -55,7 +55,8 @@ def _rendered(lines: Sequence[Text], drawn: Sequence[blocks.Section]) -> str:
     with console.capture() as captured:
         for part in parts:
             console.print(part)
-    return re.sub(r" +((?:\x1b\[[0-9;]*m)*)$", r"\1", captured.get().rstrip("\n"), flags=re.MULTILINE)
+    printed = captured.get().rstrip("\n")
+    return re.sub(r"(?:\x1b\[[0-9;]*m| )+$", lambda end: end[0].replace(" ", ""), printed, flags=re.MULTILINE)
 
 
 def _section(section: blocks.Section, width: int) -> Iterator[Text | Padding]:

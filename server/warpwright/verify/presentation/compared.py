@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, figure, shape_names, shape_text
+from warpwright.verify.presentation.blocks import (
+    JUDGES,
+    Cell,
+    Json,
+    Section,
+    Table,
+    count,
+    figure,
+    shape_names,
+    shape_text,
+)
 
 _MOST_FAILURES = 5
 MEASURED = (
@@ -19,8 +29,21 @@ def compared_section(report: Json) -> Section | None:
     if not cases:
         return None
     judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
-    said = (*_failures(cases), *_worst(cases, judge), *_against_reference(cases))
-    return Section("Compared", (_grid(cases), *said))
+    said = (*_failures(cases), *_worst(cases, judge), *_followed(cases), *_against_reference(cases))
+    grid = [case for case in cases if not is_change(case)]
+    return Section("Compared", (*([_grid(grid)] if grid else []), *said))
+
+
+def is_change(case: Json) -> bool:
+    """Whether the comparison changed an input of another, to see that the outputs follow it."""
+    return str(case["distribution"]).endswith(" changed")
+
+
+def _followed(cases: Sequence[Json]) -> Iterator[Cell]:
+    if changes := [case for case in cases if is_change(case)]:
+        right = sum(case["ok"] for case in changes)
+        said = "Where one input alone, or one element of each, is changed, the outputs follow"
+        yield Cell(f"{said}: {right} of {count(len(changes), 'change')}, at {shape_text(changes[0]['shape'])}.")
 
 
 def _grid(cases: Sequence[Json]) -> Table:

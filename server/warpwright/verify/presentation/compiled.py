@@ -25,6 +25,18 @@ def compiled_section(report: Json) -> Section | None:
     return Section("Compiled", (Table(head, rows),))
 
 
+def changes(report: Json) -> str:
+    """What the candidate takes more or less of, in a line; "" where that is nothing, or not known."""
+    section = compiled_section(report)
+    if section is None or report.get("goal") == "reference":
+        return ""
+    tables = (block for block in section.blocks if isinstance(block, Table))
+    rows = (row for table in tables for row in table.rows)
+    return "; ".join(
+        f"{row[0].text} {row[1].text} -> {row[2].text}" for row in rows if row[3].text and row[1].text != "-"
+    )
+
+
 def _rows(original: Json | None, candidate: Json) -> Iterator[tuple[Cell, ...]]:
     yield _row("registers", original, candidate, "registers", "")
     for name, key in _BYTES.items():

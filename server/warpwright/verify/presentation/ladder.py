@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, Tone, count
+from warpwright.verify.presentation.compared import is_change
 from warpwright.verify.report import EMULATOR, Level, Status
 
 
@@ -88,7 +89,7 @@ def _compared(report: Json) -> Iterator[str]:
             yield _FAILED[report["status"]]
         return
     shapes = len({tuple(case["shape"].items()) for case in cases})
-    kinds = len({case["distribution"] for case in cases})
+    kinds = len({case["distribution"] for case in cases if not is_change(case)})
     judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
     right = sum(case["ok"] for case in cases)
     tried = f"{count(shapes, 'shape')}, {count(kinds, 'kind')} of values"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpwright.verify.presentation.blocks import Cell, Json, Section, Tone
 from warpwright.verify.presentation.compared import compared_section
-from warpwright.verify.presentation.compiled import compiled_section
+from warpwright.verify.presentation.compiled import changes, compiled_section
 from warpwright.verify.presentation.conditions import conditions_section, unchecked_section
 from warpwright.verify.presentation.ladder import ladder
 from warpwright.verify.presentation.timed import limits_section, timed_section
@@ -36,5 +36,6 @@ def sections(report: Json) -> list[Section]:
 
 
 def summary(report: Json) -> list[Section]:
-    """The ladder and the reason alone: for one of several candidates."""
-    return [ladder(report)]
+    """The ladder, and what the compiler made otherwise: for one of several candidates."""
+    changed = changes(report)
+    return [ladder(report), *([Section("", (Cell(changed),))] if changed else [])]
