@@ -180,10 +180,11 @@ def _signature(text: str) -> tuple[str, list[str], str]:
 def _plain(text: str) -> str:
     """
     >>> _plain("(ns::Mode)1"), _plain("true"), _plain("16u"), _plain("const cub::Tile *")
-    ('1', '1', '16', 'constTile*')
+    ('1', '1', '16', 'Tile*')
     """
     text = re.sub(r"\([\w: ]+\)(?=-?\d)", "", text).replace("true", "1").replace("false", "0")
-    text = re.sub(r"(?:\(anonymous namespace\)|\w+)::", "", text)  # Nsight Compute leaves some namespaces out
+    # Nsight Compute leaves some namespaces out, and puts const elsewhere.
+    text = re.sub(r"(?:\(anonymous namespace\)|\w+)::|\bconst\b", "", text)
     return re.sub(r"\b(\d+)[ul]+\b", r"\1", "".join(text.split()))
 
 
@@ -297,6 +298,7 @@ def main() -> int:
         "command": " ".join(["python benchmarks/occupancy.py HeCBench/src", *map(str, arguments.labels)]),
         "sources": f"github.com/zjin-lcf/HeCBench at {COMMIT}",
         "labels": "Nsight Compute 2025.3 on an NVIDIA H200, CUDA 13.0",
+        "registers": f"those of a kernel that the compiler reports with fewer than {FEWEST_REGISTERS} count as so many",
         "hardware": processor(),
         "versions": {"warpwright": version("warpwright"), "python": platform.python_version(), "nvcc": _nvcc()},
         "sets": sets,

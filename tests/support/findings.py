@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from support.carets import Mark
 from warpwright.facts.analyze import analyze
+from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Program
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
@@ -14,10 +17,21 @@ from warpwright.rules.base import Finding
 from warpwright.rules.registry import find_rule, run_rules
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
+from warpwright.toolchain.messages import parse_resources
+
+_COMMENT = re.compile(r"^// ?(?=ptxas info|    \d+ bytes|cubin)", re.MULTILINE)
+_LIMITS = re.compile(r"^cubin: (\w+): (?:(\d+) threads, )?(\d+) registers at most$", re.MULTILINE)
 
 
 def program(text: str, name: str = "kernel.cu") -> Program:
-    return analyze(Source(name, text.encode()))
+    """The facts of a text. Comments that hold what `ptxas -v` printed of its kernels, and "cubin: MANGLED: 256 threads,
+    64 registers at most", stand for a compile."""
+    said = "\n".join(line for line in _COMMENT.sub("\0", text).splitlines() if line.startswith("\0")).replace("\0", "")
+    resources = parse_resources(said)
+    for mangled, threads, registers in _LIMITS.findall(said):
+        limits = {"max_threads": int(threads) if threads else None, "max_registers": int(registers)}
+        resources[mangled] = replace(resources[mangled], **limits)
+    return with_compiled(analyze(Source(name, text.encode())), resources.values())
 
 
 def findings(text: str, rule: str = "", name: str = "kernel.cu") -> list[Finding]:

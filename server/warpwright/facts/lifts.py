@@ -135,7 +135,8 @@ def _most(now: int, fits: Callable[[int], int | None], wanted: int) -> int | Non
 
 
 def lift_words(now: Footprint, lift: Lift) -> str:
-    """
+    """What a step takes and gives.
+
     >>> now = Footprint("sm_90", 38, 16928, 512)
     >>> lift_words(now, Lift(occupancy("sm_90", 32, 16000, 512), 32, 16000))
     '6 registers fewer per thread (32) and 928 bytes less shared memory per block (15.6 KB) give 75 -> 100 %'
@@ -154,6 +155,36 @@ def lift_words(now: Footprint, lift: Lift) -> str:
     single = len(parts) == 1 and lift.threads is None and lift.registers in (None, now.registers - 1)
     before, after = percent(now.occupancy.fraction), percent(lift.occupancy.fraction)
     return f"{' and '.join(parts)} {'gives' if single else 'give'} {before} -> {after} %"
+
+
+def cause_words(now: Footprint) -> str:
+    """What keeps more blocks out: the resources that run out together.
+
+    >>> cause_words(Footprint("sm_90", 66, 0, 256))
+    '66 registers per thread leave room for 3 blocks of 256 threads'
+    >>> cause_words(Footprint("sm_90", 40, 34 << 10, 256))
+    '40 registers per thread and 34 KB of shared memory per block leave room for 6 blocks of 256 threads'
+    >>> cause_words(Footprint("sm_90", 16, 0, 32))
+    'it holds 32 blocks, here of 1 warp'
+    >>> cause_words(Footprint("sm_90", 32, 0, 640))
+    '3 blocks of 640 threads fit, and the rest has no room for another'
+    """
+    occupied = now.occupancy
+    blocks = f"{occupied.blocks} block{'s' if occupied.blocks != 1 else ''}"
+    taken = {
+        "registers": f"{now.registers} registers per thread",
+        "shared memory": f"{size_words(now.shared_bytes)} of shared memory per block",
+        "barriers": f"{now.barriers} barriers per block",
+    }
+    parts = [words for name, words in taken.items() if name in occupied.limiters]
+    if now.carveout < 100 and "shared memory" in occupied.limiters:
+        parts.append("the host's preference for L1 cache")
+    if parts:
+        return f"{' and '.join(parts)} leave room for {blocks} of {now.threads} threads"
+    if "blocks" in occupied.limiters:
+        warps = -(-now.threads // WARP)
+        return f"it holds {blocks}, here of {warps} warp{'s' if warps != 1 else ''}"
+    return f"{blocks} of {now.threads} threads fit, and the rest has no room for another"
 
 
 def percent(fraction: float) -> str:

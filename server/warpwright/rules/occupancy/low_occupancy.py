@@ -51,8 +51,11 @@ void run(float *out, const float *in, int n) {
 - A hint: kernels that keep much in registers and shared memory, matrix products above all, run best at low occupancy.
 - Said under 60%, where the number of warps can be raised by what the finding names: more threads per block, less shared
   memory per block, or a size that fills the multiprocessor evenly.
-- Registers are not counted here, since the text does not give them; the compiler's report does. The true occupancy can
-  be lower.
+- Where the file was compiled (`check --compile`, and editors in the background), registers, shared memory and barriers
+  are the compiler's and the occupancy is the driver's own, with the nearest step that raises it: at most a quarter of
+  the registers, half of the shared memory, or a block of another size, whose shared memory is taken to stay or to grow
+  with it, whichever leaves fewer warps. Without a compile registers are not counted,
+  since the text does not give them: the true occupancy can be lower.
 - A grid too small to fill the machine is not judged, and neither is a launch whose block or shared memory the text does
   not give.
 - Blocks of fewer than 32 threads are partial-warp-block's.
@@ -64,9 +67,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil, prod
 
+from warpwright.facts.compiled import LaunchOccupancy, occupancies
+from warpwright.facts.lifts import Footprint, cause_words, lift_words, percent, size_words
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, WARP, Basis, Kernel, Launch
 from warpwright.facts.occupancy import ARCHITECTURES, Occupancy, architecture_number, occupancy
 from warpwright.rules.base import Finding, Severity
+from warpwright.syntax.source import Span
 
 severity = Severity.HINT
 
@@ -79,6 +85,58 @@ MULTIPROCESSORS = 32
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    yield from _of_compiled(kernel) if kernel.compiled else _of_text(kernel)
+
+
+def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
+    """Of each launch the instance that fits least, where a step within reach lets more in."""
+    worst: dict[Span, LaunchOccupancy] = {}
+    for each in occupancies(kernel):
+        span = each.launch.span
+        low = each.occupancy.fraction < LOW and each.basis is Basis.EXACT and each.occupancy.blocks
+        if span is None or not low or not _fills(each.launch, each.occupancy) or each.footprint.threads < WARP:
+            continue
+        if span not in worst or each.occupancy.fraction < worst[span].occupancy.fraction:
+            worst[span] = each
+    said: set[Footprint] = set()
+    for span, each in worst.items():
+        steps = each.lifts
+        if not steps or each.footprint in said:
+            continue
+        said.add(each.footprint)
+        now, footprint = each.occupancy, each.footprint
+        instance = f" {each.resources.name}:" if len(kernel.compiled) > 1 else ""
+        ways = "; ".join(lift_words(footprint, step) for step in steps)
+        yield Finding(
+            span=span,
+            message=(
+                f"{percent(now.fraction)} % of the warps that a multiprocessor of {footprint.arch} holds:{instance} "
+                f"{cause_words(footprint)}. {ways[0].upper()}{ways[1:]}."
+            ),
+            evidence={
+                "occupancy": round(now.fraction, 4),
+                "limiters": list(now.limiters),
+                "blocks_per_multiprocessor": now.blocks,
+                "warps_per_multiprocessor": now.warps,
+                "instance": each.resources.name,
+                "registers": footprint.registers,
+                "threads": footprint.threads,
+                "shared_bytes": footprint.shared_bytes,
+                "arch": footprint.arch,
+                "basis": each.basis.value,
+                "source": "compiler",
+            },
+        )
+
+
+def _fills(launch: Launch, now: Occupancy) -> bool:
+    """Whether the grid has blocks enough for most GPUs, or may have."""
+    blocks = prod(extent or 0 for extent in launch.grid) if None not in launch.grid else None
+    return blocks is None or blocks >= now.blocks * MULTIPROCESSORS
+
+
+def _of_text(kernel: Kernel) -> Iterator[Finding]:
+    """Of each launch, with what the text gives: no registers."""
     said: set[tuple[object, ...]] = set()
     for launch in kernel.launches:
         shared = _shared_bytes(kernel, launch)
@@ -91,8 +149,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             now = occupancy(kernel.arch, 0, shared, threads)
         except ValueError:  # an architecture that is not known
             return
-        blocks = prod(launch.grid[i] or 0 for i in range(3)) if None not in launch.grid else None
-        if now.fraction >= LOW or now.blocks == 0 or (blocks is not None and blocks < now.blocks * MULTIPROCESSORS):
+        if now.fraction >= LOW or now.blocks == 0 or not _fills(launch, now):
             continue
         way = _way(kernel.arch, now, shared, threads)
         if not way:
@@ -125,7 +182,7 @@ def _shared_bytes(kernel: Kernel, launch: Launch) -> int | None:
 
 def _cause(now: Occupancy, shared: int, threads: int) -> str:
     if now.limiter == "shared memory":
-        return f"its shared memory has room for {_blocks(now.blocks)} with {_size(shared)} each"
+        return f"its shared memory has room for {_blocks(now.blocks)} with {size_words(shared)} each"
     if now.limiter == "blocks":
         return f"it holds {_blocks(now.blocks)}, here of {-(-threads // WARP)} {'warp' if threads <= WARP else 'warps'}"
     return f"{_blocks(now.blocks)} of {threads} threads fit, and the rest has no room for another"
@@ -146,7 +203,7 @@ def _way(arch: str, now: Occupancy, shared: int, threads: int) -> str:
     if most is None or most < shared * LEAST_LEFT:
         return ""
     then = occupancy(arch, 0, most, threads)
-    return f"With at most {_size(most)} per block, {_blocks(then.blocks)} fit: {then.fraction:.0%}."
+    return f"With at most {size_words(most)} per block, {_blocks(then.blocks)} fit: {then.fraction:.0%}."
 
 
 def _most_shared(arch: str, threads: int, blocks: int) -> int | None:
@@ -159,13 +216,3 @@ def _most_shared(arch: str, threads: int, blocks: int) -> int | None:
 
 def _blocks(count: int) -> str:
     return "1 block" if count == 1 else f"{count} blocks"
-
-
-def _size(count: int) -> str:
-    """
-    >>> _size(49152), _size(100), _size(5000)
-    ('48 KB', '100 bytes', '4.9 KB')
-    """
-    if count < 1024:
-        return f"{count} bytes"
-    return f"{count // 1024} KB" if count % 1024 == 0 else f"{count / 1024:.1f} KB"

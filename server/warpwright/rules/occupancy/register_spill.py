@@ -1,0 +1,167 @@
+"""A kernel keeps more values than it has registers for, and moves the rest through local memory.
+
+## Why is this bad?
+
+A spilled register is stored to the thread's local memory and read back where it is needed. Local memory is global
+memory behind the caches: each spill and each reload is a request of its own to L1, of 128 bytes for a warp, and takes
+the place of data that would have been found there. Within a loop it is paid at every iteration.
+
+## Example
+
+```cuda
+// ptxas info    : Compiling entry function '_Z5outerPfPKfS1_i' for 'sm_90'
+// ptxas info    : Function properties for _Z5outerPfPKfS1_i
+//     104 bytes stack frame, 260 bytes spill stores, 180 bytes spill loads
+// ptxas info    : Used 64 registers, used 0 barriers
+__global__ void __launch_bounds__(256, 4) outer(float *c, const float *a, const float *b, int n) {
+  float sum[8][8] = {};
+  for (int k = 0; k < n; k++) {
+    float x[8], y[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      x[i] = a[(k * 8 + i) * 256 + threadIdx.x];
+      y[i] = b[(k * 8 + i) * 256 + threadIdx.x];
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+        sum[i][j] += x[i] * y[j];
+  }
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+      c[((blockIdx.x * 8 + i) * 8 + j) * 256 + threadIdx.x] = sum[i][j];
+}
+```
+
+## Use instead
+
+```cuda
+// ptxas info    : Compiling entry function '_Z5outerPfPKfS1_i' for 'sm_90'
+// ptxas info    : Function properties for _Z5outerPfPKfS1_i
+//     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+// ptxas info    : Used 128 registers, used 0 barriers
+__global__ void __launch_bounds__(256, 2) outer(float *c, const float *a, const float *b, int n) {
+  float sum[8][8] = {};
+  for (int k = 0; k < n; k++) {
+    float x[8], y[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      x[i] = a[(k * 8 + i) * 256 + threadIdx.x];
+      y[i] = b[(k * 8 + i) * 256 + threadIdx.x];
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+        sum[i][j] += x[i] * y[j];
+  }
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+      c[((blockIdx.x * 8 + i) * 8 + j) * 256 + threadIdx.x] = sum[i][j];
+}
+```
+
+## Limits
+
+- Nothing is said of a file that was not compiled: `warpwright check --compile` does it, and editors do it in the
+  background. The numbers are the compiler's, for the architecture that it compiled for and the instance of a template
+  that spills most.
+- A warning from 64 bytes per thread, stores and loads together, or from 256 where launch bounds or -maxrregcount allow
+  fewer registers than a thread can have: who writes these trades registers for occupancy, and a few spills can be worth
+  it. Else information.
+- Bytes are those of the instructions in the machine code, each counted once; how often they run is a profile's to say.
+- The lines are named where the compiler marks its spills and NVIDIA's disassembler is there.
+- An array that is indexed by a run-time value lies in local memory, too, but is no spill:
+  dynamically-indexed-local-array finds those.
+- There is no fix to press: which values are kept is a question of the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.model import Kernel
+from warpwright.facts.resources import KernelResources, SpillPlace
+from warpwright.rules.base import Finding, Severity
+
+severity = Severity.WARNING
+
+GRAVE = 64
+"""Bytes per thread from which it is a warning."""
+GRAVE_WHERE_LIMITED = 256
+"""The same where the author has limited the registers."""
+MOST_REGISTERS = 255
+MOST_LINES = 5
+"""Lines that the evidence names."""
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    spilling = [each for each in kernel.compiled if each.spill_bytes]
+    if not spilling:
+        return
+    worst = max(spilling, key=lambda each: each.spill_bytes)
+    others = f", the worst of {len(kernel.compiled)} instances" if len(kernel.compiled) > 1 else ""
+    lines = sorted(_by_line(kernel, worst).items(), key=lambda item: (-sum(item[1]), item[0]))
+    place = f", most at line {lines[0][0]}" if lines else ""
+    yield Finding(
+        span=kernel.name_span,
+        message=(
+            f"{worst.name if others else kernel.name} spills registers on {worst.arch or kernel.arch}{others}: "
+            f"each thread stores {worst.spill_store_bytes:,} bytes to local memory and reads "
+            f"{worst.spill_load_bytes:,} back{place}. {_cure(worst)}"
+        ),
+        evidence={
+            "instance": worst.name,
+            "instances_that_spill": len(spilling),
+            "arch": worst.arch or kernel.arch,
+            "registers": worst.registers,
+            "most_registers": worst.max_registers,
+            "spill_store_bytes": worst.spill_store_bytes,
+            "spill_load_bytes": worst.spill_load_bytes,
+            "stack_bytes": worst.stack_bytes,
+            "lines": [{"line": n, "store_bytes": s, "load_bytes": r} for n, (s, r) in lines[:MOST_LINES]],
+            "basis": "exact",
+            "source": "compiler",
+        },
+        severity=_severity(worst),
+    )
+
+
+def _is_limited(worst: KernelResources) -> bool:
+    return worst.max_registers is not None and worst.max_registers < MOST_REGISTERS
+
+
+def _severity(worst: KernelResources) -> Severity:
+    grave = GRAVE_WHERE_LIMITED if _is_limited(worst) else GRAVE
+    return Severity.WARNING if worst.spill_bytes >= grave else Severity.INFORMATION
+
+
+def _cure(worst: KernelResources) -> str:
+    less = "keep fewer values alive at once, by less unrolling, smaller arrays per thread, or the work in two kernels"
+    if _is_limited(worst):
+        by = "its launch bounds allow" if worst.max_threads else "-maxrregcount or __maxnreg__ allows"
+        return f"It has the {worst.max_registers} registers that {by}: allow more at the price of occupancy, or {less}."
+    if worst.registers >= MOST_REGISTERS:
+        return f"It uses all {MOST_REGISTERS} registers that a thread can have: {less}."
+    return f"It uses {worst.registers} registers: {less}."
+
+
+def _by_line(kernel: Kernel, worst: KernelResources) -> dict[int, tuple[int, int]]:
+    """Bytes stored and read back at each line of the kernel's file: the innermost of an inlined chain."""
+    found: dict[int, tuple[int, int]] = {}
+    for place in worst.spills:
+        line = _line(kernel, place)
+        if line is not None:
+            stores, loads = found.get(line, (0, 0))
+            found[line] = (stores + place.store_bytes, loads + place.load_bytes)
+    return found
+
+
+def _line(kernel: Kernel, place: SpillPlace) -> int | None:
+    own = kernel.source.path
+    return next((line for file, line in place.places if file == own or file.endswith(f"/{own}")), None)
