@@ -162,7 +162,7 @@ def main() -> int:
                 )  # fmt: skip
     result = {
         "command": "python benchmarks/occupancy_driver.py benchmarks/results/occupancy_driver.json",
-        "device": checked(driver.cuDeviceGetName(100, device)).decode().rstrip("\0"),
+        "device": checked(driver.cuDeviceGetName(100, device)).partition(b"\0")[0].decode(),
         "versions": {"driver": checked(driver.cuDriverGetVersion()), "nvcc": _nvcc()},
         "points": sum(points.values()),
         "points_by_limiter": dict(points),
@@ -180,7 +180,7 @@ def main() -> int:
 
 def _nvcc() -> str:
     said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True).stdout
-    return said.split("release ")[1].split(",")[1].strip()
+    return said.split("release ")[1].split()[1]
 
 
 if __name__ == "__main__":
