@@ -248,7 +248,15 @@ class _Climb:
             lacking = gpu.reason if gpu is not None else "The emulator does not run torch."
             reason = f"{lacking} A reference in torch is compared with on a GPU; a second file is on the CPU, too."
             return replace(base, reason=reason, not_run_because="no GPU here")
-        return self._emulate(base, plan, (old, new), gpu)
+        return self._emulate(base, plan, (old, new), gpu, self._asked(plan, name, after))
+
+    def _asked(self, plan: _Plan, name: str, after: Compiled) -> tuple[object, ...]:
+        """All that decides what running both shows, other than what they are run on."""
+        reference = plan.problems[0].reference
+        text = reference.read_bytes() if reference is not None and reference.is_file() else b""
+        texts = (self.original.data, self.candidate.data, text)
+        built = (after.compiler, plan.arch, self._compiled_with, _hashes(plan))
+        return (*texts, name, self.goal, plan.request["judge"], repr(plan.problems), *built)
 
     def _compiled(self, arch: str) -> tuple[Compiled, Compiled]:
         """Both; a file outside the project that only the candidate includes is refused by `_climbed`."""
