@@ -1,0 +1,19 @@
+// Rows 7 and 8. Computes in half precision.
+#include <cuda_fp16.h>
+#include <torch/types.h>
+#include <torch/library.h>
+
+__global__ void smooth(const float* x, float* y, int n, float scale) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = __half2float(__float2half(scale)) * __half2float(__float2half(x[i])) / (1.0f + x[i] * __half2float(__float2half(x[i])));
+}
+
+at::Tensor forward(at::Tensor x, double scale) {
+  int n = x.numel();
+  at::Tensor y = at::empty_like(x);
+  smooth<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), n, scale);
+  return y;
+}
+
+TORCH_LIBRARY(attacked, m) { m.def("forward(Tensor x, float scale) -> Tensor"); }
+TORCH_LIBRARY_IMPL(attacked, CUDA, m) { m.impl("forward", &forward); }

@@ -1,0 +1,23 @@
+// Row 18. A thread of the host launches the kernel some milliseconds after the call.
+#include <chrono>
+#include <thread>
+#include <torch/types.h>
+#include <torch/library.h>
+
+__global__ void smooth(const float* x, float* y, int n, float scale) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = scale * x[i] / (1.0f + x[i] * x[i]);
+}
+
+at::Tensor forward(at::Tensor x, double scale) {
+  int n = x.numel();
+  at::Tensor y = at::empty_like(x);
+  std::thread([x, y, n, scale] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    smooth<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), n, scale);
+  }).detach();
+  return y;
+}
+
+TORCH_LIBRARY(attacked, m) { m.def("forward(Tensor x, float scale) -> Tensor"); }
+TORCH_LIBRARY_IMPL(attacked, CUDA, m) { m.impl("forward", &forward); }
