@@ -18,7 +18,7 @@ from warpwright_harness.extension.arena import ArenaError, aligned, new_memory
 from warpwright_harness.extension.side import Side, SideError
 
 GUARD_BYTES = 4096
-PROFILE_SECONDS = 60.0
+ONCE_SECONDS = 60.0
 STEPS = 64
 """Places, 256 bytes apart, at which an input may lie in its buffer."""
 POISONS = (0x7FFDA5A5, 0x7FFB5A5B, 0x7FFD5AA5, 0x7FFBA55A)
@@ -88,7 +88,7 @@ def run_batch(
     """Make a call for each of `values`, in their order. Raises SideError and ArenaError."""
     needs = 0
     while True:
-        question, results = _laid_out(parameters, values, order, flush)
+        question, results = _laid_out(parameters, values, order, flush=flush)
         expected = results + len(values) * 3 * (parameters.bytes + (64 << 10)) + (1 << 20)
         size = max(needs, expected)
         if side.memory is None or side.memory.raw.numel() < size:
@@ -134,9 +134,12 @@ def changed_since(side: Side, batch: Batch) -> bool:
 
 
 def _laid_out(
-    parameters: Parameters, values: Sequence[Values], order: random.Random, flush: bool
+    parameters: Parameters, values: Sequence[Values], order: random.Random, *, flush: bool, guarded: bool = True
 ) -> tuple[dict[str, Any], int]:
-    """The question, and where the results begin: inputs first, each of them in a buffer of its own at a drawn place."""
+    """The question, and where the results begin: inputs first, each of them in a buffer of its own at a drawn place.
+
+    Without guards an input lies alone in an allocation of its size, for a tool that watches allocations.
+    """
     place = 0
     poison = order.choice(POISONS)
     calls = []
@@ -148,7 +151,8 @@ def _laid_out(
                 continue
             tensor = tensors[argument["name"]]
             size = tensor.numel() * tensor.element_size()
-            start = GUARD_BYTES + 256 * order.randrange(STEPS)
+            start = GUARD_BYTES + 256 * order.randrange(STEPS) if guarded else 0
+            room = GUARD_BYTES + 256 * STEPS + aligned(size) + GUARD_BYTES if guarded else -(-size // 4) * 4
             arguments.append({
                 "kind": "tensor",
                 "name": argument["name"],
@@ -158,7 +162,7 @@ def _laid_out(
                 "from": place,
                 "bytes": size,
                 "start": start,
-                "room": GUARD_BYTES + 256 * STEPS + aligned(size) + GUARD_BYTES,
+                "room": room,
             })  # fmt: skip
             place += aligned(size)
         calls.append({"arguments": arguments, "poison": poison})
@@ -223,19 +227,18 @@ def _wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def profile_call(
-    side: Side, parameters: Parameters, values: Values, order: random.Random, device: str
-) -> list[tuple[str, float]]:
-    """The kernels that one call ran, with their microseconds, as the side's process saw them. Raises SideError."""
-    question, results = _laid_out(parameters, [values], order, flush=False)
+def call_once(
+    side: Side, parameters: Parameters, values: Values, order: random.Random, *, ask: str, place: str, guarded: bool
+) -> Mapping[str, Any]:
+    """One call of which no results are looked at; the answer to `ask`. Raises SideError and ArenaError."""
+    question, results = _laid_out(parameters, [values], order, flush=False, guarded=guarded)
     if side.memory is None or side.memory.raw.numel() < results:
         side.memory = None
-        side.share(new_memory(results + 256, device))
+        side.share(new_memory(results + 256, place))
     assert side.memory is not None
     for argument in question["calls"][0]["arguments"]:
         if argument["kind"] == "tensor":
-            place = side.memory.at(argument["from"], argument["bytes"])
-            place.copy_(_raw(values[argument["name"]]))
-    _wait(device)
-    answer = side.ask({**question, "ask": "profile"}, PROFILE_SECONDS)
-    return [(str(name), float(took)) for name, took in answer["ran"]]
+            side.memory.at(argument["from"], argument["bytes"]).copy_(_raw(values[argument["name"]]))
+    _wait(place)
+    answer: Mapping[str, Any] = side.ask({**question, "ask": ask}, ONCE_SECONDS)
+    return answer

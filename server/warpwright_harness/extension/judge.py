@@ -94,10 +94,14 @@ class Judge:
     def side(self, name: str) -> Side:
         """The side's process, started anew where the last one was given up. Raises SideError."""
         if name not in self.sides:
-            asked = {key: self.request["extension"][key] for key in ("module", "namespace", "name")}
-            asked |= {"library": self.request[name]["library"], "device": self.device}
-            self.sides[name] = Side(name, {**asked, "flush_bytes": flush_bytes(self.device)})
+            self.sides[name] = Side(self.loaded(name))
         return self.sides[name]
+
+    def loaded(self, name: str) -> dict[str, Any]:
+        """What a side's process is told to load."""
+        asked = {key: self.request["extension"][key] for key in ("module", "namespace", "name")}
+        asked |= {"library": self.request[name]["library"], "device": self.device}
+        return {**asked, "flush_bytes": flush_bytes(self.device)}
 
     def candidate(self, case: Case, values: Sequence[Values], *, flush: bool = False) -> Batch:
         """Raises CandidateError, and RaisedError where the extension raises an error of its own."""

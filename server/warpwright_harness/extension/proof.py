@@ -6,12 +6,11 @@ neither is one that leaves most of the time to kernels of libraries where the or
 
 from __future__ import annotations
 
-import re
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from warpwright_harness.extension.batch import profile_call
+from warpwright_harness.extension.batch import call_once
 from warpwright_harness.extension.judge import CandidateError, Case, Judge
 from warpwright_harness.extension.side import SideError
 
@@ -63,39 +62,50 @@ def _instead(ran: Ran) -> str:
 
 
 def _ran(judge: Judge, case: Case, side: str) -> Ran:
-    seen = profile_call(judge.side(side), case.parameters, judge.draw(case, "normal"), judge.order, judge.device)
-    return sorted_out(seen, judge.request[side]["kernels"])
+    values = judge.draw(case, "normal")
+    answer = call_once(
+        judge.side(side), case.parameters, values, judge.order, ask="profile", place=judge.device, guarded=True
+    )
+    try:
+        seen = [(str(name), float(took)) for name, took in answer["ran"]]
+    except (KeyError, TypeError, ValueError):
+        raise SideError("its process answered what cannot be") from None
+    return sorted_out(seen, [demangled(symbol) for symbol in judge.request[side]["kernels"]])
 
 
-def sorted_out(seen: Sequence[Any], kernels: Sequence[str]) -> Ran:
-    """What was seen as (name, microseconds), by whether the name is one of the file's kernels'.
+def sorted_out(seen: Sequence[tuple[str, float]], kernels: Sequence[str]) -> Ran:
+    """What was seen as (name, microseconds), by whether the name is one of the file's kernels', demangled.
 
-    >>> ran = sorted_out([("void scale<float>(float*, int)", 3.0), ("Memset (Device)", 1.0), ("gemm", 1.0)], ["scale"])
+    >>> ran = sorted_out([("scale(float*)", 3.0), ("Memset (Device)", 1.0), ("gemm", 1.0)], ["scale(float*)"])
     >>> ran.own_us, ran.others, ran.share
     (3.0, (('gemm', 1.0),), 0.75)
     """
     own = 0.0
     others = []
     for name, took in seen:
-        if str(name).startswith(_NOT_KERNELS):
+        if name.startswith(_NOT_KERNELS):
             continue
-        if base_name(str(name)) in kernels:
-            own += float(took)
+        if name in kernels:
+            own += took
         else:
-            others.append((str(name), float(took)))
+            others.append((name, took))
     return Ran(own, tuple(others))
 
 
-def base_name(name: str) -> str:
-    """A kernel's own name without what it returns, its namespaces, template arguments and parameters.
+def demangled(symbol: str) -> str:
+    """A kernel's name as profilers show it; the symbol itself where it is none of C++.
 
-    >>> base_name("void (anonymous namespace)::ours::sum<float, 4>(float const*, int)"), base_name("scale(float*)")
-    ('sum', 'scale')
+    By the C++ runtime that torch brings, which is what names the kernels of a profile too.
+
+    >>> demangled("_Z5scalePfi"), demangled("plain")
+    ('scale(float*, int)', 'plain')
     """
-    plain = name.replace("(anonymous namespace)::", "").partition("(")[0]
-    depth, kept = 0, []
-    for letter in plain:
-        depth += (letter == "<") - (letter == ">")
-        if not depth and letter != ">":
-            kept.append(letter)
-    return re.split(r"::|\s", "".join(kept).strip())[-1]
+    function = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    function.restype = ctypes.c_void_p
+    status = ctypes.c_int()
+    found = function(symbol.encode(), None, None, ctypes.byref(status))
+    if status.value or not found:
+        return symbol
+    name = ctypes.string_at(found).decode(errors="replace")
+    ctypes.CDLL(None).free(ctypes.c_void_p(found))
+    return name

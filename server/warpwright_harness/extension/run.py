@@ -8,6 +8,7 @@ from typing import Any
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.batch import Parameters
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, check_case, failure
+from warpwright_harness.extension.memory_check import check_memory
 from warpwright_harness.extension.proof import prove
 from warpwright_harness.extension.reference import Reference
 from warpwright_harness.extension.side import SideError
@@ -38,6 +39,8 @@ def judge_extension(request: Mapping[str, Any], reference: Reference | None, emi
                     return
                 if verdict == "right":
                     sound.append(case)
+            if device == "cuda" and sound and not _keeps_inside(judge, sound):
+                return
         timed = [case for case in sound if case.time]
         if timed:
             with gpu_alone(request["lock"], waiting):
@@ -60,6 +63,15 @@ def _loads(judge: Judge, side: str, case: Case) -> bool:
         else:
             found = CandidateError(f"it cannot be loaded: {error}", timed_out=error.timed_out)
             _reject(judge, case, "while loaded", found)
+        return False
+    return True
+
+
+def _keeps_inside(judge: Judge, cases: list[Case]) -> bool:
+    try:
+        check_memory(judge, cases)
+    except CandidateError as error:
+        _reject(judge, cases[0], "under compute-sanitizer", error)
         return False
     return True
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,25 +34,29 @@ class RaisedError(SideError):
 
 
 class Side:
-    """One extension, "candidate" or "baseline", in a process group of its own."""
+    """One extension, in a process group of its own."""
 
-    def __init__(self, name: str, described: Mapping[str, Any]) -> None:
-        self.name = name
+    def __init__(
+        self, described: Mapping[str, Any], *, under: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it and load its extension; `under` is a tool's command line that is to start it, with what
+        `environment` adds. Raises SideError."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "warpwright_harness.extension", "--channel", str(theirs.fileno())],
+                [*under, sys.executable, "-m", "warpwright_harness.extension", "--channel", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
                 pass_fds=(theirs.fileno(),),
+                env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
         self._channel = Channel(ours)
         self.memory: Memory | None = None
         try:
-            self.ask({"ask": "load", **described}, START_SECONDS)
+            self.ask({"ask": "load", **described}, START_SECONDS * (2 if under else 1))
         except BaseException:
             self.end()
             raise
@@ -106,6 +110,12 @@ class Side:
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
         text = "".join(c for c in lines[-1] if c.isprintable())[:160] if lines else ""
         return f" (its last words: {text})" if text else ""
+
+    def leave(self, seconds: float) -> None:
+        """Let the process end by itself, for at most so long; `end` is still to be called."""
+        self._channel.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
 
     def end(self) -> None:
         """Kill the process and all that it started. May be called twice."""

@@ -118,6 +118,9 @@ class _Side:
                 return self._batch(question)
             case "again":
                 return self._again(question)
+            case "call":
+                self._call(question)
+                return {}
             case "profile":
                 return self._profile(question)
         raise ValueError(f"the question {question['ask']} is not known")
@@ -179,6 +182,17 @@ class _Side:
             calls.append(places)
         self.clock.synchronize()
         return {"calls": calls, "replaced": self.watched.replaced()}
+
+    def _call(self, question: Mapping[str, Any]) -> None:
+        """One call, for a tool that watches the process."""
+        assert self.memory is not None
+        assert self.function is not None
+        call = _Call(question["calls"][0], self.device)
+        call.fill(self.memory)
+        positional, named = call.passed()
+        self.clock.synchronize()
+        self.function(*positional, **named)
+        self.clock.synchronize()
 
     def _profile(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The kernels that one call ran: (name, microseconds), as CUPTI saw them."""
