@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from warpwright_harness.correctness import Reference
+from warpwright_harness.events import Emit
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
 from warpwright_harness.peers import compile_peers, operations_of, peers_of, time_peers
 from warpwright_harness.session import Case, Session
@@ -27,7 +28,7 @@ def time_cases(
     peers = peers_of(request["reference"], reference) if reference is not None else None
     with gpu_alone(request["lock"], waiting):
         stopwatch = Stopwatch()
-        rates = _rates(session, request, stopwatch)
+        rates = machine_rates(session.emit, request, stopwatch)
         for case in cases:
             operations = operations_of(session, peers, case) if peers is not None else 0.0
             if not time_case(session, case, stopwatch, rates, operations, float(request["seconds_per_shape"])):
@@ -41,20 +42,20 @@ def time_cases(
             time_peers(session, peers, case, stopwatch)
 
 
-def _rates(session: Session, request: Mapping[str, Any], stopwatch: Stopwatch) -> Mapping[str, float]:
+def machine_rates(emit: Emit, request: Mapping[str, Any], stopwatch: Stopwatch) -> Mapping[str, float]:
     """The machine's, as the parent has kept them; else they are measured, and an event "rates" says them."""
     known: Mapping[str, float] | None = request["rates"]
     if known:
         return known
     from warpwright_harness.rates import measure_rates
 
-    session.emit({"event": "begin", "phase": "rates", "case": -1, "side": ""})
+    emit({"event": "begin", "phase": "rates", "case": -1, "side": ""})
     try:
         measured = measure_rates(stopwatch)
     except (RuntimeError, ImportError) as error:
         if "CUDA error" in str(error):
             raise
-        session.emit({"event": "note", "text": f"the machine's rates were not measured: {error}"})
+        emit({"event": "note", "text": f"the machine's rates were not measured: {error}"})
         return {}
-    session.emit({"event": "rates", "rates": measured})
+    emit({"event": "rates", "rates": measured})
     return measured

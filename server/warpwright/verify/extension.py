@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,11 +62,13 @@ def observe_extension(
     arch: str,
     flags: tuple[str, ...],
     kernels: tuple[frozenset[str], frozenset[str]],
+    rates: Mapping[str, float],
     goal: str,
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> ExtensionOutcome:
-    """Build, compare and time both. `kernels` are the names of those that each text defines. Raises CancelledError."""
+    """Build, compare and time both. `kernels` are the names of those that each text defines, `rates` the
+    machine's where they are known. Raises CancelledError."""
     described, lacking = _problems(original)
     if not described:
         return _not_run(lacking[0], "how to call it is not known")
@@ -98,7 +100,7 @@ def observe_extension(
     outcome = ExtensionOutcome(Observed(notes=list(lacking)), tuple(p.entry.called for p in described), facts=facts)
     for number, problem in enumerate(described):
         name = problem.entry.called
-        request = make_request(problem, before, after, timed=goal != "fix", judge=_judge_of(problem, goal))
+        request = make_request(problem, before, after, timed=goal != "fix", judge=_judge_of(problem, goal), rates=rates)
         said = _named(progress, name) if len(described) > 1 else progress
         _add(outcome.observed, observe(request, progress=said, is_cancelled=is_cancelled), name, first=number == 0)
         if outcome.observed.status in (*_BAD, Status.NOT_RUN):
@@ -155,7 +157,9 @@ def _built(
     return Built(made.library, own, calls)
 
 
-def make_request(problem: ExtensionProblem, before: Built, after: Built, *, timed: bool, judge: str) -> dict[str, Any]:
+def make_request(
+    problem: ExtensionProblem, before: Built, after: Built, *, timed: bool, judge: str, rates: Mapping[str, float]
+) -> dict[str, Any]:
     """What the harness is sent. The first size is the user's own, where it is known; one is drawn that nobody knows."""
     own = [problem.own_shape] if problem.own_shape is not None else []
     times = [*own, *(s for s in problem.time if s not in own)] if timed else []
@@ -187,6 +191,7 @@ def make_request(problem: ExtensionProblem, before: Built, after: Built, *, time
         "seed": secrets.randbits(31),
         "judge": judge,
         "reference": str(problem.reference) if problem.reference else None,
+        "rates": dict(rates),
         "seconds_per_shape": SECONDS_PER_SHAPE,
         "lock": str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock"),
     }
@@ -222,6 +227,8 @@ def _add(whole: Observed, part: Observed, name: str, *, first: bool) -> None:
     """Put what was seen of one more function to the rest: the worst of them is the verdict."""
     whole.cases += part.cases
     whole.speed += part.speed
+    whole.rates = part.rates or whole.rates
+    whole.sandbox = part.sandbox or whole.sandbox
     whole.notes += part.notes if first else [f"{name}: {note}" for note in part.notes]
     order = (*_BAD, Status.NOT_RUN, Status.SLOWER, Status.FASTER, Status.INCONCLUSIVE, Status.CORRECT)
     if first or order.index(part.status) < order.index(whole.status):

@@ -285,10 +285,13 @@ class _Climb:
             arch=arch,
             flags=self.flags,
             kernels=(old, new),
+            rates=known_rates(gpu),
             goal=self.goal,
             progress=self.progress,
             is_cancelled=self.is_cancelled,
         )
+        if outcome.observed.rates:
+            keep_rates(gpu, outcome.observed.rates)
         ran_on = {**gpu.details, **outcome.facts, "called": list(outcome.functions)}
         report = _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on), outcome.observed)
         return replace(report, not_run_because=outcome.not_run_because) if outcome.not_run_because else report

@@ -32,7 +32,8 @@ def find_sanitizer() -> str | None:
 
 
 def check_memory(judge: Judge, cases: list[Case]) -> None:
-    """Raises CandidateError where the candidate reaches outside and the original does not. Emits a note where it was not looked."""
+    """Raises CandidateError where the candidate reaches outside and the original does not. Emits a note where that was
+    not looked for."""
     tool = find_sanitizer()
     small = [case for case in cases if 0 < case.parameters.bytes <= MOST_BYTES]
     if tool is None or not small:
@@ -71,7 +72,7 @@ def _fault(judge: Judge, case: Case, name: str, tool: str) -> str:
 def first_fault(log: str) -> str:
     """The first fault that compute-sanitizer reports, with the function that it is in; "" for none.
 
-    >>> first_fault("========= Invalid __global__ write of size 4 bytes\\n=========     at smooth(float *)+0x90 in a.cu:4\\n")
+    >>> first_fault("===== Invalid __global__ write of size 4 bytes\\n=====     at smooth(float *)+0x90 in a.cu:4\\n")
     'Invalid __global__ write of size 4 bytes at smooth(float *)'
     """
     fault = _FAULT.search(log)

@@ -9,11 +9,14 @@ from warpwright_harness.events import Emit
 from warpwright_harness.extension.batch import Parameters
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, check_case, failure
 from warpwright_harness.extension.memory_check import check_memory
+from warpwright_harness.extension.peers import operations_of, ready_peers, time_peers
 from warpwright_harness.extension.proof import prove
 from warpwright_harness.extension.reference import Reference
 from warpwright_harness.extension.side import SideError
-from warpwright_harness.extension.timing import time_case
+from warpwright_harness.extension.timing import Machine, time_case
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
+from warpwright_harness.speed import machine_rates
+from warpwright_harness.stopwatch import Stopwatch, l2_bytes
 
 
 def judge_extension(request: Mapping[str, Any], reference: Reference | None, emit: Emit, device: str = "cuda") -> None:
@@ -42,15 +45,31 @@ def judge_extension(request: Mapping[str, Any], reference: Reference | None, emi
             if device == "cuda" and sound and not _keeps_inside(judge, sound):
                 return
         timed = [case for case in sound if case.time]
-        if timed:
-            with gpu_alone(request["lock"], waiting):
-                for case in timed:
-                    if not time_case(judge, case, float(request["seconds_per_shape"])):
-                        return
-        if device == "cuda":
-            for case in timed or sound[:1]:
-                if not _proved(judge, case):
+        with gpu_alone(request["lock"], waiting):
+            stopwatch = Stopwatch() if timed and device == "cuda" else None
+            machine = _machine(judge, stopwatch)
+            for case in timed:
+                operations = operations_of(judge, case, reference) if reference is not None else 0.0
+                if not time_case(judge, case, machine, operations, float(request["seconds_per_shape"])):
                     return
+            if device == "cuda":
+                for case in timed or sound[:1]:
+                    if not _proved(judge, case):
+                        return
+        if reference is None or stopwatch is None:
+            return
+        with gpu_shared(request["lock"], waiting):
+            failed = ready_peers(judge, timed, reference)
+        with gpu_alone(request["lock"], waiting):
+            for case in timed:
+                time_peers(judge, case, reference, failed, stopwatch)
+
+
+def _machine(judge: Judge, stopwatch: Stopwatch | None) -> Machine:
+    if stopwatch is None:
+        return Machine()
+    rates = machine_rates(judge.emit, judge.request, stopwatch)
+    return Machine(stopwatch.overhead_us, stopwatch.floor_us, rates, l2_bytes())
 
 
 def _loads(judge: Judge, side: str, case: Case) -> bool:

@@ -34,7 +34,7 @@ class RaisedError(SideError):
 
 
 class Side:
-    """One extension, in a process group of its own."""
+    """One extension, in a process of its own, which ends with the judge's."""
 
     def __init__(
         self, described: Mapping[str, Any], *, under: Sequence[str] = (), environment: Mapping[str, str] | None = None

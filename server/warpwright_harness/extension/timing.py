@@ -15,42 +15,70 @@ from typing import Any
 
 import torch
 
+from warpwright_harness.bounds import Bound, bound_of
+from warpwright_harness.buffers import ArraySpec
 from warpwright_harness.extension.batch import Batch
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure, twin
-from warpwright_harness.extension.outputs import differences, flat, misbehaviour, unlike
+from warpwright_harness.extension.outputs import differences, flat, misbehaviour, spec_of, unlike
 from warpwright_harness.extension.side import RaisedError
-from warpwright_harness.intervals import LEAST_EFFECT, Ratio, ratio_of
+from warpwright_harness.intervals import LEAST_EFFECT, is_enough, median_interval, ratio_of
 
 SIDES = ("baseline", "candidate")
-LEAST_ROUNDS = 12
-MOST_ROUNDS = 60
-WARM_UP_ROUNDS = 2
+LEAST_ROUNDS = 8
+"""Of calls so slow that time is up before the first look."""
+UNCOUNTED_ROUNDS = 2
+"""At the start, while clocks and pages warm up."""
 MOST_CALLS = 16
 BATCH_BYTES = 1 << 30
 TIMED_TOLERANCE = 2.0
 """Of the checked tolerance: the values of a round are others than those that it was measured on."""
 CONFIRMED = 0.5
 """Of what a side claims to save, at least so much must be saved by the judge's clock too."""
+LAUNCH_BOUND_FACTOR = 20
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the clock and the hardware do: the cost of two events, an empty kernel, rates (`rates.RATES`), the cache."""
+
+    overhead_us: float = 0.0
+    floor_us: float = 0.0
+    rates: Mapping[str, float] = field(default_factory=lambda: {})
+    l2_bytes: int = 0
 
 
 @dataclass
 class _Times:
-    """Microseconds of single calls by the sides' clocks, and of whole batches by the judge's, by side."""
+    """By side and round: microseconds of a call by the side's clock, and of the whole batch by the judge's."""
 
     calls: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
     walls: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
 
-    def add(self, side: str, batch: Batch) -> None:
-        self.calls[side] += [call.microseconds for call in batch.calls]
+    def add(self, side: str, batch: Batch, overhead_us: float) -> None:
+        took = median(call.microseconds for call in batch.calls) - overhead_us
+        self.calls[side].append(max(took, 0.001))
         self.walls[side].append(batch.wall_us)
 
 
-def time_case(judge: Judge, case: Case, seconds: float) -> bool:
-    """Time both at one size and emit a "speed" event; False, after an event, where the candidate is at fault."""
+@dataclass
+class _Seen:
+    """What the rounds gave: times with cold and with warm caches, and the outputs of a call."""
+
+    cold: _Times = field(default_factory=_Times)
+    warm: _Times = field(default_factory=_Times)
+    outputs: tuple[ArraySpec, ...] = ()
+
+
+def time_case(judge: Judge, case: Case, machine: Machine, operations: float, seconds: float) -> bool:
+    """Time both at one size and emit a "speed" event; False, after an event, where the candidate is at fault.
+
+    `operations` are those of the reference at this size, 0 where they are not known.
+    """
     try:
-        cold, warm = _measured(judge, case, seconds)
-        _confirm(cold, calls_of(case))
-        event = _speed(case, cold, warm)
+        seen = _measured(judge, case, machine, seconds)
+        _confirm(seen.cold, calls_of(case))
+        bound = bound_of(_arrays(case, seen), operations, machine.rates, machine.l2_bytes)
+        _possible(seen, bound)
     except OriginalError as error:
         judge.emit({"event": "note", "text": f"not timed at {dict(case.shape)}: {error}"})
         return True
@@ -59,7 +87,7 @@ def time_case(judge: Judge, case: Case, seconds: float) -> bool:
         result = failure(error)
         judge.emit({"event": "case", "case": case.index, "shape": shape, "distribution": "while timed", **result})
         return False
-    judge.emit(event)
+    judge.emit(_speed(case, seen, machine, bound))
     return True
 
 
@@ -68,37 +96,48 @@ def calls_of(case: Case) -> int:
     return max(2, min(MOST_CALLS, BATCH_BYTES // max(1, 4 * case.parameters.bytes)))
 
 
-def _measured(judge: Judge, case: Case, seconds: float) -> tuple[_Times, _Times]:
+def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Seen:
+    """Raises CandidateError and OriginalError."""
     judge.phase = "time"
-    cold, warm = _Times(), _Times()
+    seen = _Seen()
     started = time.monotonic()
-    rounds = 0
-    while rounds < MOST_ROUNDS and (rounds < LEAST_ROUNDS or time.monotonic() - started < seconds):
+    number = 0
+    while True:
         values = _new_values(judge, case)
         for flush in judge.order.sample((True, False), 2):
-            if not flush and rounds % 2:
-                continue
-            batches: dict[str, Batch] = {}
-            later = False
-            for side in judge.order.sample(SIDES, 2):
-                if side == "baseline":
-                    batches[side] = judge.original(case, values, flush=flush)
-                    continue
-                try:
-                    batches[side] = judge.candidate(case, values, flush=flush)
-                except RaisedError as error:
-                    raise CandidateError(str(error), unsafe=False) from None
-                later = judge.later(batches[side])
-            _require_alike(judge, case, batches["candidate"], batches["baseline"])
-            if later:
-                raise CandidateError("a result changes after the call that returned it")
-            if rounds >= WARM_UP_ROUNDS:
+            batches = _both(judge, case, values, flush=flush)
+            written = frozenset().union(*(call.changed for call in batches["baseline"].calls))
+            seen.outputs = tuple(spec_of(n, t) for n, t in flat(batches["baseline"].calls[0], written).items())
+            if number >= UNCOUNTED_ROUNDS:
                 for side, batch in batches.items():
-                    (cold if flush else warm).add(side, batch)
-        if judge.threads_more() > 0:
-            raise CandidateError(f"it leaves {judge.threads_more()} threads running that the original does not")
-        rounds += 1
-    return cold, warm
+                    (seen.cold if flush else seen.warm).add(side, batch, machine.overhead_us)
+        number += 1
+        rounds = number - UNCOUNTED_ROUNDS
+        if rounds >= LEAST_ROUNDS and time.monotonic() - started > seconds:
+            return seen
+        if rounds > 0 and is_enough(seen.cold.calls["baseline"], seen.cold.calls["candidate"]):
+            return seen
+
+
+def _both(judge: Judge, case: Case, values: Sequence[Mapping[str, torch.Tensor]], *, flush: bool) -> dict[str, Batch]:
+    """Both sides' calls of one round, in random order and found alike. Raises CandidateError and OriginalError."""
+    batches: dict[str, Batch] = {}
+    later = False
+    for side in judge.order.sample(SIDES, 2):
+        if side == "baseline":
+            batches[side] = judge.original(case, values, flush=flush)
+            continue
+        try:
+            batches[side] = judge.candidate(case, values, flush=flush)
+        except RaisedError as error:
+            raise CandidateError(str(error), unsafe=False) from None
+        later = judge.later(batches[side])
+    _require_alike(judge, case, batches["candidate"], batches["baseline"])
+    if later:
+        raise CandidateError("a result changes after the call that returned it")
+    if judge.threads_more() > 0:
+        raise CandidateError(f"it leaves {judge.threads_more()} threads running that the original does not")
+    return batches
 
 
 def _new_values(judge: Judge, case: Case) -> list[Mapping[str, torch.Tensor]]:
@@ -142,37 +181,53 @@ def _spread(walls: Sequence[float]) -> float:
     return float(2.0 * (high - low) / len(walls) ** 0.5)
 
 
-def _ratio(times: _Times, calls: int) -> Ratio:
-    """Over rounds, each of which counts with the median of its calls: what disturbs one of them disturbs its others."""
-    baseline, candidate = (
-        [median(taken[at : at + calls]) for at in range(0, len(taken), calls)]
-        for taken in (times.calls["baseline"], times.calls["candidate"])
-    )
-    return ratio_of(baseline, candidate)
+def _arrays(case: Case, seen: _Seen) -> list[ArraySpec]:
+    """What is read and written once: the inputs, and the outputs; an input that is written is both."""
+    read = [ArraySpec(s.name, s.scalar, 1, "in", s.count, s.limit) for s in case.parameters.tensors]
+    return [*read, *seen.outputs]
 
 
-def _speed(case: Case, cold: _Times, warm: _Times) -> dict[str, Any]:
-    ratio, warm_ratio = _ratio(cold, calls_of(case)), _ratio(warm, calls_of(case))
+def _possible(seen: _Seen, bound: Bound | None) -> None:
+    """Raises CandidateError where the candidate, and not the original too, is faster than the hardware can be."""
+    if bound is None:
+        return
+    for times, least, caches in ((seen.cold, bound.least_cold_us, "cold"), (seen.warm, bound.least_warm_us, "warm")):
+        took = times.calls["candidate"]
+        if median_interval(took)[1] < least <= median_interval(times.calls["baseline"])[0]:
+            raise CandidateError(
+                f"it is faster than this GPU can be: {median(took):.2f} us with {caches} caches, where {bound.what} "
+                f"leaves no less than {least:.2f} us"
+            )
+
+
+def _speed(case: Case, seen: _Seen, machine: Machine, bound: Bound | None) -> dict[str, Any]:
+    baseline, candidate = (seen.cold.calls[side] for side in SIDES)
+    cold, warm = ratio_of(baseline, candidate), ratio_of(seen.warm.calls["baseline"], seen.warm.calls["candidate"])
+    took = median(candidate)
+    touches_all = bound is not None and median(baseline) >= bound.us
     return {
         "event": "speed",
         "case": case.index,
         "shape": dict(case.shape),
-        "baseline_us": median(cold.calls["baseline"]),
-        "candidate_us": median(cold.calls["candidate"]),
-        "speedup": ratio.value,
-        "ci95": (ratio.low, ratio.high),
+        "baseline_us": median(baseline),
+        "candidate_us": took,
+        "baseline_ci95_us": median_interval(baseline),
+        "candidate_ci95_us": median_interval(candidate),
+        "speedup": cold.value,
+        "ci95": (cold.low, cold.high),
         "least_effect": LEAST_EFFECT,
         "warm": {
-            "baseline_us": median(warm.calls["baseline"]),
-            "candidate_us": median(warm.calls["candidate"]),
-            "speedup": warm_ratio.value,
-            "ci95": (warm_ratio.low, warm_ratio.high),
+            "baseline_us": median(seen.warm.calls["baseline"]),
+            "candidate_us": median(seen.warm.calls["candidate"]),
+            "speedup": warm.value,
+            "ci95": (warm.low, warm.high),
         },
-        "rounds": len(cold.walls["baseline"]),
+        "rounds": len(baseline),
         "calls_per_round": calls_of(case),
-        "judge_clock": {
-            "baseline_us": median(cold.walls["baseline"]) / calls_of(case),
-            "candidate_us": median(cold.walls["candidate"]) / calls_of(case),
-        },
-        "peers": {},
+        "judge_clock": {f"{side}_us": median(seen.cold.walls[side]) / calls_of(case) for side in SIDES},
+        "floor_us": machine.floor_us,
+        "overhead_us": machine.overhead_us,
+        "launch_bound": median(baseline) < LAUNCH_BOUND_FACTOR * machine.floor_us,
+        "bound": bound.to_json() if bound is not None and touches_all else None,
+        "fraction_of_bound": bound.us / took if bound is not None and touches_all else None,
     }
