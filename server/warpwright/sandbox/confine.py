@@ -36,7 +36,8 @@ class Policy:
     """What a command keeps. `limits` are by the names of setrlimit(2) without RLIMIT_.
 
     `confined` is False where only limits are wanted. `reads` are the folders and files that can be read, None for all;
-    `writes` are those that can be changed too. `devices` are the GPU's, `local_sockets` those of Unix.
+    `writes` are those that can be changed too. `devices` are the GPU's. `local_sockets` are those of Unix, with
+    which nobody else is reached unless `local_services` is true.
     """
 
     limits: Mapping[str, int] = field(default_factory=lambda: {})
@@ -45,6 +46,7 @@ class Policy:
     writes: tuple[str, ...] = ()
     devices: bool = False
     local_sockets: bool = False
+    local_services: bool = False
 
 
 class Confined:

@@ -36,17 +36,17 @@ _RETURN_ALLOW, _RETURN_ERRNO = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS = 1, 38
 _AF_UNIX = 1
 
-# Audit architecture, `socket`, those that are said to have worked and do nothing (setsid, setpgid: a process that left
+# Audit architecture, `socket`, `connect`, those that are said to have worked and do nothing (setsid, setpgid: a process that left
 # the group would outlive it), and those that no compiler and no CUDA program needs: ptrace, process_vm_readv,
 # process_vm_writev, io_uring_setup, bpf, add_key, request_key, keyctl, mount, umount2, pivot_root, chroot, unshare,
 # setns, userfaultfd, kexec_load, init_module, finit_module, open_by_handle_at.
-_CALLS: Mapping[str, tuple[int, int, tuple[int, ...], tuple[int, ...]]] = {
+_CALLS: Mapping[str, tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {
     "x86_64": (
-        0xC000003E, 41, (112, 109),
+        0xC000003E, 41, 42, (112, 109),
         (101, 310, 311, 425, 321, 248, 249, 250, 165, 166, 155, 161, 272, 308, 323, 246, 175, 313, 304),
     ),
     "aarch64": (
-        0xC00000B7, 198, (157, 154),
+        0xC00000B7, 198, 203, (157, 154),
         (117, 270, 271, 425, 280, 217, 218, 219, 40, 39, 41, 51, 97, 268, 282, 104, 105, 273, 265),
     ),
 }  # fmt: skip
@@ -60,7 +60,9 @@ def main() -> int:
     _die_with(policy["lifeline"])
     in_force = [_limits(policy["limits"])]
     if policy["confined"] and sys.platform == "linux":
-        in_force += confine(policy["reads"], policy["writes"], policy["devices"], policy["local_sockets"])
+        in_force += confine(
+            policy["reads"], policy["writes"], policy["devices"], policy["local_sockets"], policy["local_services"]
+        )
     os.write(status, json.dumps({"in_force": [each for each in in_force if each]}).encode() + b"\n")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
@@ -99,7 +101,9 @@ def _limits(limits: Mapping[str, int]) -> str:
     return "limits"
 
 
-def confine(reads: Sequence[str] | None, writes: Sequence[str], devices: bool, local_sockets: bool) -> list[str]:
+def confine(
+    reads: Sequence[str] | None, writes: Sequence[str], devices: bool, local_sockets: bool, local_services: bool
+) -> list[str]:
     """Keep this process and all its children to what is named; what of it the kernel put in force, in words."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
@@ -108,7 +112,7 @@ def confine(reads: Sequence[str] | None, writes: Sequence[str], devices: bool, l
     version = libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version > 0 and _landlock(libc, version, reads, writes, devices):
         in_force.append(f"read-only file system (Landlock {version})")
-    if _seccomp(libc, local_sockets):
+    if _seccomp(libc, local_sockets, local_services):
         in_force.append("no network (seccomp)")
     elif version >= 4 and in_force[-1] != "no new privileges":
         in_force.append("no TCP (Landlock)")
@@ -158,11 +162,11 @@ def _devices(with_gpu: bool) -> Iterable[str]:
     yield from map(str, Path("/dev").glob("nvidia*"))
 
 
-def _seccomp(libc: ctypes.CDLL, local_sockets: bool) -> bool:
+def _seccomp(libc: ctypes.CDLL, local_sockets: bool, local_services: bool) -> bool:
     known = _CALLS.get(platform.machine())
     if known is None or sys.maxsize <= 1 << 32:
         return False
-    code = _filter(*known, local_sockets=local_sockets)
+    code = _filter(*known, local_sockets=local_sockets, local_services=local_services)
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in code)
     buffer = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("HxxxxxxP", len(code), ctypes.addressof(buffer))
@@ -170,7 +174,14 @@ def _seccomp(libc: ctypes.CDLL, local_sockets: bool) -> bool:
 
 
 def _filter(
-    architecture: int, socket: int, faked: tuple[int, ...], refused: tuple[int, ...], *, local_sockets: bool
+    architecture: int,
+    socket: int,
+    connect: int,
+    faked: tuple[int, ...],
+    refused: tuple[int, ...],
+    *,
+    local_sockets: bool,
+    local_services: bool,
 ) -> list[tuple[int, int, int, int]]:
     """The filter as classic BPF: (operation, jump if true, jump if false, constant)."""
     load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
@@ -179,7 +190,7 @@ def _filter(
     code += [(at_least, 0, 1, _X32_BIT), (answer, 0, 0, _RETURN_ERRNO | _ENOSYS)]
     for call in faked:
         code += [(equal, 0, 1, call), (answer, 0, 0, nothing)]
-    for call in refused:
+    for call in refused if local_services else (*refused, connect):
         code += [(equal, 0, 1, call), (answer, 0, 0, no)]
     if local_sockets:
         code += [(equal, 0, 3, socket), (load, 0, 0, 16), (equal, 1, 0, _AF_UNIX), (answer, 0, 0, no)]

@@ -60,7 +60,11 @@ def harness_environment() -> dict[str, str]:
 
 
 def harness_kind() -> Kind:
-    """The harness reads every file, as the user's own reference may, and writes to its own folder and its cache."""
+    """The harness reads every file, as the user's own reference may, and writes to its own folder and its cache.
+
+    CUDA's driver names its threads by writing below /proc, and does not start where it cannot, nor without sockets of
+    Unix; it connects to a service only where there is the Multi-Process Service.
+    """
     confined = harness_python() not in _unconfined
     kept = _cache()
     environment = harness_environment()
@@ -70,9 +74,10 @@ def harness_kind() -> Kind:
     policy = Policy(
         limits={"FSIZE": MOST_FILE_BYTES, **(data_limit() if confined else {})},
         confined=confined,
-        writes=tuple(str(each) for each in (kept, served if served.exists() else None) if each is not None),
+        writes=("/proc", *(str(each) for each in (kept, served if served.exists() else None) if each is not None)),
         devices=True,
-        local_sockets=served.exists(),
+        local_sockets=True,
+        local_services=served.exists(),
     )
     command = (harness_python(), "-m", "warpwright_harness")
     return Kind("the harness", command, environment, policy, START_SECONDS, STEP_SECONDS, TOTAL_SECONDS)
