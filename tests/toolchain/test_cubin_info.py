@@ -52,7 +52,7 @@ def test_launch_bounds(compiled: Compiled) -> None:
 @pytest.mark.nvcc
 @pytest.mark.sass
 def test_spills_have_lines_and_add_up_to_what_ptxas_says(compiled: Compiled) -> None:
-    found = {each.name: each for each in with_spills(compiled)}
+    found = with_spills(compiled)
     spills = found["spills"]
     assert spills.spill_store_bytes > 0
     assert sum(place.store_bytes for place in spills.spills) == spills.spill_store_bytes

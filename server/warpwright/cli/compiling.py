@@ -46,7 +46,7 @@ def compile_files(
             flags=compiled.flags(source),
             is_cancelled=is_cancelled,
         )
-        return with_spills(made, is_cancelled) if made.ok else made.reason
+        return tuple(with_spills(made, is_cancelled).values()) if made.ok else made.reason
 
     with ThreadPoolExecutor(min(os.cpu_count() or 1, AT_ONCE)) as pool:
         builds = {pool.submit(build, path): path for path in names}

@@ -36,7 +36,7 @@ class Build:
 def build_of(answer: Mapping[str, Any], text: bytes) -> Build:
     """What the job "compile" answered about a text."""
     kernels = {
-        arch: {name: KernelResources(**taken) for name, taken in of_arch.items()}
+        arch: {name: KernelResources.from_json(taken) for name, taken in of_arch.items()}
         for arch, of_arch in answer["kernels"].items()
     }
     return Build(text, kernels, answer["compiler"])

@@ -19,6 +19,7 @@ from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import CompilerMessage
+from warpwright.toolchain.spilled import with_spills
 
 _DRIVER = "nvcc: "
 
@@ -52,7 +53,9 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
             return _answer("missing" if compiled.ending is Ending.MISSING else "failed", compiled)
         done.append(compiled)
     remarks = remarks_of(_merged(done), source, ways)
-    kernels = {each.arch: {name: asdict(taken) for name, taken in each.kernels.items()} for each in done}
+    kernels = {
+        each.arch: {name: asdict(taken) for name, taken in with_spills(each, is_cancelled).items()} for each in done
+    }
     return {**_answer("compiled", done[-1], remarks=remarks), "kernels": kernels}
 
 

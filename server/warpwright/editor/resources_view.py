@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.build import Build
 from warpwright.editor.markdown import code
-from warpwright.facts.compiled import LaunchOccupancy, occupancies, with_compiled
+from warpwright.facts.compiled import LaunchOccupancy, occupancies, spill_lines, with_compiled
 from warpwright.facts.document import dims_text
+from warpwright.facts.lifts import lift_words, percent, size_words
 from warpwright.facts.model import Basis, Kernel
 
 OLDER = "before the last edits"
+MOST_LINES = 3
 
 
 def resource_words(analysis: Analysis, kernel: Kernel) -> str:
@@ -43,7 +45,8 @@ def resource_lines(analysis: Analysis, kernel: Kernel) -> Iterator[str]:
                 f"{each.stack_bytes:,} bytes of stack a thread; {each.shared_bytes:,} bytes of static shared memory, "
                 f"{each.constant_bytes:,} of constant memory, {_barriers(each.barriers)} a block"
             )
-            yield f"- {name}{taken}"
+            at = ", ".join(str(line.line) for line in spill_lines(compiled, each)[:MOST_LINES])
+            yield f"- {name}{taken}{f'; spills most at lines {at}' if at and analysis.build_is_current else ''}"
         if analysis.build_is_current:
             yield from dict.fromkeys(_occupancy_line(found, len(compiled.compiled)) for found in occupancies(compiled))
 
@@ -73,11 +76,11 @@ def _words(kernel: Kernel, is_current: bool) -> Iterator[str]:
     yield spill_words(worst.spill_store_bytes, worst.spill_load_bytes)
     stack = max(each.stack_bytes for each in compiled)
     if stack:
-        yield f"{_size(stack)} stack"
+        yield f"{size_words(stack)} stack"
     found = list(occupancies(kernel)) if is_current else []
     shared = max((each.shared_bytes for each in found), default=max(each.shared_bytes for each in compiled))
     if shared:
-        yield f"{_size(shared)} shared"
+        yield f"{size_words(shared)} shared"
     if found:
         yield _occupancy_words(found)
 
@@ -89,7 +92,8 @@ def _occupancy_words(found: list[LaunchOccupancy]) -> str:
     why = [] if worst.occupancy.fraction == 1 else [worst.occupancy.limiter]
     if worst.basis is not Basis.EXACT:
         why.append(f"block {dims_text(worst.launch.block)} assumed")
-    share = _range(round(100 * worst.occupancy.fraction), round(100 * best))
+    least, most = percent(worst.occupancy.fraction), percent(best)
+    share = least if least == most else f"{least} to {most}"
     return f"occupancy {share} %" + (f" ({', '.join(why)})" if why else "")
 
 
@@ -97,9 +101,10 @@ def _occupancy_line(found: LaunchOccupancy, instances: int) -> str:
     now = found.occupancy
     name = f"{code(found.resources.name)}, " if instances > 1 else ""
     block = f"block {dims_text(found.launch.block)}{', assumed' if found.basis is not Basis.EXACT else ''}"
-    limit = f", limited by {now.limiter}" if now.fraction < 1 else ""
+    limit = f", limited by {' and '.join(now.limiters)}" if now.fraction < 1 else ""
+    lifts = "".join(f"\n  - {lift_words(found.footprint, lift)}" for lift in found.lifts)
     blocks = f"{now.blocks} block{'s' if now.blocks != 1 else ''}, {now.warps} warps on a multiprocessor"
-    return f"- occupancy {100 * now.fraction:.4g} % ({name}{block}): {blocks}{limit}"
+    return f"- occupancy {percent(now.fraction)} % ({name}{block}): {blocks}{limit}{lifts}"
 
 
 def _range(least: int, most: int) -> str:
@@ -108,13 +113,3 @@ def _range(least: int, most: int) -> str:
 
 def _barriers(count: int) -> str:
     return f"{count} barrier{'s' if count != 1 else ''}"
-
-
-def _size(count: int) -> str:
-    """
-    >>> _size(4096), _size(100), _size(5000)
-    ('4 KB', '100 bytes', '4.9 KB')
-    """
-    if count < 1024:
-        return f"{count} bytes"
-    return f"{count // 1024} KB" if count % 1024 == 0 else f"{count / 1024:.1f} KB"

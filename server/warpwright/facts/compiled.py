@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
 
 from warpwright.facts.carveout import EVERY_KERNEL, carveouts
 from warpwright.facts.lifts import Footprint, Lift, lifts
@@ -111,6 +112,32 @@ def instances_of(kernel: Kernel, launch: Launch) -> tuple[KernelResources, ...]:
     """The compiled instances that a launch can mean: those of its template arguments where it writes them."""
     written = template_arguments(launch.span.text.partition("<<<")[0]) if launch.span is not None else ()
     return tuple(each for each in kernel.compiled if has_arguments(each.name, written)) or kernel.compiled
+
+
+@dataclass(frozen=True, slots=True)
+class SpillLine:
+    """Bytes per thread that the instructions of one line of a kernel's file spill and read back, each counted once."""
+
+    line: int
+    store_bytes: int
+    load_bytes: int
+
+
+def spill_lines(kernel: Kernel, resources: KernelResources) -> list[SpillLine]:
+    """The lines of the kernel's own file at which an instance spills, most bytes first; of inlined code the innermost
+    line of that file."""
+    found: dict[int, SpillLine] = {}
+    for place in resources.spills:
+        line = next((line for file, line in place.places if _is_file(file, kernel.source.path)), None)
+        if line is not None:
+            so_far = found.get(line, SpillLine(line, 0, 0))
+            found[line] = SpillLine(line, so_far.store_bytes + place.store_bytes, so_far.load_bytes + place.load_bytes)
+    return sorted(found.values(), key=lambda each: (-each.store_bytes - each.load_bytes, each.line))
+
+
+def _is_file(compiled: str, path: str) -> bool:
+    """Whether the compiler, which names files whole, means a file that was named as `path`."""
+    return Path(compiled) == Path(path).absolute()
 
 
 def _qualified(kernel: Kernel) -> str:

@@ -166,7 +166,7 @@ def cause_words(now: Footprint) -> str:
     '40 registers per thread and 34 KB of shared memory per block leave room for 6 blocks of 256 threads'
     >>> cause_words(Footprint("sm_90", 16, 0, 32))
     'it holds 32 blocks, here of 1 warp'
-    >>> cause_words(Footprint("sm_90", 32, 0, 640))
+    >>> cause_words(Footprint("sm_90", 16, 0, 640))
     '3 blocks of 640 threads fit, and the rest has no room for another'
     """
     occupied = now.occupancy

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,22 @@ class KernelResources:
     max_threads: int | None = None
     max_registers: int | None = None
     spills: tuple[SpillPlace, ...] = ()
+
+    @classmethod
+    def from_json(cls, taken: Mapping[str, Any]) -> KernelResources:
+        """What `asdict` made, after a way through JSON.
+
+        >>> from dataclasses import asdict
+        >>> each = KernelResources("k", "k", 255, 8, 4, 8, 0, 0, 0, spills=(SpillPlace((("a.cu", 3),), 2, 1, 8, 4),))
+        >>> import json
+        >>> KernelResources.from_json(json.loads(json.dumps(asdict(each)))) == each
+        True
+        """
+        spills = (
+            SpillPlace(**{**place, "places": tuple((file, line) for file, line in place["places"])})
+            for place in taken.get("spills", ())
+        )
+        return cls(**{**taken, "spills": tuple(spills)})
 
     @property
     def spill_bytes(self) -> int:

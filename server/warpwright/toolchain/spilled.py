@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from warpwright.facts.model import AccessKind
@@ -15,11 +15,14 @@ from warpwright.toolchain.local_traffic import LocalAccess, LocalUse, local_traf
 from warpwright.toolchain.machine_code import DisassemblyError, machine_code
 
 
-def with_spills(compiled: Compiled, is_cancelled: IsCancelled = never_cancelled) -> tuple[KernelResources, ...]:
-    """The resources of all kernels. Those that spill are disassembled for the places; where that cannot be done, or
-    spills cannot be told from arrays, they stay without. Raises CancelledError."""
-    kernels = tuple(compiled.kernels.values())
-    if compiled.cubin is None or not any(each.spill_bytes for each in kernels):
+def with_spills(compiled: Compiled, is_cancelled: IsCancelled = never_cancelled) -> Mapping[str, KernelResources]:
+    """The resources of all kernels, keyed as `compiled.kernels`.
+
+    Those that spill are disassembled for the places; where that cannot be done, or spills cannot be told from arrays,
+    they stay without. Raises CancelledError.
+    """
+    kernels = compiled.kernels
+    if compiled.cubin is None or not any(each.spill_bytes for each in kernels.values()):
         return kernels
     try:
         code = machine_code(compiled.cubin, is_cancelled=is_cancelled)
@@ -37,7 +40,7 @@ def with_spills(compiled: Compiled, is_cancelled: IsCancelled = never_cancelled)
         marked = info[name].spills if name in info else ()
         return replace(kernel, spills=_by_place(local_traffic(instructions[name], kernel, marked)))
 
-    return tuple(map(told, kernels))
+    return {name: told(each) for name, each in kernels.items()}
 
 
 def _by_place(accesses: Sequence[LocalAccess]) -> tuple[SpillPlace, ...]:

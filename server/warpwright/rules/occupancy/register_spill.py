@@ -84,9 +84,11 @@ __global__ void __launch_bounds__(256, 2) outer(float *c, const float *a, const 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
+from warpwright.facts.compiled import spill_lines
 from warpwright.facts.model import Kernel
-from warpwright.facts.resources import KernelResources, SpillPlace
+from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Finding, Severity
 
 severity = Severity.WARNING
@@ -106,8 +108,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         return
     worst = max(spilling, key=lambda each: each.spill_bytes)
     others = f", the worst of {len(kernel.compiled)} instances" if len(kernel.compiled) > 1 else ""
-    lines = sorted(_by_line(kernel, worst).items(), key=lambda item: (-sum(item[1]), item[0]))
-    place = f", most at line {lines[0][0]}" if lines else ""
+    lines = spill_lines(kernel, worst)
+    place = f", most at line {lines[0].line}" if lines else ""
     yield Finding(
         span=kernel.name_span,
         message=(
@@ -124,7 +126,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             "spill_store_bytes": worst.spill_store_bytes,
             "spill_load_bytes": worst.spill_load_bytes,
             "stack_bytes": worst.stack_bytes,
-            "lines": [{"line": n, "store_bytes": s, "load_bytes": r} for n, (s, r) in lines[:MOST_LINES]],
+            "lines": [asdict(line) for line in lines[:MOST_LINES]],
             "basis": "exact",
             "source": "compiler",
         },
@@ -149,19 +151,3 @@ def _cure(worst: KernelResources) -> str:
     if worst.registers >= MOST_REGISTERS:
         return f"It uses all {MOST_REGISTERS} registers that a thread can have: {less}."
     return f"It uses {worst.registers} registers: {less}."
-
-
-def _by_line(kernel: Kernel, worst: KernelResources) -> dict[int, tuple[int, int]]:
-    """Bytes stored and read back at each line of the kernel's file: the innermost of an inlined chain."""
-    found: dict[int, tuple[int, int]] = {}
-    for place in worst.spills:
-        line = _line(kernel, place)
-        if line is not None:
-            stores, loads = found.get(line, (0, 0))
-            found[line] = (stores + place.store_bytes, loads + place.load_bytes)
-    return found
-
-
-def _line(kernel: Kernel, place: SpillPlace) -> int | None:
-    own = kernel.source.path
-    return next((line for file, line in place.places if file == own or file.endswith(f"/{own}")), None)
