@@ -55,7 +55,7 @@ def memory(parts: int, n: int = 1 << 25) -> Source:
 
 
 ARITHMETIC, MORE_ARITHMETIC = arithmetic(2000), arithmetic(2064)
-MEMORY, MORE_MEMORY = memory(0), memory(66)
+MEMORY, MORE_MEMORY = memory(0), memory(140)
 DIFFERENT = (
     ("3 % less arithmetic", MORE_ARITHMETIC, ARITHMETIC, "faster"),
     ("3 % more arithmetic", ARITHMETIC, MORE_ARITHMETIC, "slower"),

@@ -22,8 +22,10 @@ for six looks is 0.0142. Source: Pocock, Biometrika 64 (1977); Jennison and Turn
 table 2.1."""
 
 LEAST_EFFECT = 1.01
-"""A ratio nearer to 1 counts as none: where the code and a buffer happen to lie moves a time by some tenths of a
-percent, on the same text compiled twice. An interval must lie beyond it to be called a difference."""
+LEAST_US = 0.2
+"""A ratio nearer to 1 than LEAST_EFFECT counts as none, and so does a difference of less than LEAST_US microseconds:
+where code and buffers happen to lie moves a time by that, on the same text compiled twice. An interval must lie beyond
+both to be called a difference."""
 
 NARROW = 0.005
 PRECISE = 0.03
@@ -32,24 +34,26 @@ PRECISE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast the candidate is: the estimate, and an interval that holds it in 95 % of runs."""
+    """How many times as fast the candidate is: the estimate, an interval that holds it in 95 % of runs, and the least
+    ratio that counts."""
 
     value: float
     low: float
     high: float
+    least: float
 
     @property
     def is_faster(self) -> bool:
-        return self.low > LEAST_EFFECT
+        return self.low > self.least
 
     @property
     def is_slower(self) -> bool:
-        return self.high < 1 / LEAST_EFFECT
+        return self.high < 1 / self.least
 
     @property
     def is_same(self) -> bool:
         """Whether no difference that counts is possible."""
-        return self.low >= 1 / LEAST_EFFECT and self.high <= LEAST_EFFECT
+        return self.low >= 1 / self.least and self.high <= self.least
 
     @property
     def is_settled(self) -> bool:
@@ -65,14 +69,14 @@ def is_enough(baseline: Sequence[float], candidate: Sequence[float]) -> bool:
 
 
 def ratio_of(baseline: Sequence[float], candidate: Sequence[float], confidence: float = LOOK_CONFIDENCE) -> Ratio:
-    """The Hodges-Lehmann estimate of baseline / candidate over paired samples, and the interval of the signed-rank
-    test. Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, sections 3.2 and 3.3.
+    """The Hodges-Lehmann estimate of baseline / candidate over paired samples in microseconds, and the interval of the
+    signed-rank test. Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, sections 3.2 and 3.3.
 
-    >>> ratio = ratio_of([2.0, 2.1, 1.9, 2.0] * 8, [1.0, 1.1, 0.9, 1.0] * 8)
+    >>> ratio = ratio_of([20.0, 21.0, 19.0, 20.0] * 8, [10.0, 11.0, 9.0, 10.0] * 8)
     >>> round(ratio.value, 2), ratio.low > 1.9, ratio.high < 2.1, ratio.is_faster
     (2.0, True, True, True)
-    >>> ratio_of([1.0] * 30, [1.0] * 30)
-    Ratio(value=1.0, low=1.0, high=1.0)
+    >>> ratio_of([100.0] * 30, [100.0] * 30)
+    Ratio(value=1.0, low=1.0, high=1.0, least=1.01)
     """
     if len(baseline) != len(candidate) or not baseline:
         raise ValueError("expected as many samples of the baseline as of the candidate, and at least one")
@@ -82,7 +86,8 @@ def ratio_of(baseline: Sequence[float], candidate: Sequence[float], confidence: 
     spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
     quantile = NormalDist().inv_cdf((1 + confidence) / 2)
     cut = max(0, math.floor(len(averages) / 2 - quantile * spread))
-    return Ratio(math.exp(median(averages)), math.exp(averages[cut]), math.exp(averages[-1 - cut]))
+    least = max(LEAST_EFFECT, 1 + LEAST_US / median([*baseline, *candidate]))
+    return Ratio(math.exp(median(averages)), math.exp(averages[cut]), math.exp(averages[-1 - cut]), least)
 
 
 def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

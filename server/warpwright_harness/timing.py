@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -23,7 +23,7 @@ from warpwright_harness.bounds import Bound, bound_of
 from warpwright_harness.buffers import ArraySpec, Buffer, bits, perturbed
 from warpwright_harness.compare import NOISE_FACTOR, ULPS, compare, largest_gap
 from warpwright_harness.correctness import PERTURBATIONS, input_values, seed_of
-from warpwright_harness.intervals import LEAST_EFFECT, Ratio, is_enough, median_interval, ratio_of
+from warpwright_harness.intervals import Ratio, is_enough, median_interval, ratio_of
 from warpwright_harness.session import DEVICE, Case, Session, Values
 from warpwright_harness.stopwatch import Stopwatch, l2_bytes
 
@@ -58,14 +58,21 @@ class Samples:
 
 
 def time_case(
-    session: Session, case: Case, stopwatch: Stopwatch, rates: Mapping[str, float], operations: float, seconds: float
+    sessions: Sequence[Session],
+    case: Case,
+    stopwatch: Stopwatch,
+    rates: Mapping[str, float],
+    operations: float,
+    seconds: float,
 ) -> bool:
     """Time both sides at one shape and emit a "speed" event; False where the candidate was caught at something.
 
+    `sessions` are of one request: the same kernels, loaded at other places. Each round takes one of them.
     `rates` are the machine's (`rates.measure_rates`), `operations` those of the reference, 0 where they are not known.
     """
+    session = sessions[0]
     try:
-        samples = _rounds(session, case, stopwatch, seconds)
+        samples = _rounds(sessions, case, stopwatch, seconds)
         _cross_check(session, case, stopwatch, samples)
         bound = bound_of(case.arrays, operations, rates, l2_bytes())
         reject_impossible(samples, bound)
@@ -76,14 +83,14 @@ def time_case(
     return True
 
 
-def _rounds(session: Session, case: Case, stopwatch: Stopwatch, seconds: float) -> dict[str, Samples]:
+def _rounds(sessions: Sequence[Session], case: Case, stopwatch: Stopwatch, seconds: float) -> dict[str, Samples]:
     """Raises TimedWrongError."""
-    ring = _Ring(session, case)
-    order = random.Random(session.seed + case.index)
+    ring = _Ring(sessions[0], case)
+    order = random.Random(sessions[0].seed + case.index)
     samples = {side: Samples() for side in SIDES}
     started = time.monotonic()
     for number, sides in enumerate(_orders(order)):
-        taken = _round(session, ring, stopwatch, order, sides)
+        taken = _round(order.choice(sessions), ring, stopwatch, order, sides)
         if number < UNCOUNTED_ROUNDS:
             continue
         for side, (cold, warm) in taken.items():
@@ -305,7 +312,7 @@ def _speed_event(
         "candidate_ci95_us": median_interval(candidate.cold),
         "speedup": cold.value,
         "ci95": (cold.low, cold.high),
-        "least_effect": LEAST_EFFECT,
+        "least_effect": cold.least,
         "warm": {
             "baseline_us": median(baseline.warm),
             "candidate_us": median(candidate.warm),

@@ -95,7 +95,16 @@ def test_whoever_is_called_the_baseline_the_ratio_is_the_same(pairs: list[tuple[
     assert one.value == pytest.approx(1 / other.value)
     assert one.low == pytest.approx(1 / other.high)
     assert not (one.is_faster and (one.is_slower or one.is_same))
-    assert one.is_faster == (one.low > LEAST_EFFECT)
+    assert one.is_faster == (one.low > one.least)
+    assert one.least == other.least >= LEAST_EFFECT
+
+
+def test_a_tenth_of_a_microsecond_is_no_difference_whatever_its_share() -> None:
+    tiny = ratio_of([5.0, 5.01] * 20, [4.9, 4.91] * 20)
+    assert tiny.low > LEAST_EFFECT
+    assert not tiny.is_faster
+    assert ratio_of([5.0, 5.01] * 20, [4.5, 4.51] * 20).is_faster
+    assert ratio_of([500.0, 501.0] * 20, [490.0, 491.0] * 20).is_faster
 
 
 @given(TIMES, st.floats(0.1, 10.0))

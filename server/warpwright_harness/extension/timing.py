@@ -21,7 +21,7 @@ from warpwright_harness.extension.batch import Batch
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure, twin
 from warpwright_harness.extension.outputs import differences, flat, misbehaviour, spec_of, unlike
 from warpwright_harness.extension.side import RaisedError
-from warpwright_harness.intervals import LEAST_EFFECT, is_enough, median_interval, ratio_of
+from warpwright_harness.intervals import is_enough, median_interval, ratio_of
 
 SIDES = ("baseline", "candidate")
 LEAST_ROUNDS = 8
@@ -215,7 +215,7 @@ def _speed(case: Case, seen: _Seen, machine: Machine, bound: Bound | None) -> di
         "candidate_ci95_us": median_interval(candidate),
         "speedup": cold.value,
         "ci95": (cold.low, cold.high),
-        "least_effect": LEAST_EFFECT,
+        "least_effect": cold.least,
         "warm": {
             "baseline_us": median(seen.warm.calls["baseline"]),
             "candidate_us": median(seen.warm.calls["candidate"]),
