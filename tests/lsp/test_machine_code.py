@@ -1,9 +1,10 @@
-"""The machine code of a line in a hover, once nvcc has run behind the editor."""
+"""The machine code of a line in a hover, once nvcc has run behind the editor, and of a kernel beside its source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -77,3 +78,32 @@ def test_a_line_of_a_header_shows_what_it_became_in_the_file_that_includes_it(ed
 def test_a_line_without_other_facts_has_its_machine_code_too(editor: Editor) -> None:
     page = editor.open("plain.cu", TEXT)
     assert "S2R" in machine_code(page, "int i") or "S2UR" in machine_code(page, "int i")
+
+
+def show(page: Page, **argument: object) -> Any:
+    params = types.ExecuteCommandParams("warpwright.showSass", [{"uri": page.uri, **argument}])
+    return page.editor.request("workspace/executeCommand", params, 120)
+
+
+def test_a_kernel_is_shown_in_a_browser_or_as_a_document(editor: Editor) -> None:
+    page = editor.open("shown.cu", TEXT)
+    result = show(page, kernel="scaled")
+    assert result["status"] == "shown", result
+    assert result["message"].startswith("scaled on sm_90: ")
+    assert "LDG.E.64" in Path(result["page"]).read_text(encoding="utf-8")
+    asked = editor.client.shown_documents[-1]
+    assert (asked.uri, asked.external) == (Path(result["page"]).as_uri(), True)
+    show(page, kernel="scaled", format="markdown")
+    asked = editor.client.shown_documents[-1]
+    assert (asked.uri, asked.external) == (Path(result["text"]).as_uri(), False)
+    assert Path(result["text"]).read_text(encoding="utf-8").startswith("# `scaled`, sm_90\n")
+
+
+def test_what_cannot_be_shown_is_one_sentence(editor: Editor) -> None:
+    page = editor.open("broken.cu", TEXT.replace("twice(", "thrice("))
+    result = show(page, kernel="scaled")
+    assert result["status"] == "failed"
+    assert "thrice" in result["message"]
+    assert result["message"] in editor.messages
+    template = editor.open("template.cu", "template <int N> __global__ void k(int *a) { a[0] = N; }\n")
+    assert "nvcc made no instance of k" in show(template, kernel="k")["message"]

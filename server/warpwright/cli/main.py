@@ -20,8 +20,8 @@ from warpwright.progress import CancelledError
 
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
 COMMANDS = (
-    "check", "fix", "facts", "explain", "profile", "optimize", "verify", "history", "problem", "generate", "model",
-    "doctor", "serve",
+    "check", "fix", "facts", "explain", "profile", "sass", "optimize", "verify", "history", "problem", "generate",
+    "model", "doctor", "serve",
 )  # fmt: skip
 
 INTERRUPTED = 130  # 128 + SIGINT

@@ -21,6 +21,7 @@ GOALS = {OPTIMIZE: "speed", "warpwright.reduceMemory": "memory", "warpwright.fix
 PROFILE = "warpwright.profile"
 VERIFY = "warpwright.verify"
 SHOW_PROFILE = "warpwright.showProfile"
+SHOW_SASS = "warpwright.showSass"
 _TITLES = {"speed": "Optimize kernel {}", "memory": "Reduce memory of kernel {}", "fix": "Fix kernel {}"}
 _IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
 

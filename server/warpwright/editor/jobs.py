@@ -14,7 +14,7 @@ from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.compile_job import compile_document
 from warpwright.editor.job_request import JobError, Json, analysed
-from warpwright.editor.machine_job import machine_code_lines
+from warpwright.editor.machine_job import machine_code_lines, machine_code_pages
 from warpwright.editor.text import edit_between
 from warpwright.editor.verify_job import verify_kernel
 from warpwright.missing import Missing
@@ -129,6 +129,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "compile": compile_document,
     "verify": verify_kernel,
     "lines": machine_code_lines,
+    "sass": machine_code_pages,
 }
 
 

@@ -84,7 +84,7 @@ def mark_words(mark: Mark) -> str:
     """A mark behind a count."""
     return {
         Mark.SPILL: "spilled to or from local memory",
-        Mark.ARRAY: "to or from an array in local memory",
+        Mark.VARIABLE: "to or from a variable in local memory",
         Mark.LOCAL: "to or from local memory",
         Mark.TENSOR: "on the tensor cores",
         Mark.GENERIC: "at a generic address",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
 
+from warpwright.editor.page_theme import highlighted
 from warpwright.editor.profile_page import SCRIPT, STYLE
 from warpwright.editor.profile_view import (
     BASES,
@@ -153,7 +154,7 @@ def _file(view: View, file: FileView, memories: list[_Column]) -> Iterator[str]:
     for column in memories:
         yield f'<th data-sort="{column.key}">{column.title}</th>'
     yield '<th data-sort="divergent">Divergent branches</th></tr></thead><tbody>'
-    for row, marked in zip(file.rows, _highlighted([row.text for row in file.rows]), strict=True):
+    for row, marked in zip(file.rows, highlighted([row.text for row in file.rows]), strict=True):
         yield _row(view, file, row, marked, memories)
     yield "</tbody></table></section>"
 
@@ -278,30 +279,3 @@ def _legend(view: View, memories: list[_Column]) -> Iterator[str]:
 
 def _anchor(path: str, line: int) -> str:
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', path).strip('-')}-{line}"
-
-
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
-    r"|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
-    r"|(?P<directive>^[ \t]*\#[ \t]*\w+)"
-    r"|(?P<cuda>\b(?:__\w+__|(?:thread|block)(?:Idx|Dim)|gridDim|warpSize|__\w+)\b|<<<|>>>)"
-    r"|(?P<keyword>\b(?:alignas|auto|bool|break|case|catch|char|class|const|constexpr|continue|default|delete|do|double|"
-    r"else|enum|extern|false|float|for|goto|half|if|inline|int|long|namespace|new|nullptr|operator|private|protected|"
-    r"public|return|short|signed|sizeof|static|struct|switch|template|this|true|typedef|typename|union|unsigned|using|"
-    r"virtual|void|volatile|while|u?int\d+_t|size_t)\b)"
-    r"|(?P<number>\b(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?)[uUlLfF]*)",
-    re.DOTALL | re.MULTILINE,
-)
-
-
-def _highlighted(lines: list[str]) -> list[str]:
-    """The lines as HTML, each whole in itself: a comment over several lines is closed and opened at their ends."""
-    text = "\n".join(lines)
-    out, at = [], 0
-    for token in _TOKEN.finditer(text):
-        out.append(escape(text[at : token.start()], quote=False))
-        pieces = escape(token[0], quote=False).split("\n")
-        out.append("\n".join(f'<span class="{token.lastgroup}">{piece}</span>' for piece in pieces))
-        at = token.end()
-    out.append(escape(text[at:], quote=False))
-    return "".join(out).split("\n")

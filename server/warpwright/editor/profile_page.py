@@ -1,24 +1,12 @@
-"""The style and the script of a profile's page: colours for light and dark, and sorting by a column."""
+"""The style and the script of a profile's page: sorting by a column."""
 
 from __future__ import annotations
 
-_LIGHT = """
---page:#f6f7f9; --card:#ffffff; --ink:#1b2330; --soft:#5d6878; --line:#e3e7ee; --row:#f9fafc; --hover:#eef3fb;
---work:#5b7fc7; --need:#4f9d84; --excess:#e0703a; --bad:#c2351d; --badbg:#fdece7; --more:#a86400;
---emulated:#6a4bbc; --emulatedbg:#efeafc; --measured:#14725a; --measuredbg:#e2f4ee; --track:#eceff4;
---comment:#6c7787; --string:#9a4a12; --cuda:#7a3fb0; --keyword:#1f5fae; --number:#0f6f6a; --directive:#8a3d77;
-"""
-_DARK = """
---page:#12161d; --card:#191f29; --ink:#dde4ee; --soft:#93a0b3; --line:#29323f; --row:#1c232e; --hover:#222c3a;
---work:#6b90dc; --need:#4aa588; --excess:#ec8150; --bad:#ff8468; --badbg:#3a1f1b; --more:#e0a444;
---emulated:#c3b0fb; --emulatedbg:#2f2752; --measured:#7fdcbd; --measuredbg:#163a31; --track:#252e3b;
---comment:#7f8c9f; --string:#e5a36f; --cuda:#cf9bf5; --keyword:#7fb4f2; --number:#6fcfc6; --directive:#e092c8;
-"""
+from warpwright.editor.page_theme import THEME, THEME_SCRIPT
+
 STYLE = (
-    f":root{{{_LIGHT}color-scheme:light}}"
-    f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{_DARK}color-scheme:dark}}}}"
-    f":root[data-theme=dark]{{{_DARK}color-scheme:dark}}"
-    """
+    THEME
+    + """
 *{box-sizing:border-box}
 body{margin:0;padding:28px clamp(12px,3vw,44px) 48px;background:var(--page);color:var(--ink);
  font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -94,12 +82,9 @@ td.figure u.excess{background:var(--excess)}
 @media print{body{background:#fff;padding:0}#theme{display:none}th{position:static}}
 """
 )
-SCRIPT = """
-const root = document.documentElement;
-document.getElementById("theme").onclick = () => {
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-};
+SCRIPT = (
+    THEME_SCRIPT
+    + """
 for (const button of document.querySelectorAll(".bar button")) {
   button.onclick = () => {
     const short = button.closest(".file").querySelector("table").classList.toggle("kernel");
@@ -118,3 +103,4 @@ for (const head of document.querySelectorAll("th[data-sort]")) {
   };
 }
 """
+)

@@ -106,7 +106,7 @@ async def _add_lines(ls: Server, document: Document, request: Json) -> None:
     except WorkError as error:
         log.info("no machine code of %s: %s", document.path, error)
         return
-    if answer["lines"] is not None and document.build is not None:
+    if document.build is not None:
         document.build = replace(document.build, lines=read_lines(answer["lines"]))
 
 

@@ -18,6 +18,7 @@ from warpwright.lsp import (
     initialize,
     inline_completion,
     profile_command,
+    sass_command,
     verify_command,
 )
 
@@ -36,6 +37,7 @@ METHODS = (
     code_lens,
     execute_command,
     profile_command,
+    sass_command,
     verify_command,
     inline_completion,
 )

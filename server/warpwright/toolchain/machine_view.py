@@ -29,10 +29,11 @@ _WIDE_BYTES = 16
 
 
 class Mark(StrEnum):
-    """What makes an instruction worth a look. LOCAL is local memory of which it is not known what for."""
+    """What makes an instruction worth a look. VARIABLE is an array, or another object with an address, in local memory;
+    LOCAL is local memory of which it is not known what for."""
 
     SPILL = "spill"
-    ARRAY = "local array"
+    VARIABLE = "local variable"
     LOCAL = "local memory"
     FP64 = "FP64"
     TENSOR = "tensor core"
@@ -160,7 +161,7 @@ def _marks(
         case LocalUse.SPILL:
             yield Mark.SPILL
         case LocalUse.ARRAY:
-            yield Mark.ARRAY
+            yield Mark.VARIABLE
         case LocalUse.UNKNOWN:
             yield Mark.LOCAL
     if is_double(instruction.opcode):

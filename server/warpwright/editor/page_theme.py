@@ -1,0 +1,57 @@
+"""What the pages in a browser share: colours for light and dark, the button that changes them, and CUDA in colour."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+_LIGHT = """
+--page:#f6f7f9; --card:#ffffff; --ink:#1b2330; --soft:#5d6878; --line:#e3e7ee; --row:#f9fafc; --hover:#eef3fb;
+--work:#5b7fc7; --need:#4f9d84; --excess:#e0703a; --bad:#c2351d; --badbg:#fdece7; --more:#a86400;
+--emulated:#6a4bbc; --emulatedbg:#efeafc; --measured:#14725a; --measuredbg:#e2f4ee; --track:#eceff4;
+--comment:#6c7787; --string:#9a4a12; --cuda:#7a3fb0; --keyword:#1f5fae; --number:#0f6f6a; --directive:#8a3d77;
+"""
+_DARK = """
+--page:#12161d; --card:#191f29; --ink:#dde4ee; --soft:#93a0b3; --line:#29323f; --row:#1c232e; --hover:#222c3a;
+--work:#6b90dc; --need:#4aa588; --excess:#ec8150; --bad:#ff8468; --badbg:#3a1f1b; --more:#e0a444;
+--emulated:#c3b0fb; --emulatedbg:#2f2752; --measured:#7fdcbd; --measuredbg:#163a31; --track:#252e3b;
+--comment:#7f8c9f; --string:#e5a36f; --cuda:#cf9bf5; --keyword:#7fb4f2; --number:#6fcfc6; --directive:#e092c8;
+"""
+THEME = (
+    f":root{{{_LIGHT}color-scheme:light}}"
+    f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{{_DARK}color-scheme:dark}}}}"
+    f":root[data-theme=dark]{{{_DARK}color-scheme:dark}}"
+)
+THEME_SCRIPT = """
+const root = document.documentElement;
+document.getElementById("theme").onclick = () => {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+};
+"""
+
+_TOKEN = re.compile(
+    r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<string>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
+    r"|(?P<directive>^[ \t]*\#[ \t]*\w+)"
+    r"|(?P<cuda>\b(?:__\w+__|(?:thread|block)(?:Idx|Dim)|gridDim|warpSize|__\w+)\b|<<<|>>>)"
+    r"|(?P<keyword>\b(?:alignas|auto|bool|break|case|catch|char|class|const|constexpr|continue|default|delete|do|double|"
+    r"else|enum|extern|false|float|for|goto|half|if|inline|int|long|namespace|new|nullptr|operator|private|protected|"
+    r"public|return|short|signed|sizeof|static|struct|switch|template|this|true|typedef|typename|union|unsigned|using|"
+    r"virtual|void|volatile|while|u?int\d+_t|size_t)\b)"
+    r"|(?P<number>\b(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][-+]?\d+)?)[uUlLfF]*)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def highlighted(lines: list[str]) -> list[str]:
+    """The lines as HTML, each whole in itself: a comment over several lines is closed and opened at their ends."""
+    text = "\n".join(lines)
+    out, at = [], 0
+    for token in _TOKEN.finditer(text):
+        out.append(escape(text[at : token.start()], quote=False))
+        pieces = escape(token[0], quote=False).split("\n")
+        out.append("\n".join(f'<span class="{token.lastgroup}">{piece}</span>' for piece in pieces))
+        at = token.end()
+    out.append(escape(text[at:], quote=False))
+    return "".join(out).split("\n")
