@@ -3,7 +3,7 @@ times of the harness's stopwatch, a JSON line per case: what gpu_timing.py runs 
 
     PYTHONPATH=server python3 benchmarks/gpu_timing_launches.py REQUESTS.json
 
-`launches` names every launch of the kernel in order: "cold", "warm", or "" for one that only warms the caches.
+`launches` names every launch of the kernel in order: "cold", "warm", or "" for the first ones, which do not count.
 """
 
 from __future__ import annotations
@@ -33,25 +33,15 @@ def launched(session: Session, case: Case, stopwatch: Stopwatch) -> dict[str, An
     def start() -> None:
         launch.start(stream)
 
-    def restore() -> None:
-        for spec in case.outputs:
-            buffers[spec.name].fill(poison, values.get(spec.name))
-
-    for spec in case.arrays:
-        buffers[spec.name].fill(poison, values.get(spec.name))
     row: dict[str, Any] = {"shape": dict(case.shape), "cold": [], "warm": [], "launches": []}
     for repeat in range(REPEATS):
-        counted = repeat >= UNCOUNTED
-        restore()
-        cold = stopwatch.start_cold(start)()
-        restore()
-        start()
-        restore()
-        warm = stopwatch.start_warm(start)()
-        if counted:
-            row["cold"].append(cold)
-            row["warm"].append(warm)
-        row["launches"] += ["cold" if counted else "", "", "warm" if counted else ""]
+        for caches, start_timing in (("cold", stopwatch.start_cold), ("warm", stopwatch.start_warm)):
+            for spec in case.arrays:
+                buffers[spec.name].fill(poison, values.get(spec.name))
+            took = start_timing(start)()
+            if repeat >= UNCOUNTED:
+                row[caches].append(took)
+            row["launches"].append(caches if repeat >= UNCOUNTED else "")
     return row
 
 

@@ -1,9 +1,9 @@
 """Is the candidate faster? Interleaved rounds on one GPU that nobody else uses meanwhile.
 
-A round puts fresh values into one of several sets of buffers (other values at other addresses each time) and runs both
-sides there, in random order: each once with cold caches and once with warm ones. Whatever was timed is compared with
-what the original made of the same values in the same round, so that nothing behaves only while it is checked, nothing
-is remembered from an earlier round, and an address that suits a kernel suits both.
+A round takes one of several sets of buffers and runs both sides there, in random order: each once with cold caches and
+once with warm ones, on fresh values. Whatever was timed is compared with what the original made of the same values, so
+that nothing behaves only while it is checked, nothing is remembered from an earlier launch, and an address that suits
+a kernel suits both.
 
 Rounds go on until the interval of the ratio settles the verdict or is narrow (`intervals`), or time is up.
 """
@@ -117,29 +117,27 @@ def _cold_ratio(samples: Mapping[str, Samples]) -> Ratio:
 def _round(
     session: Session, ring: _Ring, stopwatch: Stopwatch, order: random.Random, sides: tuple[str, ...]
 ) -> dict[str, tuple[float, float]]:
-    """Both sides once, cold and warm, on fresh values: their times, by side. Raises TimedWrongError."""
-    place = ring.refill(order)
-    taken: dict[str, tuple[float, float]] = {}
-    left: dict[str, list[dict[str, torch.Tensor]]] = {}
-    for side in sides:
-        session.begin("time", ring.case, side)
-        start = place.starter(session, side, ring.fresh)
-        ring.restore(place)
-        read_cold = stopwatch.start_cold(start)
-        cold = ring.taken(place)
-        ring.restore(place)
-        start()
-        ring.restore(place)
-        read_warm = stopwatch.start_warm(start)
-        warm = ring.taken(place)
-        taken[side] = (read_cold(), read_warm())
-        left[side] = [cold, warm]
-        if (why := ring.damage(place)) and side == "candidate":
+    """Both sides once with cold and once with warm caches, on fresh values each time: the times by side.
+
+    Warm is what a kernel finds whose arrays were written just before. Raises TimedWrongError.
+    """
+    place = order.choice(ring.places)
+    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    for start_timing in (stopwatch.start_cold, stopwatch.start_warm):
+        ring.draw(order)
+        left: dict[str, dict[str, torch.Tensor]] = {}
+        for side in sides:
+            session.begin("time", ring.case, side)
+            start = place.starter(session, side, ring.fresh)
+            ring.fill(place)
+            read = start_timing(start)
+            left[side] = ring.taken(place)
+            taken[side].append(read())
+            if (why := ring.damage(place)) and side == "candidate":
+                raise TimedWrongError(why)
+        if why := ring.difference(left["candidate"], left["baseline"]):
             raise TimedWrongError(why)
-    for outputs in left["candidate"]:
-        if why := ring.difference(outputs, left["baseline"][0]):
-            raise TimedWrongError(why)
-    return taken
+    return {side: (cold, warm) for side, (cold, warm) in taken.items()}
 
 
 @dataclass(frozen=True)
@@ -170,20 +168,16 @@ class _Ring:
         self.poison = session.poisons[0]
         self.tolerance = _tolerances(session, case, self.places[0].buffers, self.values)
 
-    def refill(self, order: random.Random) -> _Place:
-        """Another place, holding the values rolled by a random number of elements: all other than before."""
+    def draw(self, order: random.Random) -> None:
+        """Fresh values: those that there are rolled by a random number of elements, so that all differ from before."""
         for spec in self.case.arrays:
             if not spec.is_input:
                 continue
             step = order.randrange(spec.count) * spec.components if spec.count else 0
             self.fresh[spec.name].copy_(torch.roll(self.values[spec.name], step))
-        place = order.choice(self.places)
-        for spec in self.case.arrays:
-            place.buffers[spec.name].fill(self.poison, self.fresh.get(spec.name))
-        return place
 
-    def restore(self, place: _Place) -> None:
-        for spec in self.case.outputs:
+    def fill(self, place: _Place) -> None:
+        for spec in self.case.arrays:
             place.buffers[spec.name].fill(self.poison, self.fresh.get(spec.name))
 
     def taken(self, place: _Place) -> dict[str, torch.Tensor]:
