@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from warpwright.assist.generate import read_draft
 from warpwright.assist.screen import DEVICE_FUNCTIONS, balanced_end, refusal
 
@@ -63,6 +66,37 @@ def test_a_plain_kernel_is_taken() -> None:
         ("__global__ void f(const float *x) { x[0]++; }", "writes to x, which it declares const"),
         ("__global__ void f(const float *x) { float y = x[0]; }", "no array to write its result to"),
         ("__global__ void f(float *x, float *y) { x[0] = 1; }", "never uses its parameter y"),
+        ("#include /* */ <x>\n" + PLAIN % "1", "preprocessor"),
+        ("#inc\\ \nlude <x>\n" + PLAIN % "1", "hides preprocessor"),
+        ("??/\n#include <x>\n" + PLAIN % "1", "hides preprocessor"),
+        (PLAIN % "1; \n#pragma unroll\n x[0] = 2", "preprocessor"),
+        (PLAIN % '1; \n#line 1 "y"\n x[0] = 2', "preprocessor"),
+        (PLAIN % "\n#if __has_include(<x>)\n1\n#endif\n", "preprocessor|complete"),
+        (PLAIN % "1; \\u0073ystem(1)", "hides preprocessor"),
+        (PLAIN % "1; // more \\\n x[0] = 2;", "hides preprocessor"),
+        (PLAIN % "1; x<:0:> = 2", "digraph|complete"),
+        (PLAIN % "1'000'000", "quote"),
+        (PLAIN % "'a'", "quote"),
+        (PLAIN % '1; const char* s = R"(#include </etc/passwd>)"', "quote|known"),
+        (PLAIN % "__LINE__", "reserved|declare"),
+        (PLAIN % "__builtin_trap()", "calls __builtin_trap"),
+        (PLAIN % "1; asm(1)", "calls asm|assembly|complete"),
+        (PLAIN % "1; static int kept", "between launches"),
+        (PLAIN % "1; struct S { int a; } s", "declares a type|function alone"),
+        (PLAIN % "1; FILE* file", "type FILE"),
+        (PLAIN % "1; using T = int", "more than variables"),
+        (PLAIN % "1; typedef int T", "more than variables"),
+        (PLAIN % "::n", "namespace"),
+        (PLAIN % "1; auto g = [] { return 1; }", "lambda"),
+        (PLAIN % "1; [[noreturn]] int a", "attributes|complete"),
+        (PLAIN.replace("int n", "int n = system(1)") % "1", "calls system"),
+        (PLAIN.replace("int n", "decltype(system(1)) n") % "1", "calls system|complete|without a name|uses"),
+        ("__host__ " + PLAIN % "1", "reserved|not"),
+        ("__managed__ int m;\n" + PLAIN % "1", "function alone|complete"),
+        ('extern "C" ' + PLAIN % "1", "function alone|quote"),
+        (PLAIN % "1" + "\f", "control"),
+        (PLAIN % "1" + "\r", "control"),
+        (PLAIN % "1; goto out; out: x[0] = 2", "goto"),
     ],
 )
 def test_refused(code: str, reason: str) -> None:
@@ -73,6 +107,23 @@ def test_refused(code: str, reason: str) -> None:
 def test_every_known_function_is_a_name() -> None:
     assert all(name.isidentifier() for name in DEVICE_FUNCTIONS)
     assert not {"printf", "malloc", "free", "assert", "system"} & DEVICE_FUNCTIONS
+
+
+PIECES = (
+    "#include <x>\n", "%:", "??=", "\\\n", "\\ \n", '"', "'", 'R"(', ')"', "/*", "*/", "//", "asm(", "_Pragma(", "<::>",
+    "#", "__asm__", "::", "__attribute__((constructor))", "static ", "system(1);", "struct S {", "}", "[[a]]",
+    "template <int>",
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(PIECES), st.integers(0, 200)), min_size=1, max_size=4))
+def test_what_is_put_anywhere_into_a_kernel_is_refused_or_a_comment(pieces: list[tuple[str, int]]) -> None:
+    code = PLAIN % "sqrtf(x[i])"
+    for piece, at in pieces:
+        code = code[: at % len(code)] + piece + code[at % len(code) :]
+    if refusal(code) == "":
+        bare = re.sub(r"/\*.*?\*/|//[^\n]*", " ", code, flags=re.DOTALL)
+        assert not re.search(r"[#\"'\\]|::|\?\?|%:|\b(?:asm|_Pragma|system|static|template|struct)\b|__a", bare), code
 
 
 @pytest.mark.nvcc

@@ -1,12 +1,16 @@
 """What may be taken from a model: one `__global__` function of plain device code, read as a syntax tree.
 
 A model's text is untrusted input that the user's compiler would read. So nothing is taken that reaches outside the
-function: no preprocessor, no inline assembly, no launch, no call but to device functions that are known here. What the
+function: no preprocessor, not even a pragma; no inline assembly, not even PTX; no launch; no call, type or reserved
+name but those that are known here. What a compiler could read in another way than the syntax tree is refused in any
+place: backslashes (lines that go on, universal character names), quotes (strings, raw strings, digits that a quote
+separates), trigraphs and digraphs. What the
 tree shows to be nonsense (an undeclared name, a store to a const array, no result) is not shown either.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -52,6 +56,17 @@ _VECTORS = {f"make_{t}{n}" for t in ("char", "uchar", "short", "int", "uint", "f
 DEVICE_FUNCTIONS = _FLOAT_MATH | {f"{name}f" for name in _FLOAT_MATH} | _OTHERS | _VECTORS
 
 _BUILT_IN = _names("threadIdx blockIdx blockDim gridDim warpSize true false nullptr NULL INFINITY NAN FLT_MAX M_PI")
+_WHOLE = _names("size_t ptrdiff_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uint dim3")
+_WIDTHS = {
+    "char": 4, "uchar": 4, "short": 4, "ushort": 4, "int": 4, "uint": 4, "float": 4, "long": 2, "ulong": 2,
+    "longlong": 2, "ulonglong": 2, "double": 2,
+}  # fmt: skip
+KNOWN_TYPES = _WHOLE | {f"{name}{n}" for name, most in _WIDTHS.items() for n in range(1, most + 1)}
+_RESERVED = _names("__global__ __shared__ __restrict__ __restrict __launch_bounds__")
+_HIDES_DIRECTIVES = ("\\", "??", "%:")
+_OTHER_SPELLINGS = {
+    '"': "a quote", "'": "a quote", "<:": "a digraph", ":>": "a digraph", "<%": "a digraph", "%>": "a digraph",
+}  # fmt: skip
 _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _REFUSED = {
     "gnu_asm_expression": "it has inline assembly",
@@ -84,8 +99,10 @@ def refusal(code: str) -> str:
         return f"it is longer than {LONGEST} characters"
     if not code.isascii():
         return "it has characters outside ASCII"
-    if any(sign in code for sign in ("??=", "%:", "\\\n", "\0")):
+    if any(sign in code for sign in _HIDES_DIRECTIVES):
         return "it has a spelling that hides preprocessor directives"
+    if not all(character.isprintable() or character in "\n\t" for character in code):
+        return "it has control characters"
     source = Source("generated.cu", code.encode())
     nodes = list(walk(source.root))
     for node in nodes:
@@ -106,7 +123,45 @@ def refusal(code: str) -> str:
         name = _called(source, call)
         if name is not None and name not in DEVICE_FUNCTIONS:
             return f"it calls {name}, which is no device function that is known here"
-    return _flaw(source, functions[0])
+    return _foreign_words(source, nodes) or _flaw(source, functions[0])
+
+
+def _foreign_words(source: Source, nodes: list[Node]) -> str:
+    """Why its words are not those of plain device code: found in its characters, whatever the tree makes of them."""
+    text = bytearray(source.data)
+    for node in nodes:
+        if node.type == "comment":
+            text[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
+    plain = text.decode("ascii")
+    for sign, what in _OTHER_SPELLINGS.items():
+        if sign in plain:
+            return f"it has {what}, which a compiler may read in another way than its syntax tree"
+    if "#" in plain:
+        return "it has preprocessor directives"
+    if "::" in plain:
+        return "it names something of a namespace"
+    for word in re.findall(r"[A-Za-z_]\w*", plain):
+        if word in _WORDS:
+            return _WORDS[word]
+        if word.startswith("__") and word not in _RESERVED and word not in DEVICE_FUNCTIONS:
+            return f"it uses {word}, which is reserved for compilers"
+    for node in nodes:
+        if node.type == "type_identifier" and source.node_text(node) not in KNOWN_TYPES:
+            return f"it uses the type {source.node_text(node)}, which is not known here"
+    return ""
+
+
+_WORDS = {
+    word: reason
+    for words, reason in (
+        ("asm _Pragma", "it has inline assembly or a pragma"),
+        ("static constinit thread_local", "it keeps something between launches"),
+        ("operator using namespace typedef friend virtual", "it declares more than variables"),
+        ("class struct union enum template", "it declares a type"),
+        ("co_await co_yield co_return", "it has a coroutine"),
+    )
+    for word in words.split()
+}
 
 
 def _flaw(source: Source, function: Node) -> str:

@@ -36,7 +36,7 @@ _RETURN_ALLOW, _RETURN_ERRNO = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS = 1, 38
 _AF_UNIX = 1
 
-# Audit architecture, `socket`, `connect`, those that are said to have worked and do nothing (setsid, setpgid: a process that left
+# Audit architecture, `socket`, `connect`, those that are said to have worked and do nothing (setsid, setpgid: what left
 # the group would outlive it), and those that no compiler and no CUDA program needs: ptrace, process_vm_readv,
 # process_vm_writev, io_uring_setup, bpf, add_key, request_key, keyctl, mount, umount2, pivot_root, chroot, unshare,
 # setns, userfaultfd, kexec_load, init_module, finit_module, open_by_handle_at.

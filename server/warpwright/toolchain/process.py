@@ -18,7 +18,7 @@ from warpwright.sandbox.confine import Confined, Policy
 
 POLL_SECONDS = 0.02
 LOG = "compiler-output.txt"
-MOST_FILE_BYTES = 2 << 30
+MOST_FILE_BYTES = 1 << 30
 ONLY_LIMITS = Policy(confined=False)
 
 
