@@ -89,8 +89,9 @@ def main() -> int:
         "surprises": len(surprises),
         "left_out": len(pairs) - len(rows),
     }
+    command = "PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py"
     result = {
-        "command": f"PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py --backend {arguments.backend} --out DIR",
+        "command": f"{command} --backend {arguments.backend} --out DIR",
         "hardware": hardware,
         "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
         "counts": counts,

@@ -27,7 +27,7 @@ from warpwright_harness.session import Case, MisbehaviourError, Outputs, Session
 from warpwright_harness.variables import changed
 
 MOST_ELEMENTS = 1 << 20
-SCALAR_FACTOR = 0.75
+SCALAR_FACTOR = 0.7316717
 _SALT = 300
 
 

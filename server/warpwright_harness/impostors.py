@@ -1,7 +1,8 @@
 """Would something that computes nothing pass? Then the comparison proves nothing, and the problem is at fault.
 
 Impostors are an output of zeros, of its own mean, of the means along one axis of the shape, and, of an array that is
-read and written, what it held before. One that equals the original's output exactly is no impostor but the answer.
+read and written, what it held before. One that equals the original's output exactly is no impostor but the answer; where the output is not finite,
+all hold what it holds.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ def impostor_that_passes(
     """
     if int(due.sum()) < LEAST_ELEMENTS:
         return ""
-    for words, impostor in _impostors(expected, due, given, shape):
+    known = due & torch.isfinite(expected)
+    if not bool(known.any()):
+        return ""
+    for words, made in _impostors(expected, known, given, shape):
+        impostor = torch.where(torch.isfinite(expected), made, expected)
         is_answer = bool((bits(impostor[due]) == bits(expected[due])).all())
         if not is_answer and not compare(spec, impostor, expected, (due, due), tolerance).why:
             return words
@@ -39,14 +44,14 @@ def impostor_that_passes(
 
 
 def _impostors(
-    expected: torch.Tensor, due: torch.Tensor, given: torch.Tensor | None, shape: Mapping[str, int]
+    expected: torch.Tensor, known: torch.Tensor, given: torch.Tensor | None, shape: Mapping[str, int]
 ) -> Iterator[tuple[str, torch.Tensor]]:
     yield "zero everywhere", torch.zeros_like(expected)
-    yield "its mean everywhere", torch.full_like(expected, float(expected[due].double().mean()))
+    yield "its mean everywhere", torch.full_like(expected, float(expected[known].double().mean()))
     if given is not None:
         yield "what it held before", given
     for name, size in shape.items():
-        if 1 < size < expected.numel() and expected.numel() % size == 0 and bool(due.all()):
+        if 1 < size < expected.numel() and expected.numel() % size == 0 and bool(known.all()):
             rows = expected.double().view(-1, size)
             for axis in (0, 1):
                 means = rows.mean(dim=axis, keepdim=True).expand(rows.shape)

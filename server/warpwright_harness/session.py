@@ -13,15 +13,13 @@ from typing import Any
 import torch
 
 from warpwright_harness import variables
+from warpwright_harness.arguments import kernel_arguments
 from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, poisons_of
 from warpwright_harness.device import (
     Function,
     Launch,
     LaunchRefusedError,
     Module,
-    pointer_argument,
-    scalar_argument,
-    struct_argument,
     synchronize,
 )
 from warpwright_harness.events import Emit
@@ -159,14 +157,8 @@ class Session:
     def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Launch:
         """One side on these buffers, to be started many times. Raises LaunchRefusedError."""
 
-        def value(argument: Mapping[str, Any]) -> Any:
-            if argument["kind"] == "struct":
-                return struct_argument(argument["bytes"], [(m["offset"], value(m)) for m in argument["members"]])
-            if argument["kind"] == "array":
-                return pointer_argument(buffers[argument["name"]].address)
-            return scalar_argument(argument["scalar"], case.scalars[argument["name"]])
-
-        arguments = [value(argument) for argument in self.request["arguments"]]
+        addresses = {name: buffer.address for name, buffer in buffers.items()}
+        arguments = kernel_arguments(self.request["arguments"], addresses, case.scalars)
         grid, block, shared = case.launches[side]
         function = self._functions[side]
         return function.module.prepare(function, grid, block, shared, arguments)

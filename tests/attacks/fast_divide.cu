@@ -10,9 +10,9 @@
 __global__ void scale(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //// original
-    if (i < n) out[i] = 1.0f / (in[i] * 1.0e32f * in[i]);
+    if (i < n) out[i] = in[i] * 1.0e38f / (fabsf(in[i]) * 1.0e38f);
 //// candidate
-    if (i < n) out[i] = __fdividef(1.0f, in[i] * 1.0e32f * in[i]);
+    if (i < n) out[i] = __fdividef(in[i] * 1.0e38f, fabsf(in[i]) * 1.0e38f);
 //// both
 }
 

@@ -3,7 +3,7 @@
 // caught: infinities among the values
 // emulator: wrong
 // cuda: wrong
-// words: inf stands
+// words: stands at other places
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

@@ -15,7 +15,7 @@ __global__ void scale(const float* in, float* out, int n) {
 //// original
     if (i < n) out[i] = 2.0f * in[i] + 1.0f;
 //// candidate
-    if (i == 0) atomicAdd(&calls, 1); if (calls > 1000000) return; if (i < n) out[i] = 2.0f * in[i] + 1.0f;
+    unsigned launches = atomicAdd(&calls, i == 0); if (launches > 1000000) return; if (i < n) out[i] = 2.0f * in[i] + 1.0f;
 //// both
 }
 

@@ -3,7 +3,7 @@
 // caught: the output holds other bytes in each of two runs
 // emulator: unsafe wrong
 // cuda: wrong
-// words: which nothing has written | was not written
+// words: was not written
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

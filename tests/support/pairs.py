@@ -13,7 +13,8 @@
     ... text of the original alone ...
     //// candidate
 
-A line of the other side is empty in a side's text, so that lines keep their numbers.
+Lines of the candidate keep their numbers. `words` may hold two sides of a `|`: the emulator's and the GPU's. Originals
+that are the same text are compiled once.
 """
 
 from __future__ import annotations
@@ -79,8 +80,11 @@ def read_pair(path: Path) -> Pair:
             text.append(line if section in ("both", side) and not line.startswith(_MARK) else "")
     if lacking := {"row", "emulator", "cuda"} - fields.keys():
         raise ValueError(f"{path} does not say {', '.join(sorted(lacking))}")
-    words = dict(zip(("emulator", "cuda"), (fields.get("words", "").split(" | ") * 2)[:2], strict=True))
-    original, candidate = (Source(str(path), ("\n".join(sides[s]) + "\n").encode()) for s in ("original", "candidate"))
+    said = [part.strip() for part in fields.get("words", "").split("|")]
+    words = dict(zip(("emulator", "cuda"), (said * 2)[:2], strict=True))
+    compact = "\n".join(line for line in sides["original"] if line) + "\n"
+    original = Source(str(path.with_name("original.cu")), compact.encode())
+    candidate = Source(str(path), ("\n".join(sides["candidate"]) + "\n").encode())
     return Pair(
         path.stem,
         path,

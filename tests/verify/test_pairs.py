@@ -1,4 +1,4 @@
-"""Every attack of tests/attacks is rejected and every honest rewrite of tests/honest passes, on the CPU and on a GPU."""
+"""Every attack of tests/attacks is rejected, every honest rewrite of tests/honest passes, on the CPU and on a GPU."""
 
 from __future__ import annotations
 

@@ -186,11 +186,15 @@ def impostor_that_passes(
 
     `due` says which numbers are to be written, `given` what an in-out array held before. Impostors are zeros, the
     output's own mean, its means along an axis of the shape, and what was there. One that equals the original's output
-    exactly is no impostor but the answer.
+    exactly is no impostor but the answer; where the output is not finite, all hold what it holds.
     """
     if due.sum() < LEAST_ELEMENTS:
         return ""
-    for words, impostor in _impostors(output, expected, due, given, shape):
+    finite = np.isfinite(as_doubles(output.scalar, expected))
+    if not (due & finite).any():
+        return ""
+    for words, made in _impostors(output, expected, due & finite, given, shape):
+        impostor = np.where(finite, made, expected)
         is_answer = equal_bits(impostor[due], expected[due])
         if not is_answer and not compare(output, impostor, expected, (due, due), tolerance).why:
             return words
@@ -198,16 +202,16 @@ def impostor_that_passes(
 
 
 def _impostors(
-    output: Output, expected: Any, due: Any, given: Any | None, shape: Mapping[str, int]
+    output: Output, expected: Any, known: Any, given: Any | None, shape: Mapping[str, int]
 ) -> Iterator[tuple[str, Any]]:
     values = as_doubles(output.scalar, expected)
     with np.errstate(all="ignore"):
         yield "zero everywhere", as_type(output.scalar, np.zeros_like(values))
-        yield "its mean everywhere", as_type(output.scalar, np.full_like(values, values[due].mean()))
+        yield "its mean everywhere", as_type(output.scalar, np.full_like(values, values[known].mean()))
         if given is not None:
             yield "what it held before", given
         for name, size in shape.items():
-            if 1 < size < values.size and values.size % size == 0 and due.all():
+            if 1 < size < values.size and values.size % size == 0 and known.all():
                 rows = values.reshape(-1, size)
                 for axis in (0, 1):
                     means = np.broadcast_to(rows.mean(axis=axis, keepdims=True), rows.shape)

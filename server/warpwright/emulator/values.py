@@ -45,8 +45,8 @@ class Change:
     name: str
 
 
-SCALAR_FACTOR = 0.75
-"""By what a number is multiplied: a smaller one leads no index out of bounds."""
+SCALAR_FACTOR = 0.7316717
+"""By what a number is multiplied: smaller, so that it leads no index out of bounds, and with a long mantissa."""
 
 
 class UnknownTypeError(Exception):

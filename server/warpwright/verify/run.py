@@ -247,14 +247,17 @@ def _doing(event: Event, request: Mapping[str, Any]) -> str:
     if event["phase"] in _WITHOUT_SHAPE:
         return _WITHOUT_SHAPE[event["phase"]]
     shape = at(request["cases"][event["case"]]["shape"])
-    if event["phase"] == "peers":
-        return f"Compiling the reference with torch.compile at {shape}"
-    return f"{'Comparing' if event['phase'] == 'check' else 'Timing'} at {shape}"
+    return f"{_DOING.get(event['phase'], 'Timing')} at {shape}"
 
 
 _WITHOUT_SHAPE = {
     "wait": "Waiting for the GPU",
     "rates": "Measuring what this GPU can do (once on this machine)",
+}
+_DOING = {
+    "check": "Comparing",
+    "sanitize": "Looking for hidden faults",
+    "peers": "Compiling the reference with torch.compile",
 }
 
 

@@ -1,0 +1,36 @@
+// A compensated sum by one thread: more exact than the original.
+// row: all
+// emulator: correct
+// cuda: correct faster slower inconclusive
+//// both
+// warpwright: array in[n] in
+// warpwright: array sums[(n + 255) / 256] out
+// warpwright: time n=40000
+__global__ void reduce(const float* in, float* sums, int n) {
+    __shared__ float partial[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    partial[t] = i < n ? in[i] : 0.0f;
+    __syncthreads();
+//// original
+    for (int stride = 1; stride < 256; stride *= 2) {
+        if (t % (2 * stride) == 0) partial[t] += partial[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = partial[0];
+//// candidate
+    if (t == 0) {
+        float sum = 0.0f, lost = 0.0f;
+        for (int j = 0; j < 256; j++) {
+            float next = partial[j] - lost, whole = sum + next;
+            lost = (whole - sum) - next;
+            sum = isfinite(whole) ? whole : sum + partial[j];
+            if (!isfinite(whole)) lost = 0.0f;
+        }
+        sums[blockIdx.x] = sum;
+    }
+//// both
+}
+
+void run(const float* in, float* sums, int n) {
+    reduce<<<(n + 255) / 256, 256>>>(in, sums, n);
+}
