@@ -7,32 +7,23 @@ each array and each variable its bytes and the file that holds its content (null
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from warpwright_harness.arguments import kernel_arguments
-from warpwright_harness.device import LaunchRefusedError, Module, driver, synchronize
+from warpwright_harness.device import Module, allocate, make_context, synchronize, write_memory
 from warpwright_harness.variables import variable_named, variables_in, write
 
 
 def run_bare(request: Mapping[str, Any]) -> None:
     """Raises LaunchRefusedError and CudaFaultError."""
-    library = driver()
-    device, context = ctypes.c_int(), ctypes.c_void_p()
-    _succeed(library.cuInit(0), "the driver does not start")
-    _succeed(library.cuDeviceGet(ctypes.byref(device), 0), "there is no GPU")
-    _succeed(library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "the GPU gives no context")
-    _succeed(library.cuCtxSetCurrent(context), "the GPU gives no context")
+    make_context()
     addresses: dict[str, int] = {}
     for array in request["arrays"]:
-        address = ctypes.c_uint64()
-        _succeed(library.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(array["bytes"])), "no memory is free")
-        addresses[array["name"]] = address.value
+        addresses[array["name"]] = allocate(array["bytes"])
         if array["file"]:
-            content = Path(array["file"]).read_bytes()
-            _succeed(library.cuMemcpyHtoD_v2(address, content, ctypes.c_size_t(len(content))), "a copy failed")
+            write_memory(addresses[array["name"]], Path(array["file"]).read_bytes())
     image = Path(request["cubin"]).read_bytes()
     with Module(image) as module:
         known = {variable.name: variable for variable in variables_in(image)}
@@ -42,10 +33,5 @@ def run_bare(request: Mapping[str, Any]) -> None:
                 write(module, known[name], Path(variable["file"]).read_bytes())
         arguments = kernel_arguments(request["arguments"], addresses, request["scalars"])
         function = module.function(request["function"])
-        module.launch(function, request["grid"], request["block"], request["shared"], 0, arguments)
+        module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
         synchronize()
-
-
-def _succeed(code: int, otherwise: str) -> None:
-    if code:
-        raise LaunchRefusedError(f"{otherwise} (CUDA error {code})")

@@ -136,6 +136,7 @@ def checked(
         "spread": spread,
         "restless": restless,
         "loose": loose,
+        "weighed": max((int(mask.sum()) for mask in masks.values()), default=0),
         "sample": {s.name: repr(expected.values[s.name][:1].tolist()) for s in case.outputs},
     }
     if truth is not None:

@@ -154,6 +154,17 @@ def write_memory(address: int, content: bytes) -> None:
     _checked(_copy_to_device(address, content, len(content)))
 
 
+def make_context() -> None:
+    """The GPU's primary context, made current: for a process without torch, which makes it. Raises CudaFaultError."""
+    _checked(_driver.cuInit(0))
+    _checked(_driver.cuCtxSetCurrent(_checked(_driver.cuDevicePrimaryCtxRetain(_checked(_driver.cuDeviceGet(0))))))
+
+
+def allocate(size: int) -> int:
+    """The address of so many bytes of the device's memory. Raises CudaFaultError."""
+    return int(_checked(_driver.cuMemAlloc(size)))
+
+
 _REFUSALS = {
     "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_IMAGE",
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",

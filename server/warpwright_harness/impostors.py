@@ -1,8 +1,8 @@
 """Would something that computes nothing pass? Then the comparison proves nothing, and the problem is at fault.
 
 Impostors are an output of zeros, of its own mean, of the means along one axis of the shape, and, of an array that is
-read and written, what it held before. One that equals the original's output exactly is no impostor but the answer; where the output is not finite,
-all hold what it holds.
+read and written, what it held before. One that equals the original's output exactly is no impostor but the answer;
+where the output is not finite, all hold what it holds.
 """
 
 from __future__ import annotations

@@ -156,7 +156,6 @@ class Session:
 
     def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Launch:
         """One side on these buffers, to be started many times. Raises LaunchRefusedError."""
-
         addresses = {name: buffer.address for name, buffer in buffers.items()}
         arguments = kernel_arguments(self.request["arguments"], addresses, case.scalars)
         grid, block, shared = case.launches[side]

@@ -25,8 +25,8 @@ def judge(pair: Pair, backend: Literal["emulator", "cuda"]) -> None:
 @pytest.mark.nvcc
 @pytest.mark.parametrize("pair", PAIRS)
 def test_on_the_cpu(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emulated, "MOST_LAUNCH_STEPS", 6_000_000)  # less work than a user's, to end sooner
-    monkeypatch.setattr(emulated, "MOST_STEPS", 120_000_000)
+    monkeypatch.setattr(emulated, "MOST_LAUNCH_STEPS", 1_500_000)  # less work than a user's, to end sooner
+    monkeypatch.setattr(emulated, "MOST_STEPS", 40_000_000)
     monkeypatch.setattr(emulated, "LEAST_CANDIDATE_STEPS", 200_000)
     judge(pair, "emulator")
 

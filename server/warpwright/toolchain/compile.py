@@ -122,8 +122,10 @@ class _Product:
     made_for: str = ""
 
 
-_CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-Xptxas", "-v"))
+_CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-Xptxas", "-v", "--keep"))
 _PTX = _Product("PTX file", "kernel.ptx", ("-ptx",))
+_KEPT_PTX = "source.ptx"
+"""What `--keep` leaves of the way to a cubin: the very PTX that ptxas made it of, so that nobody compiles it again."""
 EXTENSION_MODULE = "warpwright_extension"
 COMPILE_SECONDS = 60.0
 EXTENSION_SECONDS = 300.0
@@ -226,18 +228,10 @@ def _compile(
         return Compilation(Ending.MISSING, reason=str(toolchain), arch=arch, flags=flags), None
     compiler = f"nvcc {toolchain.version}"
     environment = {name: value for name in _PASSED_ON if (value := os.environ.get(name)) is not None}
-    key = cache.key_of(
-        (product.options, product.libraries, product.made_for),
-        str(Path(source.path).absolute()),
-        source.data,
-        arch,
-        flags,
-        str(toolchain.nvcc),
-        compiler,
-        sorted(environment.items()),
-        reads,
-    )
+    key = _key(source, product, arch, flags, toolchain, environment, reads)
     entry = cache.lookup(key, product.file)
+    if entry is None and product is _PTX:
+        entry = cache.lookup(_key(source, _CUBIN, arch, flags, toolchain, environment, reads), _KEPT_PTX)
     if entry is None:
         try:
             with cache.building_directory() as directory:
@@ -261,6 +255,29 @@ def _compile(
             return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
     messages = _messages(entry.output, source)
     return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags, entry.includes), entry
+
+
+def _key(
+    source: Source,
+    product: _Product,
+    arch: str,
+    flags: tuple[str, ...],
+    toolchain: Toolchain,
+    environment: Mapping[str, str],
+    reads: Reads,
+) -> str:
+    """The hash of all that decides what comes of a compilation, but for the files that the text includes."""
+    return cache.key_of(
+        (product.options, product.libraries, product.made_for),
+        str(Path(source.path).absolute()),
+        source.data,
+        arch,
+        flags,
+        str(toolchain.nvcc),
+        f"nvcc {toolchain.version}",
+        sorted(environment.items()),
+        reads,
+    )
 
 
 def _build(
@@ -322,6 +339,9 @@ def _build(
     if not (directory / product.file).is_file():
         reason = f"{toolchain.nvcc} ended without an error and without writing a {product.name}."
         return failed(Ending.BROKEN, reason, messages)
+    for left in directory.glob("source.*"):
+        if left.name not in ("source.cu", _KEPT_PTX):
+            left.unlink()
     return None
 
 

@@ -291,7 +291,8 @@ class Comparison:
         """An event "case" from the runs of both sides; `given` is what the arrays held before."""
         differences = []
         spread, restless = False, False
-        loose = {}
+        loose: dict[str, str] = {}
+        weighed = 0
         sample = {}
         why = ""
         for output, role in outputs_of(self.original.problem):
@@ -310,6 +311,7 @@ class Comparison:
             elif not why and again.why:
                 why = f"it gives another result when the memory around its arrays holds other values: {again.why}"
             spread = spread or is_spread(output, mine[0][due])
+            weighed = max(weighed, int(due.sum()))
             steady, steady_too = equal_bits(mine[0][due], mine[1][due]), equal_bits(others[0][wrote], others[1][wrote])
             restless = restless or (steady and not steady_too)
             if output.is_float and tolerance >= 0.0 and distribution != "zeros":
@@ -329,6 +331,7 @@ class Comparison:
             "spread": spread,
             "restless": restless,
             "loose": loose,
+            "weighed": weighed,
             "sample": sample,
         }
 

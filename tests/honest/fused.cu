@@ -1,4 +1,4 @@
-// A polynomial by Horner's rule.
+// A polynomial with fused multiplications and additions.
 // row: all
 // emulator: correct
 // cuda: correct faster slower inconclusive
@@ -11,7 +11,7 @@ __global__ void k(const float* in, float* out, int n) {
 //// original
     if (i < n) { float x = in[i]; out[i] = 1.0f + 2.0f * x + 3.0f * x * x; }
 //// candidate
-    if (i < n) { float x = in[i]; out[i] = fmaf(fmaf(3.0f, x, 2.0f), x, 1.0f); }
+    if (i < n) { float x = in[i]; out[i] = fmaf(3.0f * x, x, fmaf(2.0f, x, 1.0f)); }
 //// both
 }
 
