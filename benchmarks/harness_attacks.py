@@ -1,9 +1,9 @@
 """Can verification be fooled, and does it strangle the honest? Every pair of tests/attacks and tests/honest.
 
-    PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py --backend emulator --out benchmarks/results
+    PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py --pairs attacks --backend emulator --out DIR
 
 Each is verified on a GPU (`--backend cuda`) or by the emulator, as a user's would be. Writes
-harness_attacks_<backend>.json with the command, the hardware and the versions: status, reason and seconds of each,
+harness_<pairs>_<backend>.json with the command, the hardware and the versions: status, reason and seconds of each,
 and the counts. Prints a table and exits 1 where a status or a reason is not one that the pair's file says is true.
 """
 
@@ -29,16 +29,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PASSED = ("faster", "slower", "inconclusive", "correct")
 
 
-def judged(kind: str, pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[str, Any]:
+def judged(pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[str, Any]:
     """Verify one pair: the row of the result."""
     started = time.monotonic()
     report = verify(pair.original, pair.candidate, kernel=pair.kernel, goal=pair.goal, backend=backend)
     seconds = time.monotonic() - started
     surprise = pair.surprise(backend, str(report.status), report.reason)
-    if not surprise and kind == "attack" and str(report.status) not in PASSED and acceptable(report, pair.goal):
-        surprise = "" if str(report.status) == "not-run" else f"{report.status}, and offered all the same"
+    if not surprise and str(report.status) not in (*PASSED, "not-run") and acceptable(report, pair.goal):
+        surprise = f"{report.status}, and offered all the same"
     return {
-        "kind": kind,
         "name": pair.name,
         "row": pair.row,
         "status": str(report.status),
@@ -58,6 +57,7 @@ def judged(kind: str, pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", choices=("emulator", "cuda"), required=True)
+    parser.add_argument("--pairs", choices=("attacks", "honest"), required=True)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the result is written")
     parser.add_argument("--only", default="", metavar="TEXT", help="run the pairs whose name holds TEXT")
     parser.add_argument("--seconds", type=float, default=1e9, help="leave out what is not begun by then, and say so")
@@ -68,30 +68,27 @@ def main() -> int:
         return 2
     on_gpu = arguments.backend == "cuda" and not isinstance(gpu, Missing)
     hardware = dict(gpu.details) if on_gpu and not isinstance(gpu, Missing) else {"cpu": processor()}
-    pairs = [("attack", p) for p in pairs_in(ATTACKS)] + [("honest", p) for p in pairs_in(HONEST)]
-    pairs = [(kind, pair) for kind, pair in pairs if arguments.only in pair.name]
+    folder = ATTACKS if arguments.pairs == "attacks" else HONEST
+    pairs = [pair for pair in pairs_in(folder) if arguments.only in pair.name]
     started = time.monotonic()
     rows = []
-    for kind, pair in pairs:
+    for pair in pairs:
         if time.monotonic() - started > arguments.seconds:
             break
-        rows.append(judged(kind, pair, arguments.backend))
+        rows.append(judged(pair, arguments.backend))
         row = rows[-1]
         mark = "FAIL" if row["surprise"] else "ok  "
-        print(f"{mark} {kind:<7} {pair.name:<32} {row['status']:<13} {row['seconds']:5.1f} s  {row['reason'][:70]}")
+        print(f"{mark} {pair.name:<32} {row['status']:<13} {row['seconds']:5.1f} s  {row['reason'][:70]}")
         if row["surprise"]:
             print(f"     {row['surprise']} {row['notes']}")
         sys.stdout.flush()
     surprises = [row for row in rows if row["surprise"]]
-    counts = {
-        "attacks": sum(row["kind"] == "attack" for row in rows),
-        "honest": sum(row["kind"] == "honest" for row in rows),
-        "surprises": len(surprises),
-        "left_out": len(pairs) - len(rows),
-    }
+    counts = {"pairs": len(rows), "surprises": len(surprises), "left_out": len(pairs) - len(rows)}
+    for row in rows:
+        counts[row["status"]] = counts.get(row["status"], 0) + 1
     command = "PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py"
     result = {
-        "command": f"{command} --backend {arguments.backend} --out DIR",
+        "command": f"{command} --pairs {arguments.pairs} --backend {arguments.backend} --out DIR",
         "hardware": hardware,
         "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
         "counts": counts,
@@ -100,7 +97,7 @@ def main() -> int:
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result, indent=1).replace(f"{ROOT}/", "")  # paths as from the repository's root
-    (arguments.out / f"harness_attacks_{arguments.backend}.json").write_text(text + "\n", encoding="utf-8")
+    (arguments.out / f"harness_{arguments.pairs}_{arguments.backend}.json").write_text(text + "\n", encoding="utf-8")
     said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     print(f"{said}, {result['seconds']} s")
     return int(bool(surprises or counts["left_out"]))

@@ -24,13 +24,13 @@ from warpwright_harness.buffers import Inputs, bits
 from warpwright_harness.correctness import emit_case, input_values, unsafe
 from warpwright_harness.session import Case, Session
 
-TOOLS = ("memcheck", "racecheck", "initcheck")
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SECONDS = 15.0
 _FOUND = 86
 """The exit status that a tool is asked for where it found something."""
 
 _FINDING = re.compile(
-    r"^=+ (?:Error: |Warning: )?((?:Invalid|Uninitialized|Race|Potential|Misaligned|Unused|Barrier).*)$", re.M
+    r"^=+ (?:Error: |Warning: )?((?:Invalid|Uninitialized|Race|Potential|Misaligned|Barrier|Divergent).*)$", re.M
 )
 _PLACES = ("compute-sanitizer", "/usr/local/cuda/bin/compute-sanitizer")
 

@@ -1,6 +1,6 @@
 // Waits at a barrier that only some threads reach.
 // row: 11
-// caught: the emulator knows who waits; a GPU hangs or races
+// caught: synccheck; the emulator knows who waits for whom
 // emulator: unsafe
 // cuda: unsafe wrong timeout
 //// both
@@ -14,7 +14,7 @@ __global__ void turn(const float* in, float* out, int n) {
     tile[t] = i < n ? in[i] : 0.0f;
     __syncthreads();
 //// candidate
-    if (i < n) { tile[t] = in[i]; __syncthreads(); } else { tile[t] = 0.0f; return; }
+    if (i < n) { tile[t] = in[i]; __syncthreads(); } else { tile[t] = 0.0f; for (volatile int v = 0; v < 2000; v = v + 1) {} }
 //// both
     int from = 127 - t;
     if (blockIdx.x * 128 + t < n) out[blockIdx.x * 128 + t] = tile[from];

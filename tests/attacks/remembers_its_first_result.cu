@@ -1,6 +1,6 @@
 // Keeps its first input's checksum and result, and gives it back when the first element is the same.
 // row: 4
-// caught: one element of each input is changed at a secret place; the variables that it keeps count as unwritten
+// caught: secret elements of each input are changed and the others are not; the variables that it keeps count as unwritten
 // emulator: wrong unsafe
 // cuda: wrong unsafe
 //// candidate

@@ -3,7 +3,7 @@
 // caught: the launch's status is read
 // emulator: unsafe
 // cuda: unsafe
-// words: launch
+// words: launch | fails
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

@@ -40,11 +40,13 @@ Alteration = Callable[[str, Any, np.random.Generator], Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Other values for the input or the number `name` alone; for one element of each input where the name is ""."""
+    """Other values for the input or the number `name` alone; for a share of the elements of each input, at random
+    places, where the name is ""."""
 
     name: str
 
 
+SHARE = 0.1
 SCALAR_FACTOR = 0.7316717
 """By what a number is multiplied: smaller, so that it leads no index out of bounds, and with a long mantissa."""
 
@@ -124,7 +126,7 @@ class _Filling:
         raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
 
     def _changed(self, array: Array, element: ElementType, data: Any, seed: list[int]) -> Any:
-        """The values with this array's own changed, or one of them, as `change` asks for."""
+        """The values with this array's own changed, or some of them, as `change` asks for."""
         assert self.change is not None
         random = np.random.default_rng(seed)
         others = array_values(array, element, self.case, self.distribution, random)
@@ -132,8 +134,9 @@ class _Filling:
             return others
         if self.change.name or not len(data):
             return data
-        place = int(random.integers(len(data)))
-        return np.concatenate([data[:place], others[place : place + 1], data[place + 1 :]])
+        picked = random.random(len(data)) < SHARE
+        picked[int(random.integers(len(data)))] = True
+        return np.where(picked, others, data)
 
 
 def array_values(

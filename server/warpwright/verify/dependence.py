@@ -1,7 +1,7 @@
 """What do the results depend on, in the emulator? On every input that the original's depend on, and on nothing else.
 
-At one shape, after it was found right: each input and each floating-point number is changed alone; then one element of
-every input; then the candidate's own variables count as memory that nothing has written, so that reading what an
+At one shape, after it was found right: each input and each floating-point number is changed alone; then a tenth of
+every input's elements; then the candidate's own variables count as memory that nothing has written, so that reading what an
 earlier launch would have left there is a fault.
 """
 
@@ -18,15 +18,15 @@ from warpwright.verify.child import Event
 if TYPE_CHECKING:
     from warpwright.verify.emulated import Comparison
 
-ONE_OF_EACH = ""
-"""The name of the change of one element of every input (`emulator.values.Change`)."""
+SOME_OF_EACH = ""
+"""The name of the change of some elements of every input (`emulator.values.Change`)."""
 
 
 def changes_of(problem: Problem, case: Case) -> tuple[str, ...]:
-    """The names of what is changed alone: inputs and floating-point numbers other than zero; `ONE_OF_EACH` at last."""
+    """The names of what is changed alone: inputs and floating-point numbers other than zero; `SOME_OF_EACH` at last."""
     arrays = [array.name for array in problem.arrays if array.role != "out" and case.counts[array.name]]
     numbers = [s.name for s in problem.scalars if "float" in s.type and case.scalars[s.name]]
-    return (*arrays, *numbers, *([ONE_OF_EACH] if arrays else []))
+    return (*arrays, *numbers, *([SOME_OF_EACH] if arrays else []))
 
 
 def dependence_events(comparison: Comparison, index: int, stop: IsCancelled) -> Iterator[Event]:
@@ -41,7 +41,7 @@ def dependence_events(comparison: Comparison, index: int, stop: IsCancelled) -> 
     steps = base[comparison.original].lane_steps
     for name in changes_of(comparison.original.problem, case):
         change = Change(name)
-        what = f"only {name} changed" if name else "one element of each input changed"
+        what = f"only {name} changed" if name else "some elements of each input changed"
         event = comparison.compared(index, steps, "normal", 0, stop, change)
         if event["event"] == "unsupported":
             yield {"event": "note", "text": f"with {what} the outputs were not compared: {event['reason']}"}
