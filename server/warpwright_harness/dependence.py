@@ -1,7 +1,8 @@
 """What do the results depend on? On every input that the original's depend on, and on nothing else.
 
-At one shape, after it was found right: each input and each floating-point number is changed alone; then a tenth of every
-input's elements, at secret places; then what the candidate's own variables hold, as if earlier launches had left it there.
+At one shape, after it was found right: each input and each floating-point number is changed alone; then a tenth of
+every input's elements, at secret places; then what the candidate's own variables hold, as if earlier launches had left
+it there.
 """
 
 from __future__ import annotations

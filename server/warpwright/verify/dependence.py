@@ -1,8 +1,8 @@
 """What do the results depend on, in the emulator? On every input that the original's depend on, and on nothing else.
 
 At one shape, after it was found right: each input and each floating-point number is changed alone; then a tenth of
-every input's elements; then the candidate's own variables count as memory that nothing has written, so that reading what an
-earlier launch would have left there is a fault.
+every input's elements; then the candidate's own variables count as memory that nothing has written, so that reading
+what an earlier launch would have left there is a fault.
 """
 
 from __future__ import annotations
