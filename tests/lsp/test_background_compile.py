@@ -185,6 +185,43 @@ def test_each_architecture_of_the_settings_has_its_numbers(tmp_path: Path) -> No
         editor.wait(lambda: _with(titles(page), "sm_80: ", "; sm_120: "), "both architectures")
 
 
+SPILLING = """\
+__global__ void __launch_bounds__(1024, 2) crowded(float *a) {
+  float x[64];
+#pragma unroll
+  for (int i = 0; i < 64; i++)
+    x[i] = a[i * 1024 + threadIdx.x];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 64; i++)
+    a[i * 1024 + threadIdx.x] = x[63 - i] * x[i];
+}
+"""
+
+
+def test_spills_are_found_and_the_finding_goes_with_the_text(vscode: Editor) -> None:
+    page = vscode.open("a.cu", SPILLING)
+
+    def spills() -> list[types.Diagnostic]:
+        return [d for d in page.diagnostics() if d.code == "register-spill"]
+
+    (found,) = vscode.wait(spills, "register-spill")
+    assert page.words(found.range) == "crowded"
+    assert found.data["evidence"]["spill_store_bytes"] > 0
+    assert "spills of " in titles(page)[0]
+    page.replace("i < 64", "i < 8")
+    assert spills() == []
+    assert "before the last edits" in titles(page)[0]
+
+
+def test_switching_it_off_takes_it_all_away(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path) as editor:
+        page = editor.open("a.cu", BROKEN)
+        wait_for(page, '"missing"')
+        editor.set_settings({"compile": "off"})
+        wait_for_none(page)
+
+
 def _with(lines: list[str], *words: str) -> list[str]:
     return lines if all(word in lines[0] for word in words) else []
 

@@ -72,7 +72,9 @@ def stop(document: Document) -> None:
 
 def _start(ls: Server, document: Document, pause: float) -> None:
     stop(document)
-    if ls.documents.settings.compile != "off" and is_compiled(document.path):
+    if ls.documents.settings.compile == "off":
+        document.remarks, document.build = (), None
+    elif is_compiled(document.path):
         document.compilation = ls.in_background(_compile(ls, document, pause))
 
 

@@ -125,7 +125,8 @@ class Documents:
 
     def request(self, document: Document) -> dict[str, object]:
         """A document and what else is open, for a process that has to see what the user sees."""
-        opened = {d.path: d.text.data.decode("utf-8", errors="replace") for d in self}
+        seen = [d for d in self if d is document or not unreadable(d.text.data)]
+        opened = {d.path: d.text.data.decode("utf-8", errors="replace") for d in seen}
         return {"path": document.path, "text": opened[document.path], "open": opened}
 
     async def analysed(self, document: Document) -> Analysis:
