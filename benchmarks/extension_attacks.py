@@ -157,7 +157,7 @@ def _build(checks: Sequence[Check], torch: TorchBuild, arch: str) -> None:
 
 def _result(check: Check) -> dict[str, Any]:
     started = time.monotonic()
-    report = verify(*check.sources(), goal="speed")
+    report = verify(*check.sources(), goal="speed", again=True)
     seconds = time.monotonic() - started
     as_expected = str(report.status) in check.statuses and check.words in report.reason
     print(f"{'ok' if as_expected else 'SURPRISE':9}{check.name:28}{seconds:5.1f} s  {_said(report)}", flush=True)

@@ -31,7 +31,7 @@ from warpwright_harness.extension.outputs import (
     worst,
 )
 from warpwright_harness.extension.reference import Reference, call_reference, error_of
-from warpwright_harness.extension.side import RaisedError, Side, SideError
+from warpwright_harness.extension.side import STEP_SECONDS, RaisedError, Side, SideError
 from warpwright_harness.impostors import impostor_that_passes
 
 PERTURBATIONS = 3
@@ -78,6 +78,8 @@ class Judge:
     allowed: dict[int, dict[str, float]] = field(default_factory=lambda: {})
     """By size, the tolerance of each output on normal values."""
     phase: str = "check"
+    patience: float = STEP_SECONDS
+    """Seconds in which a side has to answer."""
 
     def __enter__(self) -> Judge:
         return self
@@ -94,7 +96,7 @@ class Judge:
     def side(self, name: str) -> Side:
         """The side's process, started anew where the last one was given up. Raises SideError."""
         if name not in self.sides:
-            self.sides[name] = Side(self.loaded(name))
+            self.sides[name] = Side(self.loaded(name), patience=self.patience)
         return self.sides[name]
 
     def loaded(self, name: str) -> dict[str, Any]:

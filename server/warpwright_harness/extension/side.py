@@ -37,10 +37,16 @@ class Side:
     """One extension, in a process of its own, which ends with the judge's."""
 
     def __init__(
-        self, described: Mapping[str, Any], *, under: Sequence[str] = (), environment: Mapping[str, str] | None = None
+        self,
+        described: Mapping[str, Any],
+        *,
+        patience: float = STEP_SECONDS,
+        under: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it and load its extension; `under` is a tool's command line that is to start it, with what
+        """Start it and load its extension; it has `patience` seconds for an answer; `under` is a tool's command line that is to start it, with what
         `environment` adds. Raises SideError."""
+        self._patience = patience
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
         with theirs:
@@ -61,12 +67,12 @@ class Side:
             self.end()
             raise
 
-    def ask(self, question: Mapping[str, Any], seconds: float = STEP_SECONDS, descriptor: int | None = None) -> Any:
+    def ask(self, question: Mapping[str, Any], seconds: float | None = None, descriptor: int | None = None) -> Any:
         """The answer, as the side claims it. Raises SideError; after any but RaisedError the side is spent."""
         number = secrets.token_hex(8)
         try:
             self._channel.send({**question, "number": number}, descriptor)
-            answer = self._channel.receive(seconds)
+            answer = self._channel.receive(seconds or self._patience)
         except ChannelError as error:
             raise SideError(self._ending(error), timed_out=error.timed_out) from None
         if answer.pop("number", None) != number:
