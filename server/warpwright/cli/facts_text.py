@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from warpwright.cli.findings_text import columns, printable
-from warpwright.facts.document import access_text, branch_text, launch_text
+from warpwright.facts.document import access_text, branch_text, compiled_texts, launch_text
 from warpwright.facts.model import Access, Basis, Branch, Divergence, Kernel, Program, Space
 from warpwright.syntax.source import Source, Span
 
@@ -70,6 +70,8 @@ def _notes(kernel: Kernel, source: Source) -> Iterator[_Note]:
         for launch in kernel.launches:
             exact = launch.basis is Basis.EXACT
             yield note(kernel.name_span, launch_text(launch), "blue" if exact else "magenta")
+        for text in compiled_texts(kernel):
+            yield note(kernel.name_span, text, "cyan")
         if kernel.incomplete:
             yield note(kernel.name_span, f"not followed whole: {kernel.incomplete}", "magenta")
     for span, text, colour in _accesses(kernel):

@@ -65,11 +65,13 @@ class LaunchOccupancy:
 
     @property
     def lifts(self) -> tuple[Lift, ...]:
-        """What would let more warps be resident; nothing where the grid has no block more than fit already."""
+        """What would let more warps be resident: nothing where the grid has no block more than fit already, and no
+        fewer registers where some are spilled."""
         grid = self.launch.grid
         if None not in grid and prod(extent or 0 for extent in grid) <= self.occupancy.blocks:
             return ()
-        return tuple(lifts(self.footprint))
+        spills = self.resources.spill_bytes > 0
+        return tuple(lift for lift in lifts(self.footprint) if not (spills and lift.registers is not None))
 
 
 def occupancies(kernel: Kernel) -> Iterator[LaunchOccupancy]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from warpwright.facts.compiled import instances_of, occupancy_of
+from warpwright.facts.compiled import instances_of, occupancies, occupancy_of
+from warpwright.facts.lifts import cause_words, lift_words, percent
 from warpwright.facts.model import Access, Barrier, Branch, Kernel, Launch, Program, Space
 from warpwright.facts.resources import KernelResources
 from warpwright.syntax.source import Span
@@ -143,6 +144,8 @@ def facts_text(program: Program) -> str:
     for kernel in program.defined_kernels:
         for launch in kernel.launches[:4]:
             note(kernel.name_span, launch_text(launch))
+        for text in dict.fromkeys(compiled_texts(kernel)):
+            note(kernel.name_span, text)
         if kernel.incomplete:
             note(kernel.name_span, f"not followed whole: {kernel.incomplete}")
         for access in kernel.accesses:
@@ -156,6 +159,24 @@ def facts_text(program: Program) -> str:
         lines.append(program.source.line_text(number))
         lines += [text for _, text in sorted(notes.get(number, []))]
     return "\n".join(lines) + "\n"
+
+
+def compiled_texts(kernel: Kernel) -> Iterator[str]:
+    """What the compiler says of each instance, and the occupancy of each launch with what would lift it."""
+    several = len(kernel.compiled) > 1
+    for each in kernel.compiled:
+        name = f" {each.name}" if several else ""
+        spills = f"{each.spill_store_bytes} bytes spilled, {each.spill_load_bytes} read back"
+        parts = [counted(each.registers, "register"), spills if each.spill_bytes else "no spills"]
+        parts += [f"{each.stack_bytes} bytes of stack"] if each.stack_bytes else []
+        parts += [f"{each.shared_bytes} bytes of shared memory"] if each.shared_bytes else []
+        yield f"compiled for {each.arch or kernel.arch}:{name} {', '.join(parts)}"
+    for found in occupancies(kernel):
+        name = f" of {found.resources.name}" if several else ""
+        block = f"block {dims_text(found.launch.block)}{'' if found.basis == 'exact' else ' (assumed)'}"
+        why = f": {cause_words(found.footprint)}" if found.occupancy.fraction < 1 else ""
+        ways = "".join(f"; {lift_words(found.footprint, lift)}" for lift in found.lifts)
+        yield f"occupancy{name} {percent(found.occupancy.fraction)} %, {block}{why}{ways}"
 
 
 def launch_text(launch: Launch) -> str:

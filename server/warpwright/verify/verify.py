@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warpwright.facts.analyze import analyze
-from warpwright.facts.model import Assumptions, Kernel, Program
-from warpwright.facts.occupancy import Occupancy, occupancy
+from warpwright.facts.compiled import occupancies, with_compiled
+from warpwright.facts.model import Assumptions, Program
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.problems.extension.entries import is_extension
@@ -479,20 +479,12 @@ def _changed_kernel(old: Program, new: Program) -> str | None:
 
 
 def _compiled_kernel(compiled: Compiled, program: Program, name: str) -> CompiledKernel | None:
-    kernel = program.kernel(name)
-    instances = compiled.instances(name)
-    if kernel is None or not instances:
+    """What the instance that is launched first takes, and its occupancy where the launch is known."""
+    kernel = with_compiled(program, compiled.kernels.values()).kernel(name)
+    if kernel is None:
         return None
-    resources = instances[0]
-    threads = next((launch.threads for launch in kernel.launches if launch.threads), None)
-    return CompiledKernel(resources, _occupancy(compiled.arch, resources, kernel, threads))
-
-
-def _occupancy(arch: str, resources: KernelResources, kernel: Kernel, threads: int | None) -> Occupancy | None:
-    dynamic = next((launch.dynamic_shared_bytes for launch in kernel.launches), 0) or 0
-    try:
-        if threads is None:
-            return None
-        return occupancy(arch, resources.registers, resources.shared_bytes + dynamic, threads, resources.barriers)
-    except ValueError:
-        return None
+    launched = next(occupancies(kernel), None)
+    if launched is not None:
+        return CompiledKernel(launched.resources, launched.occupancy)
+    instances = kernel.compiled or compiled.instances(name)
+    return CompiledKernel(instances[0], None) if instances else None

@@ -54,7 +54,7 @@ void run(float *out, const float *in, int n) {
 - Where the file was compiled (`check --compile`, and editors in the background), registers, shared memory and barriers
   are the compiler's and the occupancy is the driver's own, with the nearest step that raises it: at most a quarter of
   the registers, half of the shared memory, or a block of another size, whose shared memory is taken to stay or to grow
-  with it, whichever leaves fewer warps. Without a compile registers are not counted,
+  with it, whichever leaves fewer warps; and an eighth more warps at least. Without a compile registers are not counted,
   since the text does not give them: the true occupancy can be lower.
 - A grid too small to fill the machine is not judged, and neither is a launch whose block or shared memory the text does
   not give.
@@ -78,6 +78,8 @@ severity = Severity.HINT
 
 LOW = 0.6
 """Share of the multiprocessor's warps below which it is said."""
+GAIN = 1 / 8
+"""How many more warps, as a share of those now, a step has to bring."""
 LEAST_LEFT = 1 / 2
 """Share of its shared memory that a block would have to keep; what has to give up more is another kernel."""
 MULTIPROCESSORS = 32
@@ -100,7 +102,7 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
             worst[span] = each
     said: set[Footprint] = set()
     for span, each in worst.items():
-        steps = each.lifts
+        steps = [step for step in each.lifts if step.occupancy.fraction >= (1 + GAIN) * each.occupancy.fraction]
         if not steps or each.footprint in said:
             continue
         said.add(each.footprint)
