@@ -113,7 +113,7 @@ CHECKS = (
     Check("transpose: works while checked, not while timed", TRANSPOSE, (
         ("__global__ void transpose", "__device__ unsigned int calls;\n__global__ void transpose"),
         ("    int x = blockIdx.x", "    if (calls > 80) return;\n    int x = blockIdx.x"),
-        (STORE, STORE + " if (x == 0 && y + j == 0) atomicAdd(&calls, 1u);")), ("wrong",), words="while"),
+        (STORE, STORE + " if (x == 0 && y + j == 0) atomicAdd(&calls, 1u);")), ("wrong",), words="earlier launches"),
     Check("transpose: a block that cannot be", TRANSPOSE,
           (("dim3 block(TILE, ROWS)", "dim3 block(TILE, 64)"),), ("wrong",), words="1,024"),
     Check("transpose: more shared memory than there is", TRANSPOSE,

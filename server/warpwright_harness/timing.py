@@ -39,7 +39,7 @@ LEAST_ROUNDS = 8
 """Of a kernel so slow that time is up before the first look."""
 
 LAUNCH_BOUND_FACTOR = 20
-CROSS_CHECKS = 5
+CROSS_CHECKS = 7
 HOST_SLACK_US = 60.0
 HOST_SLACK = 0.25
 """The host's clock may show this much more for a launch than for an empty one: microseconds, a share of its time."""
@@ -251,7 +251,7 @@ def _cross_check(session: Session, case: Case, stopwatch: Stopwatch, samples: Ma
     session.begin("time", case, "candidate")
     start = place.starter(session, "candidate", values)
     pairs = [stopwatch.on_host(start) for _ in range(CROSS_CHECKS)]
-    hidden = median(on_host - by_events for on_host, by_events in pairs)
+    hidden = min(on_host - by_events for on_host, by_events in pairs)  # a busy host delays some, hidden work all
     if hidden > stopwatch.host_floor_us + HOST_SLACK_US + HOST_SLACK * median(samples["candidate"].cold):
         raise TimedWrongError(
             f"it works where events do not see it: they show {median(by for _, by in pairs):.1f} us, and the device is "
