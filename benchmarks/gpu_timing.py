@@ -190,7 +190,7 @@ def candidates() -> list[dict[str, Any]]:
         ) -> None:
             marks.append((time.monotonic() - started, text.partition(" at ")[0]))
 
-        report = verify(original, candidate, progress=progress)
+        report = verify(original, candidate, progress=progress, again=True)
         ended = time.monotonic() - started
         parts: dict[str, float] = {}
         for (begin, text), (end, _) in zip(marks, [*marks[1:], (ended, "")], strict=True):
