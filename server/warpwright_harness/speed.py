@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from warpwright_harness.correctness import Reference
+from warpwright_harness.device import LaunchRefusedError
 from warpwright_harness.events import Emit
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
 from warpwright_harness.peers import compile_peers, operations_of, peers_of, time_peers
@@ -33,7 +34,7 @@ def time_cases(
     peers = peers_of(request["reference"], reference) if reference is not None else None
     with ExitStack() as stack:
         stack.enter_context(gpu_alone(request["lock"], waiting))
-        sessions = [session, *(stack.enter_context(Session(request, session.emit, order)) for order in FURTHER)]
+        sessions = [session, *_further(session, request, stack)]
         stopwatch = Stopwatch()
         rates = machine_rates(session.emit, request, stopwatch)
         for case in cases:
@@ -47,6 +48,14 @@ def time_cases(
     with gpu_alone(request["lock"], waiting):
         for case in cases:
             time_peers(session, peers, case, stopwatch)
+
+
+def _further(session: Session, request: Mapping[str, Any], stack: ExitStack) -> Iterator[Session]:
+    for order in FURTHER:
+        try:
+            yield stack.enter_context(Session(request, session.emit, order))
+        except LaunchRefusedError:  # no room for the variables of another copy
+            return
 
 
 def machine_rates(emit: Emit, request: Mapping[str, Any], stopwatch: Stopwatch) -> Mapping[str, float]:

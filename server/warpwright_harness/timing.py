@@ -32,6 +32,9 @@ SETS = 4
 COPIES = 4
 """Of a case's arrays, beside the sets: the values, the fresh ones, and the outputs that are compared."""
 
+TIMED_TOLERANCE = 2.0
+"""Of the tolerance as it is measured: the values of a round are others than those that it was measured on."""
+
 UNCOUNTED_ROUNDS = 2
 """At the start, while clocks and pages warm up."""
 
@@ -238,7 +241,7 @@ def _tolerances(session: Session, case: Case, buffers: Mapping[str, Buffer], val
             mask = written[spec.name]
             gap = largest_gap(outputs.values[spec.name][mask], runs[0].values[spec.name][mask])
             noise[spec.name] = max(noise[spec.name], gap)
-    return {name: NOISE_FACTOR * gap for name, gap in noise.items()}
+    return {name: TIMED_TOLERANCE * NOISE_FACTOR * gap for name, gap in noise.items()}
 
 
 def _cross_check(session: Session, case: Case, stopwatch: Stopwatch, samples: Mapping[str, Samples]) -> None:
