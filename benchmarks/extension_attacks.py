@@ -4,7 +4,9 @@ Every file of tests/attacks/extension claims to replace original.cu there, and e
 tests/honest/extension its original.cu. Prints a table, writes benchmarks/results/extension_attacks.json, and exits with
 1 where a verdict is not the one that is true.
 
-    python benchmarks/extension_attacks.py [NAME ...] [--part K/N] [--out FILE]
+    python benchmarks/extension_attacks.py [NAME ...] [--part K/N] [--out FILE] [--join FILE ...]
+
+`--join` makes one result of those of several parts.
 """
 
 from __future__ import annotations
@@ -110,7 +112,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", help="only these")
     parser.add_argument("--part", default="1/1", help="K/N: the K-th of N parts of them")
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--join", type=Path, nargs="+", help="results of parts to put together")
     asked = parser.parse_args(arguments)
+    if asked.join:
+        return _joined(asked.join, asked.out)
     gpu, torch = find_gpu(never_cancelled), find_torch()
     for found in (gpu, torch):
         if isinstance(found, Missing):
@@ -125,19 +130,47 @@ def main(arguments: Sequence[str]) -> int:
     print(f"built in {time.monotonic() - started:.0f} s")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         results = list(pool.map(_result, chosen))
+    command = f"python benchmarks/extension_attacks.py {' '.join(arguments)}".strip()
+    versions = {key: gpu.details[key] for key in ("driver", "torch", "cuda")}
+    surprises = _write(asked.out, [command], gpu.name, versions, results)
+    print(f"{len(results)} verified in {time.monotonic() - started:.0f} s, surprises: {', '.join(surprises) or 'none'}")
+    return 1 if surprises else 0
+
+
+def _write(
+    out: Path, commands: list[str], hardware: str, versions: dict[str, str], results: list[dict[str, Any]]
+) -> list[str]:
+    """Write the result; the names of those that were not as expected."""
     surprises = [result["name"] for result in results if not result["as_expected"]]
     document = {
-        "command": f"python benchmarks/extension_attacks.py {' '.join(arguments)}".strip(),
-        "hardware": gpu.name,
-        "versions": {key: gpu.details[key] for key in ("driver", "torch", "cuda")},
+        "commands": commands,
+        "hardware": hardware,
+        "versions": versions,
         "rejected": sum(r["status"] not in PASSED for r in results),
         "passed": sum(r["status"] in PASSED for r in results),
         "surprises": surprises,
         "results": results,
     }
-    asked.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    print(f"{len(results)} verified in {time.monotonic() - started:.0f} s, surprises: {', '.join(surprises) or 'none'}")
-    return 1 if surprises else 0
+    out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return surprises
+
+
+def _joined(parts: Sequence[Path], out: Path) -> int:
+    """One result of several, on one kind of machine; the later of two of one name counts."""
+    documents = [json.loads(part.read_text(encoding="utf-8")) for part in parts]
+    first = documents[0]
+    if any((d["hardware"], d["versions"]) != (first["hardware"], first["versions"]) for d in documents):
+        print("the parts stem from different machines")
+        return 2
+    results = {result["name"]: result for document in documents for result in document["results"]}
+    ordered = [results[check.name] for check in CHECKS if check.name in results]
+    commands = [command for document in documents for command in document["commands"]]
+    surprises = _write(out, commands, first["hardware"], first["versions"], ordered)
+    lacking = [check.name for check in CHECKS if check.name not in results]
+    print(
+        f"{len(ordered)} joined, surprises: {', '.join(surprises) or 'none'}, lacking: {', '.join(lacking) or 'none'}"
+    )
+    return 1 if surprises or lacking else 0
 
 
 def _build(checks: Sequence[Check], torch: TorchBuild, arch: str) -> None:

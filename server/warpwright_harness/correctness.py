@@ -201,6 +201,8 @@ def _tolerance(
         outputs = session.run(side, case, buffers, moved, session.poisons[0])
         noise = max(noise, largest_gap(outputs.values[name][written], base))
     tolerance = NOISE_FACTOR * noise
+    if distribution == "integers":  # small whole numbers are the same in every precision: a control would say nothing
+        return tolerance
     rough = {s.name: coarser(s, values[s.name]) for s in case.inputs}
     control = session.run(side, case, buffers, rough, session.poisons[0])
     if tolerance > 0 and largest_gap(control.values[name][written], base) <= tolerance:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import torch
 
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.batch import Parameters
@@ -30,10 +33,9 @@ def judge_extension(request: Mapping[str, Any], reference: Reference | None, emi
         emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
 
     with Judge(request, emit, device) as judge:
-        for side in ("candidate", "baseline"):
-            judge.begin(cases[0], side)
-            if not _loads(judge, side, cases[0]):
-                return
+        judge.begin(cases[0], "candidate")
+        if not _load(judge, cases[0]):
+            return
         sound = []
         with gpu_shared(request["lock"], waiting):
             for case in cases:
@@ -69,21 +71,28 @@ def _machine(judge: Judge, stopwatch: Stopwatch | None) -> Machine:
     if stopwatch is None:
         return Machine()
     rates = machine_rates(judge.emit, judge.request, stopwatch)
-    return Machine(stopwatch.overhead_us, stopwatch.floor_us, rates, l2_bytes())
+    free, _ = torch.cuda.mem_get_info()
+    return Machine(stopwatch.overhead_us, stopwatch.floor_us, rates, l2_bytes(), int(free))
 
 
-def _loads(judge: Judge, side: str, case: Case) -> bool:
-    """Start a side; False, after an event, where its extension cannot be loaded."""
-    try:
-        judge.side(side)
-    except SideError as error:
-        if side == "baseline":
-            judge.emit({"event": "error", "text": f"the original cannot be loaded: {error}"})
-        else:
-            found = CandidateError(f"it cannot be loaded: {error}", timed_out=error.timed_out)
-            _reject(judge, case, "while loaded", found)
-        return False
-    return True
+def _load(judge: Judge, case: Case) -> bool:
+    """Start both sides, at once; False, after an event, where an extension cannot be loaded."""
+
+    def loaded(side: str) -> SideError | None:
+        try:
+            judge.side(side)
+        except SideError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(2) as starters:
+        original, candidate = starters.map(loaded, ("baseline", "candidate"))
+    if original is not None:
+        judge.emit({"event": "error", "text": f"the original cannot be loaded: {original}"})
+    elif candidate is not None:
+        found = CandidateError(f"it cannot be loaded: {candidate}", timed_out=candidate.timed_out)
+        _reject(judge, case, "while loaded", found)
+    return original is None and candidate is None
 
 
 def _keeps_inside(judge: Judge, cases: list[Case]) -> bool:

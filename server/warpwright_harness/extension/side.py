@@ -44,8 +44,8 @@ class Side:
         under: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it and load its extension; it has `patience` seconds for an answer; `under` is a tool's command line that is to start it, with what
-        `environment` adds. Raises SideError."""
+        """Start it and load its extension. It has `patience` seconds for an answer; `under` is a tool's command line
+        that is to start it, with what `environment` adds. Raises SideError."""
         self._patience = patience
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)

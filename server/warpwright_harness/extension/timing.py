@@ -19,7 +19,7 @@ from warpwright_harness.bounds import Bound, bound_of
 from warpwright_harness.buffers import ArraySpec
 from warpwright_harness.extension.batch import Batch
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure, twin
-from warpwright_harness.extension.outputs import differences, flat, misbehaviour, spec_of, unlike
+from warpwright_harness.extension.outputs import flat, misbehaviour, quick_differences, spec_of, unlike
 from warpwright_harness.extension.side import RaisedError
 from warpwright_harness.intervals import is_enough, median_interval, ratio_of
 
@@ -29,7 +29,10 @@ LEAST_ROUNDS = 8
 UNCOUNTED_ROUNDS = 2
 """At the start, while clocks and pages warm up."""
 MOST_CALLS = 16
-BATCH_BYTES = 1 << 30
+SHARE_OF_MEMORY = 0.5
+"""Of the GPU's free memory, for the inputs and outputs of both sides' batches and of the judge's own."""
+COPIES = 16
+"""Of a call's inputs that live at once: drawn, laid out, private, returned and copied, on both sides."""
 TIMED_TOLERANCE = 2.0
 """Of the checked tolerance: the values of a round are others than those that it was measured on."""
 CONFIRMED = 0.5
@@ -45,6 +48,8 @@ class Machine:
     floor_us: float = 0.0
     rates: Mapping[str, float] = field(default_factory=lambda: {})
     l2_bytes: int = 0
+    memory_bytes: int = 1 << 30
+    """That is free."""
 
 
 @dataclass
@@ -76,7 +81,7 @@ def time_case(judge: Judge, case: Case, machine: Machine, operations: float, sec
     """
     try:
         seen = _measured(judge, case, machine, seconds)
-        _confirm(seen.cold, calls_of(case))
+        _confirm(seen.cold, calls_of(case, machine))
         bound = bound_of(_arrays(case, seen), operations, machine.rates, machine.l2_bytes)
         _possible(seen, bound)
     except OriginalError as error:
@@ -91,9 +96,10 @@ def time_case(judge: Judge, case: Case, machine: Machine, operations: float, sec
     return True
 
 
-def calls_of(case: Case) -> int:
+def calls_of(case: Case, machine: Machine) -> int:
     """So many in a batch that the judge's clock sees them, and that they fit."""
-    return max(2, min(MOST_CALLS, BATCH_BYTES // max(1, 4 * case.parameters.bytes)))
+    room = int(SHARE_OF_MEMORY * machine.memory_bytes)
+    return max(2, min(MOST_CALLS, room // max(1, COPIES * case.parameters.bytes)))
 
 
 def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Seen:
@@ -103,7 +109,7 @@ def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Se
     started = time.monotonic()
     number = 0
     while True:
-        values = _new_values(judge, case)
+        values = _new_values(judge, case, calls_of(case, machine))
         for flush in judge.order.sample((True, False), 2):
             batches = _both(judge, case, values, flush=flush)
             written = frozenset().union(*(call.changed for call in batches["baseline"].calls))
@@ -140,11 +146,11 @@ def _both(judge: Judge, case: Case, values: Sequence[Mapping[str, torch.Tensor]]
     return batches
 
 
-def _new_values(judge: Judge, case: Case) -> list[Mapping[str, torch.Tensor]]:
+def _new_values(judge: Judge, case: Case, calls: int) -> list[Mapping[str, torch.Tensor]]:
     """Half of the calls have values of their own, the others differ from the one before in a stretch of one tensor."""
     names = [spec.name for spec in case.parameters.tensors if spec.scalars]
     values: list[Mapping[str, torch.Tensor]] = []
-    for number in range(calls_of(case)):
+    for number in range(calls):
         drawn = judge.draw(case, "normal")
         values.append({**values[-1], **twin(judge.order, values[-1], drawn, names)} if number % 2 and names else drawn)
     return values
@@ -157,7 +163,7 @@ def _require_alike(judge: Judge, case: Case, mine: Batch, theirs: Batch) -> None
     for call, expected in zip(mine.calls, theirs.calls, strict=True):
         if why := misbehaviour(call, expected):
             raise CandidateError(why)
-        if why := unlike(call, expected) or differences(flat(call, written), flat(expected, written), allowed).why:
+        if why := unlike(call, expected) or quick_differences(flat(call, written), flat(expected, written), allowed):
             raise CandidateError(why, unsafe=False)
     if replaced := sorted(mine.replaced - theirs.replaced):
         raise CandidateError(f"it replaces {replaced[0]}")
@@ -223,8 +229,11 @@ def _speed(case: Case, seen: _Seen, machine: Machine, bound: Bound | None) -> di
             "ci95": (warm.low, warm.high),
         },
         "rounds": len(baseline),
-        "calls_per_round": calls_of(case),
-        "judge_clock": {f"{side}_us": median(seen.cold.walls[side]) / calls_of(case) for side in SIDES},
+        "calls_per_round": calls_of(case, machine),
+        "judge_clock": {
+            "noise_us": max(_spread(seen.cold.walls[side]) for side in SIDES) / calls_of(case, machine),
+            **{f"{side}_us": median(seen.cold.walls[side]) / calls_of(case, machine) for side in SIDES},
+        },
         "floor_us": machine.floor_us,
         "overhead_us": machine.overhead_us,
         "launch_bound": median(baseline) < LAUNCH_BOUND_FACTOR * machine.floor_us,

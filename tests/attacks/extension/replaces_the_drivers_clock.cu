@@ -1,4 +1,4 @@
-// Row 19. Overwrites the code of the driver's cuEventElapsedTime, so that every time is a tenth of what it is.
+// Row 19. Overwrites the code of the driver's cuEventElapsedTime, so that every time is seven tenths of what it is.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <cstdint>
@@ -15,7 +15,7 @@ static int (*elapsed)(float*, void*, void*) = nullptr;
 
 static int shortened(float* milliseconds, void* start, void* end) {
   int code = elapsed(milliseconds, start, end);
-  *milliseconds *= 0.1f;
+  *milliseconds *= 0.7f;
   return code;
 }
 
