@@ -63,7 +63,8 @@ _WIDTHS = {
 }  # fmt: skip
 KNOWN_TYPES = _WHOLE | {f"{name}{n}" for name, most in _WIDTHS.items() for n in range(1, most + 1)}
 _RESERVED = _names("__global__ __shared__ __restrict__ __restrict __launch_bounds__")
-_HIDES_DIRECTIVES = ("\\", "??", "%:")
+_SPLICE_OR_TRIGRAPH = re.compile(r"\\\s*\n|\?\?[=/'()!<>-]")
+_HIDES = "it has a spelling that hides preprocessor directives"
 _OTHER_SPELLINGS = {
     '"': "a quote", "'": "a quote", "<:": "a digraph", ":>": "a digraph", "<%": "a digraph", "%>": "a digraph",
 }  # fmt: skip
@@ -99,8 +100,8 @@ def refusal(code: str) -> str:
         return f"it is longer than {LONGEST} characters"
     if not code.isascii():
         return "it has characters outside ASCII"
-    if any(sign in code for sign in _HIDES_DIRECTIVES):
-        return "it has a spelling that hides preprocessor directives"
+    if _SPLICE_OR_TRIGRAPH.search(code):
+        return _HIDES
     if not all(character.isprintable() or character in "\n\t" for character in code):
         return "it has control characters"
     source = Source("generated.cu", code.encode())
@@ -136,6 +137,8 @@ def _foreign_words(source: Source, nodes: list[Node]) -> str:
     for sign, what in _OTHER_SPELLINGS.items():
         if sign in plain:
             return f"it has {what}, which a compiler may read in another way than its syntax tree"
+    if "\\" in plain or "%:" in plain:
+        return _HIDES
     if "#" in plain:
         return "it has preprocessor directives"
     if "::" in plain:
