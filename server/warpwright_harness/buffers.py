@@ -23,6 +23,13 @@ _TORCH: dict[str, Any] = {
     "bool": torch.uint8, "int8": torch.int8, "uint8": torch.uint8, "int16": torch.int16, "uint16": torch.int16,
     "int32": torch.int32, "uint32": torch.int32, "int64": torch.int64, "uint64": torch.int64,
 }  # fmt: skip
+
+
+def torch_type(scalar: str) -> Any:
+    """The type in which torch holds a kernel's scalars; of unsigned ones the bits."""
+    return _TORCH[scalar]
+
+
 _ODD = 0x1E3779B97F4A7C15
 _BITS: dict[int, Any] = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -40,7 +47,7 @@ class ArraySpec:
 
     @property
     def dtype(self) -> Any:
-        return _TORCH[self.scalar]
+        return torch_type(self.scalar)
 
     @property
     def scalars(self) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.kernels import CLEAN, CONFLICT
-from support.command import run_command
+from support.command import Ran, run_command
 
 pytestmark = pytest.mark.nvcc
 
@@ -99,13 +99,59 @@ def test_a_kernel_by_itself_needs_a_reference(folder: Path) -> None:
     assert "Traceback" not in ran.stderr
 
 
-def test_a_reference_needs_a_gpu(folder: Path) -> None:
-    """The emulator asked for says that it cannot, and not that the kernel is correct."""
-    (folder / "sample.toml").write_text('[kernels.transpose]\nreference = "reference.py"\n', encoding="utf-8")
-    (folder / "reference.py").write_text("def reference(**inputs):\n    return {}\n", encoding="utf-8")
-    ran = run_command("verify", "before.cu", "--backend", "emulator", cwd=folder)
+REFERENCE = """\
+def reference(*, n, factor, **inputs):
+    print("noise on standard output")
+    return {"data": inputs["data"][:n] * FACTOR}
+"""
+SCALE = """\
+__global__ void scale(float* data, float factor, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] *= factor;
+}
+"""
+
+
+def scale_with(folder: Path, reference: str) -> Ran:
+    (folder / "scale.cu").write_text(SCALE, encoding="utf-8")
+    (folder / "sample.toml").write_text('[kernels.scale]\nreference = "reference.py"\n', encoding="utf-8")
+    (folder / "reference.py").write_text(reference, encoding="utf-8")
+    return run_command("verify", "scale.cu", "--backend", "emulator", "--format", "json", cwd=folder)
+
+
+def test_a_kernel_by_itself_against_its_reference(folder: Path) -> None:
+    """In the emulator, with the reference in a process of its own; what it prints disturbs nothing."""
+    pytest.importorskip("torch")
+    ran = scale_with(folder, REFERENCE.replace("FACTOR", "factor"))
+    assert ran.status == 0, ran.stdout + ran.stderr
+    report = ran.json
+    assert (report["status"], report["goal"], report["backend"]) == ("correct", "reference", "emulator")
+    assert report["environment"]["judge"] == "reference"
+    assert {"normal", "special", "only factor changed"} <= {case["distribution"] for case in report["cases"]}
+
+
+@pytest.mark.parametrize(
+    ("reference", "status", "words"),
+    [
+        (REFERENCE.replace("FACTOR", "2.25"), 1, "The kernel is wrong at"),
+        ("def reference(**inputs):\n    return {}\n", 2, "has not the kernel's size"),
+        ("def reference(**inputs):\n    raise KeyError('a')\n", 2, "the reference failed (KeyError: 'a')"),
+        ("import nothing_of_this_name\n", 2, "cannot be used (ModuleNotFoundError"),
+        ("import os\n\ndef reference(**inputs):\n    os._exit(3)\n", 2, "the reference's process ended"),
+    ],
+)
+def test_references_that_disagree_or_fail(folder: Path, reference: str, status: int, words: str) -> None:
+    pytest.importorskip("torch")
+    ran = scale_with(folder, reference)
+    assert words in ran.json["reason"]
+    assert ran.status == status
+
+
+def test_a_python_without_torch_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPWRIGHT_GPU_PYTHON", "/nowhere/python")
+    ran = scale_with(folder, REFERENCE)
     assert ran.status == 2
-    assert "compared with on a GPU" in ran.stdout
+    assert "/nowhere/python cannot be started" in ran.json["reason"]
 
 
 def test_bad_input(folder: Path) -> None:

@@ -56,8 +56,8 @@ def command(
 ) -> int:
     """Compile CANDIDATE, analyse it again and run it against ORIGINAL: same results, and on a GPU how fast.
 
-    Without a CANDIDATE the kernels of ORIGINAL are run against their references in torch, on a GPU. Several kernels
-    make several reports, in JSON a list of them.
+    Without a CANDIDATE the kernels of ORIGINAL are run against their references in torch. Several kernels make several
+    reports, in JSON a list of them.
 
     Exit status: 0 it may replace ORIGINAL (or is what its reference says), 1 it may not, 2 that could not be found out.
     """

@@ -230,6 +230,11 @@ def as_type(scalar: str, values: Any) -> Any:
         return values.astype(_DTYPES[scalar])
 
 
+def numbers(data: bytes, *, is_float: bool) -> Any:
+    """The numbers that another process sent, as float64 or int64."""
+    return np.frombuffer(data, dtype=np.float64 if is_float else np.int64)
+
+
 def scalar_bytes(scalar: str, value: float) -> bytes:
     """A scalar argument as the kernel takes it.
 

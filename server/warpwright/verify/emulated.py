@@ -22,6 +22,7 @@ from typing import Any
 
 from warpwright.emulator.agreement import (
     EQUAL,
+    Difference,
     Output,
     compare,
     equal_bits,
@@ -113,7 +114,7 @@ class Ran:
         return frozenset(fault.kind for fault in self.faults)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     original: Side
     candidate: Side
@@ -230,7 +231,7 @@ class Comparison:
         asked = self.original.problem
         case, other = self.cases[index]
         own = case if side is self.original else other
-        seed = self._seed(index, salt)
+        seed = self.seed_of(index, salt)
         ran = run(
             side.program,
             Launch(own.grid, own.block, own.dynamic_shared_bytes),
@@ -245,7 +246,7 @@ class Comparison:
         changed = ran.changed_variables - {*_mangled(dict.fromkeys((a.name for a in asked.globals), b""), side.program)}
         return Ran(ran.outputs, grave, ran.changed_inputs, changed, ran.lane_steps, ran.tallies.lane_steps)
 
-    def _seed(self, index: int, salt: int) -> int:
+    def seed_of(self, index: int, salt: int) -> int:
         return (self.seed * 1009 + index) * 101 + salt
 
     def compared(
@@ -257,34 +258,34 @@ class Comparison:
         try:
             own = [original(poison=poison) for poison in POISONS]
         except LaunchError as error:
-            return _unsupported(f"the original cannot be launched there: {error}")
+            return unsupported(f"the original cannot be launched there: {error}")
         most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), LEAST_CANDIDATE_STEPS)
         theirs: list[Ran] = []
         for poison in POISONS:
             try:
                 theirs.append(run_(self.candidate, poison=poison, most=most))
             except LaunchError as error:
-                return _unsafe(f"it cannot be launched: {error}")
+                return unsafe(f"it cannot be launched: {error}")
             if fault := theirs[-1].fault(but=own[0].kinds):
                 ends = fault.kind is not FaultKind.STEP_LIMIT
-                return _unsafe(_said(fault)) if ends else {**_unsafe(_said(fault)), "timed_out": True}
+                return unsafe(said(fault)) if ends else {**unsafe(said(fault)), "timed_out": True}
         if fault := own[0].fault() or own[1].fault():
             cured = "" if theirs[0].faults else "; the candidate does not do that"
-            return _unsupported(f"the original is not sound here: {_said(fault)}{cured}")
+            return unsupported(f"the original is not sound here: {said(fault)}{cured}")
         if changed := own[0].changed_inputs:
-            return _unsupported(f"the original is not sound here: it changes its input {changed[0]}")
+            return unsupported(f"the original is not sound here: it changes its input {changed[0]}")
         if changed := theirs[0].changed_inputs:
-            return _unsafe(f"it changes its input {changed[0]}")
+            return unsafe(f"it changes its input {changed[0]}")
         case = self.cases[index][0]
-        given = arguments_of(self.original.problem, case, distribution, self._seed(index, salt), change=change)
-        return self._judged(own, theirs, distribution, _Moved(original), case, _arrays(given))
+        given = arguments_of(self.original.problem, case, distribution, self.seed_of(index, salt), change=change)
+        return self._judged(own, theirs, distribution, Moved(original), case, arrays_of(given))
 
     def _judged(
         self,
         own: list[Ran],
         theirs: list[Ran],
         distribution: str,
-        moved: _Moved,
+        moved: Moved,
         case: Case,
         given: Mapping[str, Any],
     ) -> Event:
@@ -299,10 +300,10 @@ class Comparison:
             mine, others = ([ran.outputs[output.name] for ran in runs] for runs in (own, theirs))
             due, wrote = (written_of(each, role) for each in (mine, others))
             if not output.is_float and not equal_bits(mine[0][due], mine[1][due]):
-                return _unsupported(f"the original's own {output.name} differs from run to run")
+                return unsupported(f"the original's own {output.name} differs from run to run")
             if output.is_float and not equally_finite(output, mine[0][due], mine[1][due]):
-                return _unsupported(f"the original's own {output.name} is finite in one run and not in another")
-            tolerance = _tolerance(output, mine, due, distribution, moved)
+                return unsupported(f"the original's own {output.name} is finite in one run and not in another")
+            tolerance = tolerance_for(output, mine, due, distribution, moved)
             found = compare(output, others[0], mine[0], (wrote, due), tolerance)
             again = compare(output, others[1], others[0], (wrote, wrote), tolerance)
             differences.append(found)
@@ -319,24 +320,27 @@ class Comparison:
                 if found_loose := impostor_that_passes(output, mine[0], due, tolerance, before, case.shape):
                     loose[output.name] = found_loose
             sample[output.name] = repr(mine[0][:1].tolist())
-        return {
-            "event": "case",
-            "ok": not why,
-            "max_abs": max((d.max_abs for d in differences), default=0.0),
-            "max_rel": max((d.max_rel for d in differences), default=0.0),
-            "max_ulp": max((d.max_ulp for d in differences), default=0.0),
-            "rel_l2": max((d.rel_l2 for d in differences), default=0.0),
-            "tolerance": max((d.tolerance for d in differences), default=0.0),
-            "reason": why,
-            "spread": spread,
-            "restless": restless,
-            "loose": loose,
-            "weighed": weighed,
-            "sample": sample,
-        }
+        event = case_event(differences, why, spread=spread, sample=sample)
+        return {**event, "restless": restless, "loose": loose, "weighed": weighed}
 
 
-class _Moved:
+def case_event(differences: Sequence[Difference], why: str, *, spread: bool, sample: Mapping[str, str]) -> Event:
+    """The event "case" of comparing all outputs; `why` is empty where they agree."""
+    return {
+        "event": "case",
+        "ok": not why,
+        "max_abs": max((d.max_abs for d in differences), default=0.0),
+        "max_rel": max((d.max_rel for d in differences), default=0.0),
+        "max_ulp": max((d.max_ulp for d in differences), default=0.0),
+        "rel_l2": max((d.rel_l2 for d in differences), default=0.0),
+        "tolerance": max((d.tolerance for d in differences), default=0.0),
+        "reason": why,
+        "spread": spread,
+        "sample": dict(sample),
+    }
+
+
+class Moved:
     """What the original gives on inputs that were moved, run when it is first asked for."""
 
     def __init__(self, run_original: Callable[..., Ran]) -> None:
@@ -352,7 +356,7 @@ class _Moved:
         return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
 
 
-def _tolerance(output: Output, runs: list[Any], due: Any, distribution: str, moved: _Moved) -> float:
+def tolerance_for(output: Output, runs: list[Any], due: Any, distribution: str, moved: Moved) -> float:
     base = runs[0][due]
     if not output.is_float or not base.size:
         return 0.0
@@ -382,7 +386,7 @@ def written_of(runs: list[Any], role: str) -> Any:
     return written(list(zip(runs, POISONS, strict=True))) if role == "out" else everything(runs[0])
 
 
-def _arrays(arguments: Sequence[Argument]) -> dict[str, Any]:
+def arrays_of(arguments: Sequence[Argument]) -> dict[str, Any]:
     """What the arrays among the arguments hold, by name."""
     parts = [p for a in arguments for p in ([m for _, m in a.members] if isinstance(a, StructArgument) else [a])]
     return {part.name: part.data for part in parts if isinstance(part, ArrayArgument)}
@@ -394,15 +398,15 @@ def _mangled(variables: Mapping[str, bytes], program: Program) -> dict[str, byte
     return {names.get(name, name): content for name, content in variables.items()}
 
 
-def _unsupported(reason: str) -> Event:
+def unsupported(reason: str) -> Event:
     return {"event": "unsupported", "reason": reason}
 
 
-def _unsafe(reason: str) -> Event:
+def unsafe(reason: str) -> Event:
     return {"event": "case", "ok": False, "unsafe": True, "reason": reason, "max_abs": None, "max_rel": None}
 
 
-def _said(fault: Fault) -> str:
+def said(fault: Fault) -> str:
     """A fault as the end of a sentence: `line 12: thread (0, 0, 0) of block (3, 0, 0) writes ...`."""
     sentence = fault.message[:1].lower() + fault.message[1:].removesuffix(".")
     if not fault.line:

@@ -11,11 +11,14 @@ import json
 import os
 import pickle
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from warpwright.emulator.ready import translated
 from warpwright.missing import Missing
 from warpwright.progress import never_cancelled
+from warpwright.verify.by_reference import NoReferenceError, ReferenceComparison, torch_reference
+from warpwright.verify.child import Event
 from warpwright.verify.emulated import Side, comparing
 from warpwright.verify.emulation import Asked
 
@@ -38,13 +41,26 @@ def main() -> int:
                     break
                 sides.append(Side(program, problem, own))
             if len(sides) == len(asked.ptx):
-                for event in comparing(sides[0], sides[1], asked.cases, asked.seed)({}, never_cancelled):
+                for event in _events(asked, sides):
                     if event["event"] != "done":
                         emit(event)
                     if event["event"] == "error":
                         return 1
             emit({"event": "done"})
     return 0
+
+
+def _events(asked: Asked, sides: list[Side]) -> Iterator[Event]:
+    if asked.reference is None:
+        yield from comparing(sides[0], sides[1], asked.cases, asked.seed)({}, never_cancelled)
+        return
+    yield {"event": "progress", "text": "Loading the reference and torch", "share": 0.4}
+    try:
+        with torch_reference(*asked.reference) as reference:
+            comparison = ReferenceComparison(sides[0], sides[0], asked.cases, asked.seed, reference)
+            yield from comparison.events(never_cancelled)
+    except NoReferenceError as error:
+        yield {"event": "unable", "reason": f"There is nothing to compare with: {error}."}
 
 
 if __name__ == "__main__":

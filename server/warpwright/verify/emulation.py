@@ -11,7 +11,7 @@ import pickle
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from warpwright.progress import IsCancelled
 from warpwright.sandbox.confine import Policy, system_folders
 from warpwright.toolchain.rights import Reads
 from warpwright.verify.child import Event, Kind, environment_of, physical_memory
+from warpwright.verify.harness import harness_environment, harness_python
 from warpwright.verify.pool import Pool
 
 MOST_MEMORY_BYTES = 12 << 30
@@ -43,6 +44,8 @@ class Asked:
     own: tuple[Mapping[str, str], Mapping[str, str]]
     cases: tuple[tuple[Case, Case], ...]
     seed: int
+    reference: tuple[str, str] | None = None
+    """A Python with torch and the user's module, where a kernel is compared with that and not with another."""
 
 
 class UnableError(Exception):
@@ -77,8 +80,10 @@ def asked_of(
     problems: tuple[Problem, Problem],
     cases: tuple[tuple[Case, Case], ...],
     seed: int,
+    reference: Path | None,
 ) -> Asked:
-    return Asked(ptx, problems, (own_files(units[0]), own_files(units[1])), cases, seed)
+    judge = (harness_python(), str(reference)) if reference is not None else None
+    return Asked(ptx, problems, (own_files(units[0]), own_files(units[1])), cases, seed, judge)
 
 
 def emulation_kind() -> Kind:
@@ -93,7 +98,17 @@ def emulation_kind() -> Kind:
     return Kind("the emulator", command, environment, policy, step_seconds=STEP_SECONDS)
 
 
+def reference_kind() -> Kind:
+    """The same beside a process with torch: it reads every file, as the user's own reference may, and torch maps more
+    memory than it uses."""
+    kind = emulation_kind()
+    environment = {**kind.environment, **harness_environment(), "PYTHONPATH": kind.environment["PYTHONPATH"]}
+    policy = replace(kind.policy, limits={"FSIZE": 64 << 20}, reads=None)
+    return replace(kind, environment=environment, policy=policy)
+
+
 _pool = Pool(emulation_kind)
+_reference_pool = Pool(reference_kind)
 
 
 def run_emulated(asked: Asked, is_cancelled: IsCancelled) -> Iterator[Event]:
@@ -102,7 +117,8 @@ def run_emulated(asked: Asked, is_cancelled: IsCancelled) -> Iterator[Event]:
     Raises UnableError, ChildEndedError, CancelledError, and OSError where the process cannot be started.
     """
     request: Mapping[str, Any] = {"asked": base64.b64encode(pickle.dumps(asked)).decode("ascii")}
-    for event in _pool.run(request, is_cancelled):
+    pool = _pool if asked.reference is None else _reference_pool
+    for event in pool.run(request, is_cancelled):
         if event["event"] == "unable":
             raise UnableError(event["reason"])
         yield event
@@ -117,3 +133,4 @@ def prepare() -> None:
 def close_idle() -> None:
     """End the warm processes; the next comparison starts a new one."""
     _pool.close()
+    _reference_pool.close()

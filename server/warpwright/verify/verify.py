@@ -93,7 +93,7 @@ def verify(
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
     `goal` is "speed", "memory", "fix" or "reference"; a fix is not timed. For "reference" both are one text, which is
-    compared with its reference in torch, on a GPU, and timed: it is correct or not, and no faster than itself. Both
+    compared with its reference in torch, and on a GPU timed: it is correct or not, and no faster than itself. Both
     whole files are compiled, with the same flags, for `arch` (None: the GPU's, or sm_90 without one); `flags_from` says
     for the report where they were read. Blocks for seconds: never call it in a server's process. What was verified
     before and has a lasting verdict is not run again unless `again` is true (see `history`). Raises CancelledError.
@@ -105,9 +105,11 @@ def verify(
     memory = Memory(again)
     climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend, memory)
     report = climb.report(arch)
-    if goal == "reference" and report.speed and report.status in _TIMED:
-        levels = tuple(level for level in report.levels if level is not Level.FASTER)
-        report = replace(report, status=Status.CORRECT, levels=levels, reason="")
+    if goal == "reference":
+        report = replace(report, reason=report.reason.replace("The candidate", "The kernel"))
+        if report.speed and report.status in _TIMED:
+            levels = tuple(level for level in report.levels if level is not Level.FASTER)
+            report = replace(report, status=Status.CORRECT, levels=levels, reason="")
     compilation = report.compilation and replace(report.compilation, flags_from=flags_from)
     report = replace(report, goal=goal, compilation=compilation)
     memory.keep(report, original, candidate)
@@ -244,10 +246,6 @@ class _Climb:
             observed, ran_on = self.memory.answer(asked, ran_on, run)
             notes = (*base.notes, *plan.request["notes"])
             return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
-        if self.goal == "reference":
-            lacking = gpu.reason if gpu is not None else "The emulator does not run torch."
-            reason = f"{lacking} A reference in torch is compared with on a GPU; a second file is on the CPU, too."
-            return replace(base, reason=reason, not_run_because="no GPU here")
         return self._emulate(base, plan, (old, new), gpu, self._asked(plan, name, after))
 
     def _asked(self, plan: _Plan, name: str, after: Compiled) -> tuple[object, ...]:
@@ -369,7 +367,8 @@ class _Climb:
         shapes += [shape for shape in more if shape is not None and shape not in shapes]
         cases = list(paired_cases(original, candidate, shapes))
         request = {**plan.request, "cases": [{"shape": dict(case.shape)} for case, _ in cases]}
-        request_of_child = asked_of(units, ptx, plan.problems, tuple(cases), seed)
+        reference, judge = (original.reference, "reference") if self.goal == "reference" else (None, "baseline")
+        request_of_child = asked_of(units, ptx, plan.problems, tuple(cases), seed, reference)
 
         def run() -> Observed:
             return observe(
@@ -380,7 +379,7 @@ class _Climb:
             )
 
         hashes = {side: sha256(each.text.encode()).hexdigest() for side, each in zip(_SIDES, ptx, strict=True)}
-        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": "baseline", "sha256": hashes}
+        ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": judge, "sha256": hashes}
         try:
             observed, ran_on = self.memory.answer((EMULATOR, version("numpy"), hashes, *asked), ran_on, run)
         except UnableError as error:
