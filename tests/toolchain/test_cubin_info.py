@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, compile_cubin
 from warpwright.toolchain.cubin_info import kernel_info
+from warpwright.toolchain.local_traffic import LocalUse, local_traffic
+from warpwright.toolchain.machine_code import machine_code
 from warpwright.toolchain.spilled import with_spills
 
 TEXT = b"""\
 __global__ void __launch_bounds__(1024, 2) spills(float* x) {
-    float a[64];
+    float a[40];
 #pragma unroll
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 40; i++)
         a[i] = x[i * 1024 + threadIdx.x];
 #pragma unroll
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 40; i++)
 #pragma unroll
-        for (int j = 0; j < 64; j++)
+        for (int j = 0; j < 40; j++)
             a[i] = a[i] * a[j] + 1.0f;
 #pragma unroll
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 40; i++)
         x[i * 1024 + threadIdx.x] = a[i];
 }
 __global__ void indexes(float* x, int n) {
-    float a[64];
-    for (int i = 0; i < 64; i++)
-        a[i * n & 63] = x[i];
+    float a[40];
+    for (int i = 0; i < 40; i++)
+        a[i * n & 31] = x[i];
     x[0] = a[n] + a[n + 1];
+}
+__global__ void __launch_bounds__(1024, 2) both(float* x, int n) {
+    float a[40], picked[16];
+#pragma unroll
+    for (int i = 0; i < 16; i++)
+        picked[i * n & 15] = x[i];
+#pragma unroll
+    for (int i = 0; i < 40; i++)
+        a[i] = x[i * 1024 + threadIdx.x];
+#pragma unroll
+    for (int i = 0; i < 40; i++)
+#pragma unroll
+        for (int j = 0; j < 40; j++)
+            a[i] = a[i] * a[j] + picked[j * n & 15];
+#pragma unroll
+    for (int i = 0; i < 40; i++)
+        x[i * 1024 + threadIdx.x] = a[i];
 }
 __global__ void plain(float* x) { x[0] = 1.0f; }
 """
@@ -62,6 +84,21 @@ def test_spills_have_lines_and_add_up_to_what_ptxas_says(compiled: Compiled) -> 
     assert lines <= set(range(1, 15))
     assert found["indexes"].stack_bytes > 0  # an array in local memory, which is no spill
     assert found["indexes"].spills == ()
+
+
+@pytest.mark.nvcc
+@pytest.mark.sass
+def test_spills_are_told_from_an_array_beside_them(compiled: Compiled) -> None:
+    assert compiled.cubin is not None
+    both = with_spills(compiled)["both"]
+    code = machine_code(compiled.cubin)
+    assert not isinstance(code, Missing)
+    spills = kernel_info(compiled.cubin.read_bytes())[both.mangled_name].spills
+    uses = Counter(access.use for access in local_traffic(code[both.mangled_name], both, spills))
+    assert uses[LocalUse.ARRAY] > 0
+    assert uses[LocalUse.SPILL] == len(spills) > 0
+    assert uses[LocalUse.UNKNOWN] == 0
+    assert sum(place.store_bytes for place in both.spills) == both.spill_store_bytes
 
 
 @pytest.mark.nvcc

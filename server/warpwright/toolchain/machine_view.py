@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,6 +17,7 @@ from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain.compile import Compiled, CompiledPtx
+from warpwright.toolchain.cubin_info import KernelInfo, kernel_info
 from warpwright.toolchain.local_traffic import LocalUse, local_traffic
 from warpwright.toolchain.machine_code import MachineInstruction, machine_code
 from warpwright.toolchain.names import demangle
@@ -117,8 +118,14 @@ def machine_view(
     if isinstance(code, Missing):
         return code
     ptx_code = parse_ptx_lines(ptx.text) if ptx is not None and ptx.ok else {}
+    info = kernel_info(compiled.cubin.read_bytes())
     kernels = [
-        kernel_code(code.get(each.mangled_name, ()), each, ptx_code.get(each.mangled_name, ()))
+        kernel_code(
+            code.get(each.mangled_name, ()),
+            each,
+            ptx_code.get(each.mangled_name, ()),
+            info.get(each.mangled_name, KernelInfo()).spills,
+        )
         for each in compiled.kernels.values()
     ]
     kernels.sort(key=lambda kernel: (_first_line(kernel), kernel.name))
@@ -126,9 +133,12 @@ def machine_view(
 
 
 def kernel_code(
-    code: Iterable[MachineInstruction], resources: KernelResources, ptx: tuple[PtxInstruction, ...] = ()
+    code: Iterable[MachineInstruction],
+    resources: KernelResources,
+    ptx: tuple[PtxInstruction, ...] = (),
+    spills: Collection[int] = (),
 ) -> KernelCode:
-    """The instructions of one kernel with their marks.
+    """The instructions of one kernel with their marks. `spills` are the offsets that the cubin marks as such.
 
     >>> load = MachineInstruction(0, "LDG.E.128", "R4, [R2.64]", "@!P0", (("/a.cu", 3),))
     >>> code = kernel_code([load], KernelResources("k", "k", 8, 0, 0, 0, 0, 0, 0))
@@ -136,7 +146,7 @@ def kernel_code(
     (['128-bit', 'predicated'], Counter({Access(space='global', kind='load', width=16): 1}))
     """
     code = tuple(code)
-    local = {access.instruction.offset: access.use for access in local_traffic(code, resources)}
+    local = {access.instruction.offset: access.use for access in local_traffic(code, resources, spills)}
     return KernelCode(resources, tuple(_step(each, local) for each in code), ptx)
 
 
