@@ -2,7 +2,7 @@
 
 python tools/pictures.py
 
-The page of a profile is drawn by Chromium, and left as it is where there is none.
+The pages of a profile and of machine code are drawn by Chromium, and left as they are where there is none.
 """
 
 from __future__ import annotations
@@ -35,6 +35,24 @@ VERIFIED = ("benchmarks/results/gpu_check.json", "transpose: padded tile", "veri
 """The results, the check in them and the command: a GPU's report is drawn where there is none."""
 PAGE = ["profile", "csrc_samples/memory/transpose_tiled/kernel.cu", "--format", "html"]
 """Shown as a browser draws it, where there is one."""
+MACHINE_CODE = """\
+__device__ float weight(float x) {
+    return 0.1 * x + 1;
+}
+
+__global__ void blend(const float4* __restrict__ in, float4* out,
+                      const int* at, float t, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float4 v = in[i];
+    float w = weight(t);
+    float part[16];
+    for (int j = 0; j < 4; j++) part[at[j] & 15] = v.y * j;
+    v.x = part[i & 15] * w;
+    out[i] = v;
+}
+"""
+"""A kernel with a literal that makes it compute in double precision, wide accesses, and an array in local memory."""
 HOVERED = ("csrc_samples/memory/transpose_tiled/kernel.cu", "tile[threadIdx.x][threadIdx.y + j]")
 """The file and the access whose picture is drawn as a hover in VS Code shows it."""
 _WEB_FONTS = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
@@ -60,7 +78,10 @@ def main() -> int:
     os.environ["COLUMNS"] = str(WIDTH["verify"])
     checks = json.loads((ROOT / results).read_text(encoding="utf-8"))["checks"]
     _draw(target, "verify", report_text(next(each["report"] for each in checks if each["name"] == check)), command)
-    _page(target / "profile-page.png")
+    _page(target / "profile-page.png", PAGE, ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "blend.cu").write_text(MACHINE_CODE, encoding="utf-8")
+        _page(target / "machine-code.png", ["sass", "blend.cu", "--format", "html"], Path(folder), "#line=0:14")
     (target / "hover.svg").write_text(_hover(*HOVERED), encoding="utf-8")
     print("docs/pictures/hover.svg")
     return 0
@@ -75,16 +96,19 @@ def _draw(target: Path, name: str, text: str, arguments: str) -> None:
     print(f"docs/pictures/{name}.svg")
 
 
-def _page(target: Path) -> None:
+def _page(target: Path, arguments: list[str], cwd: Path, fragment: str = "") -> None:
+    """Draw the page that a command writes, at a place in it."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         print(f"no Chromium on PATH: {target.name} is left as it is")
         return
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
-        subprocess.run([sys.executable, "-m", "warpwright.cli", *PAGE, "--output", page], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-m", "warpwright.cli", *arguments, "--output", page], cwd=cwd, check=True)
         options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1440,860"]
-        subprocess.run([browser, *options, f"--screenshot={target}", page.as_uri()], check=True, capture_output=True)
+        subprocess.run(
+            [browser, *options, f"--screenshot={target}", page.as_uri() + fragment], check=True, capture_output=True
+        )
     print(f"docs/pictures/{target.name}")
 
 

@@ -19,6 +19,7 @@ from warpwright.toolchain.opcodes import Family
 
 _GOLDEN_ANGLE = 137.5
 """Between the hues of lines that follow each other: neighbours differ, and few lines share one."""
+_COUNTED = "its instructions; + where all of them are of functions inlined here"
 _CLASSES = {
     Family.LOAD: "memory", Family.STORE: "memory", Family.ATOMIC: "memory", Family.COPY: "memory",
     Family.TEXTURE: "memory", Family.FP64: "double", Family.TENSOR: "tensor", Family.CONTROL: "flow",
@@ -100,12 +101,12 @@ def _source(listed: Listing, files: Sequence[str]) -> Iterator[str]:
     for index, path in enumerate(files):
         source = listed.sources[path]
         count = len(source.line_starts) - (not source.data or source.data.endswith(b"\n"))
-        yield f'<tr class="file"><td colspan="3">{escape(path)}</td></tr>'
+        yield f'<tr class="file"><td colspan="3">{escape(source.path)}</td></tr>'
         texts = highlighted([source.line_text(line) for line in range(1, count + 1)])
         for line, text in enumerate(texts, 1):
             yield (
                 f'<tr data-at="{index}:{line}" style="--h:{_hue(line)}"><td class="n">{line}</td>'
-                f'<td class="count" title="instructions of this line"></td><td>{text or " "}</td></tr>'
+                f'<td class="count" title="{_COUNTED}"></td><td>{text or " "}</td></tr>'
             )
     yield "</table></div></section>"
 
@@ -150,7 +151,7 @@ def _sass_rows(index: int, listed: Listing, files: Sequence[str]) -> Iterator[st
         yield (
             f'<tr class="step {marks}{" code" if each.places else ""}"{_at(places, files)}>'
             f'{_line(places)}<td class="n">{each.offset:04x}</td><td class="text">{_instruction(index, step)}</td>'
-            f'<td class="marks">{chips}</td></tr>'
+            f'<td class="marks"><div>{chips}</div></td></tr>'
         )
 
 

@@ -118,8 +118,8 @@ def resources_words(kernel: KernelCode) -> str:
 def widths_words(space: str, kind: str, widths: Iterable[tuple[int, int]]) -> str:
     """`12 of 12 global loads are 4 bytes wide`; of several widths each with its count.
 
-    >>> widths_words("global", "load", [(4, 12)])
-    '12 of 12 global loads are 4 bytes wide'
+    >>> widths_words("global", "load", [(4, 12)]), widths_words("global", "store", [(8, 1)])
+    ('12 of 12 global loads are 4 bytes wide', 'the only global store is 8 bytes wide')
     >>> widths_words("global", "store", [(4, 1), (16, 2)])
     '3 global stores: 1 of 4 bytes a lane, 2 of 16 (128-bit)'
     """
@@ -127,9 +127,11 @@ def widths_words(space: str, kind: str, widths: Iterable[tuple[int, int]]) -> st
     if len(widths) > 1:
         return access_words(space, kind, widths)
     ((width, count),) = widths
-    what = f"{kind}s at generic addresses" if space == "generic" else f"{space} {kind}s"
-    wide = f" ({8 * width}-bit)" if width >= 16 else ""
-    return f"{count:,} of {count:,} {what} are {width} byte{'s' if width != 1 else ''} wide{wide}"
+    wide = f"{width} byte{'s' if width != 1 else ''} wide" + (f" ({8 * width}-bit)" if width >= 16 else "")
+    before, behind = ("", " at a generic address") if space == "generic" else (f"{space} ", "")
+    if count == 1:
+        return f"the only {before}{kind}{behind} is {wide}"
+    return f"{count:,} of {count:,} {before}{kind}s{behind} are {wide}"
 
 
 def remarks(step: Step) -> tuple[str, ...]:

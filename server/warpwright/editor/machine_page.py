@@ -43,7 +43,7 @@ main{flex:1;min-height:320px;display:grid;grid-template-columns:minmax(0,1fr) mi
 #marks,#kinds{display:flex;gap:5px;flex-wrap:wrap}
 #marks[hidden]{display:none}
 .scroll{overflow:auto;flex:1}
-table{border-collapse:collapse;min-width:100%;font-size:12.5px;line-height:1.55}
+table{border-collapse:collapse;width:100%;font-size:12.5px;line-height:1.55}
 table[hidden],section[hidden]{display:none}
 td{padding:0 8px;vertical-align:top;white-space:pre}
 td.n{text-align:right;color:var(--soft);user-select:none;padding-right:9px}
@@ -66,9 +66,12 @@ b.memory{color:var(--keyword)}b.double{color:var(--emulated)}b.tensor{color:var(
 b.warp{color:var(--number)}b.convert{color:var(--directive)}
 td.text i{font-style:normal;color:var(--soft)}
 td.text a{color:var(--cuda)}
-td.marks{white-space:nowrap;width:1%;padding-right:12px}
+td.text,.source td:last-child{width:100%}
+td.text{white-space:pre-wrap;overflow-wrap:anywhere;min-width:30ch}
+td.marks{padding-right:12px}
+td.marks div{padding-top:2px;display:flex;gap:4px;width:max-content;align-items:baseline}
 .mark{display:inline-block;font:11px/1.35 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;border-radius:5px;
- padding:0 6px;margin-left:4px;background:var(--track);color:var(--soft)}
+ padding:0 6px;background:var(--track);color:var(--soft)}
 .mark.spill,.mark.local-memory{background:var(--badbg);color:var(--bad);font-weight:600}
 .mark.local-variable,.mark.call,.mark.generic-address{background:color-mix(in srgb,var(--more) 16%,transparent);
  color:var(--more);font-weight:600}
@@ -105,7 +108,7 @@ function show() {
   }
   for (const [at, row] of lines) {
     row.classList.toggle("code", rows.has(at));
-    one(".count", row).textContent = counts.get(at) ?? "";
+    one(".count", row).textContent = counts.get(at) ?? (rows.has(at) ? `+${rows.get(at).length}` : "");
   }
   const marks = one("#marks");
   marks.replaceChildren(...all(`ul[data-kernel="${kernel}"] button`).map(button => {

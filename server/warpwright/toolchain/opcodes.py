@@ -101,7 +101,10 @@ _MEMORY: dict[str, tuple[MemoryUse, ...]] = {
     "ST": (MemoryUse(None, AccessKind.STORE),),
     "LDSM": (_SHARED_LOAD,),
     "STSM": (_SHARED_STORE,),
+    "LDGMC": (_GLOBAL_LOAD,),  # of a multicast object
     "LDGSTS": (_GLOBAL_LOAD, _SHARED_STORE),
+    "STAS": (_SHARED_STORE,),  # of another block of the cluster
+    "REDAS": (_SHARED_ATOMIC,),
     "ATOM": (MemoryUse(None, AccessKind.ATOMIC),),
     "ATOMG": (_GLOBAL_ATOMIC,),
     "ATOMS": (_SHARED_ATOMIC,),
@@ -144,12 +147,13 @@ def width_of(opcode: str) -> int:
 
     >>> width_of("LDG.E"), width_of("LDS.U16"), width_of("STG.E.128"), width_of("ATOMG.E.CAS.64.STRONG.GPU")
     (4, 2, 16, 8)
-    >>> width_of("LDSM.16.MT88.4"), width_of("REDG.E.ADD.F32x4.FTZ.RN.STRONG.GPU"), width_of("LDG.E.ENL2.256")
-    (16, 16, 32)
+    >>> [width_of(each) for each in ("LDSM.16.MT88.4", "LDSM.8.MT1616", "REDG.E.ADD.F32x4.RN", "LDG.E.ENL2.256")]
+    [16, 8, 16, 32]
     """
     name, *modifiers = opcode.split(".")
-    if name in {"LDSM", "STSM"}:
-        return 4 * next((int(m) for m in modifiers if m in {"2", "4"}), 1)
+    if name in {"LDSM", "STSM"}:  # matrices of 128 bytes, or of 256: a register or two of each lane
+        size = 8 if any(m.endswith("1616") for m in modifiers) else 4
+        return size * next((int(m) for m in modifiers if m in {"2", "4"}), 1)
     for modifier in modifiers:
         if modifier in _WIDTHS:
             return _WIDTHS[modifier]
