@@ -279,3 +279,48 @@ def test_a_baseline_knows_a_renamed_file_but_not_a_copy(tmp_path: Path) -> None:
     assert (renamed.status, renamed.json) == (0, [])
     (tmp_path / "copy.cu").write_text(CONFLICT, encoding="utf-8")
     assert run_command("check", ".", "--baseline", "b.json", cwd=tmp_path).status == 1
+
+
+SPILLS = """\
+__global__ void __launch_bounds__(256, 4) outer(float *c, const float *a, const float *b, int n) {
+  float sum[8][8] = {};
+  for (int k = 0; k < n; k++) {
+    float x[8], y[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      x[i] = a[(k * 8 + i) * 256 + threadIdx.x];
+      y[i] = b[(k * 8 + i) * 256 + threadIdx.x];
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+        sum[i][j] += x[i] * y[j];
+  }
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+      c[((blockIdx.x * 8 + i) * 8 + j) * 256 + threadIdx.x] = sum[i][j];
+}
+"""
+
+
+@pytest.mark.nvcc
+def test_compile_finds_what_only_the_compiler_knows(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(SPILLS, encoding="utf-8")
+    (tmp_path / "broken.cu").write_text("__global__ void k(float *x) { x[0] = y; }\n", encoding="utf-8")
+    assert run_command("check", ".", "--select", "register-spill", cwd=tmp_path).status == 0
+    ran = run_command("check", ".", "--compile", "--select", "register-spill", "--format", "json", cwd=tmp_path)
+    (finding,) = ran.json
+    assert (ran.status, finding["rule"], finding["kernel"]) == (1, "register-spill", "outer")
+    evidence = finding["evidence"]
+    assert (evidence["registers"], evidence["most_registers"], evidence["basis"]) == (64, 64, "exact")
+    assert evidence["spill_store_bytes"] > 0
+    assert "broken.cu: judged by its text alone: nvcc found an error: broken.cu:1:" in ran.stderr
+
+
+def test_compile_without_a_compiler_could_not_run(folder: Path) -> None:
+    ran = run_command("check", ".", "--compile", cwd=folder, env={"WARPWRIGHT_NVCC": "/nowhere/nvcc"})
+    assert (ran.status, ran.stdout) == (2, "")
+    assert "WARPWRIGHT_NVCC names /nowhere/nvcc, which is not there." in ran.stderr

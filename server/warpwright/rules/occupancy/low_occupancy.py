@@ -172,6 +172,7 @@ def _of_text(kernel: Kernel) -> Iterator[Finding]:
                 "shared_bytes": shared,
                 "arch": kernel.arch,
                 "basis": launch.basis.value,
+                "source": "text",
             },
         )
 
