@@ -96,8 +96,18 @@ class Judge:
     def side(self, name: str) -> Side:
         """The side's process, started anew where the last one was given up. Raises SideError."""
         if name not in self.sides:
-            self.sides[name] = Side(self.loaded(name), patience=self.patience)
-        return self.sides[name]
+            self.start(name)
+        side = self.sides[name]
+        try:
+            side.load()
+        except SideError:
+            self.drop(name)
+            raise
+        return side
+
+    def start(self, name: str) -> None:
+        """Start a side's process, which loads its extension when it is first asked."""
+        self.sides[name] = Side(self.loaded(name), patience=self.patience)
 
     def loaded(self, name: str) -> dict[str, Any]:
         """What a side's process is told to load."""

@@ -19,6 +19,7 @@ from warpwright_harness.extension.side import Side, SideError
 
 MOST_BYTES = 4 << 20
 """Of a call's inputs: every access of it is checked, at a hundredth of the speed."""
+LOAD_SECONDS = 180.0
 LEAVE_SECONDS = 30.0
 _FAULT = re.compile(r"=+ (Invalid .+?|Misaligned .+?|.*out of bounds.*?)\s*$", re.MULTILINE)
 _PLACE = re.compile(r"=+\s+at (.+?)(?:\+0x[0-9a-f]+)?(?: in .+)?\s*$", re.MULTILINE)
@@ -53,8 +54,9 @@ def _fault(judge: Judge, case: Case, name: str, tool: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "sanitizer.txt"
         command = [tool, "--tool", "memcheck", "--print-limit", "1", "--log-file", str(log)]
+        side = Side(judge.loaded(name), under=command, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
         try:
-            side = Side(judge.loaded(name), under=command, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+            side.load(LOAD_SECONDS)
         except SideError as error:
             judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {error}"})
             return ""

@@ -85,8 +85,10 @@ def _load(judge: Judge, case: Case) -> bool:
             return error
         return None
 
-    with ThreadPoolExecutor(2) as starters:
-        original, candidate = starters.map(loaded, ("baseline", "candidate"))
+    for side in ("baseline", "candidate"):
+        judge.start(side)
+    with ThreadPoolExecutor(2) as loaders:
+        original, candidate = loaders.map(loaded, ("baseline", "candidate"))
     if original is not None:
         judge.emit({"event": "error", "text": f"the original cannot be loaded: {original}"})
     elif candidate is not None:

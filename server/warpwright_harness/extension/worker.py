@@ -26,7 +26,7 @@ from warpwright_harness.extension.watched import Watched
 
 MOST_FILE_BYTES = 256 << 20
 """Of a file that an extension writes."""
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1  # with the thread that started this process
 _empty, _clone, _copy, _contiguous = torch.empty, torch.Tensor.clone, torch.Tensor.copy_, torch.Tensor.contiguous
 _fill, _sum = torch.Tensor.fill_, torch.sum
 _Tensor = torch.Tensor
