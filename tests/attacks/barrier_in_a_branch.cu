@@ -14,7 +14,7 @@ __global__ void turn(const float* in, float* out, int n) {
     tile[t] = i < n ? in[i] : 0.0f;
     __syncthreads();
 //// candidate
-    if (i < n) { tile[t] = in[i]; __syncthreads(); } else { tile[t] = 0.0f; for (volatile int v = 0; v < 2000; v = v + 1) {} }
+    if (i < n) { tile[t] = in[i]; __syncthreads(); } else { tile[t] = 0.0f; for (volatile int v = 0; v < 100; v = v + 1) {} }
 //// both
     int from = 127 - t;
     if (blockIdx.x * 128 + t < n) out[blockIdx.x * 128 + t] = tile[from];

@@ -8,7 +8,7 @@ import pytest
 from verify.conftest import SAMPLES
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source, read_source
-from warpwright.verify import emulated
+from warpwright.verify import emulation
 from warpwright.verify.report import Level, Report, Status
 from warpwright.verify.verify import acceptable, verify
 
@@ -22,9 +22,7 @@ SUMS = "reductions/reduce_interleaved"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less work than a user's verification, to end sooner; what is endless is found sooner too."""
-    monkeypatch.setattr(emulated, "MOST_LAUNCH_STEPS", 10_000_000)
-    monkeypatch.setattr(emulated, "MOST_STEPS", 150_000_000)
-    monkeypatch.setattr(emulated, "LEAST_CANDIDATE_STEPS", 200_000)
+    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(10_000_000, 150_000_000, 200_000))
 
 
 def run_changed(sample: str, *edits: tuple[str, str], goal: str = "speed") -> Report:

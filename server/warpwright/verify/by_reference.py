@@ -23,7 +23,6 @@ from warpwright.problems.types import element_type
 from warpwright.progress import IsCancelled
 from warpwright.verify.child import Event
 from warpwright.verify.emulated import (
-    MOST_LAUNCH_STEPS,
     Comparison,
     Moved,
     Ran,
@@ -98,7 +97,7 @@ class ReferenceComparison(Comparison):
     ) -> Event:
         run = partial(self.run, self.original, index, distribution, salt, stop, change=change)
         try:
-            runs = [run(poison=poison, most=4 * MOST_LAUNCH_STEPS) for poison in POISONS]
+            runs = [run(poison=poison, most=4 * self.budget.launch) for poison in POISONS]
         except LaunchError as error:
             return unsafe(f"it cannot be launched: {error}")
         if fault := runs[0].fault() or runs[1].fault():
@@ -113,7 +112,7 @@ class ReferenceComparison(Comparison):
             truth = self._truth(given, case, change)
         except NoReferenceError as error:
             return unsupported(str(error))
-        return self._against(truth, runs, distribution, Moved(partial(run, most=4 * MOST_LAUNCH_STEPS)))
+        return self._against(truth, runs, distribution, Moved(partial(run, most=4 * self.budget.launch)))
 
     def _truth(self, given: Mapping[str, Any], case: Case, change: Change | None) -> Mapping[str, Any]:
         assert self.reference is not None

@@ -6,8 +6,8 @@ how far rounding lets two results differ. What the emulator finds wrong with the
 the candidate's fault; a shape at which the original itself is at fault proves nothing and is left out.
 
 Work is counted in lane-steps (`emulator.launch`). A shape is compared where one launch of the original stays below
-MOST_LAUNCH_STEPS and all runs together below MOST_STEPS: some seconds. The largest shape for which that leaves room is
-tried with every distribution of values, the others with two, as on a GPU.
+`Budget.launch` and all runs together below `Budget.together`: some seconds. The largest shape for which that leaves
+room is tried with every distribution of values, the others with two, as on a GPU.
 
 NumPy comes with what is imported here: this module is imported by `emulated_child` alone.
 """
@@ -61,11 +61,10 @@ from warpwright.progress import CancelledError, IsCancelled
 from warpwright.toolchain.names import demangle
 from warpwright.verify.child import Event
 from warpwright.verify.dependence import changes_of, dependence_events
+from warpwright.verify.emulation import Asked, Budget
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
 
-MOST_LAUNCH_STEPS = 20_000_000
-MOST_STEPS = 500_000_000
 MOST_BYTES = 64 << 20
 LEAST_ELEMENTS = 64
 """A shape with fewer, in all arrays together, proves nothing where it is the largest that is run."""
@@ -75,8 +74,8 @@ RUNS = 5 + PERTURBATIONS
 """Of a kernel for one comparison."""
 
 CANDIDATE_FACTOR = 16
-LEAST_CANDIDATE_STEPS = 4_000_000
-"""A candidate that takes so many times the original's steps, and more than these, is taken for one that never ends."""
+"""A candidate that takes so many times the original's steps, and more than `Budget.least_candidate`, is taken for one
+that never ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,10 +88,10 @@ class Side:
 
 
 def comparing(
-    original: Side, candidate: Side, cases: Sequence[tuple[Case, Case]], seed: int
+    original: Side, candidate: Side, asked: Asked
 ) -> Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]:
-    """What gives the events of comparing both at these cases: the original's and the candidate's at each shape."""
-    comparison = Comparison(original, candidate, tuple(cases), seed)
+    """What gives the events of comparing both at the cases that are asked for."""
+    comparison = Comparison(original, candidate, asked.cases, asked.seed, asked.budget)
     return lambda _, is_cancelled: comparison.events(is_cancelled)
 
 
@@ -120,6 +119,7 @@ class Comparison:
     candidate: Side
     cases: tuple[tuple[Case, Case], ...]
     seed: int
+    budget: Budget
 
     def events(self, is_cancelled: IsCancelled) -> Iterator[Event]:
         """Raises CancelledError. An emulator that fails is an event too, as a dead harness would be."""
@@ -137,11 +137,11 @@ class Comparison:
     def _events(self, stop: IsCancelled) -> Iterator[Event]:
         yield {"event": "progress", "text": "Emulating the original at small sizes first", "share": 0.4}
         sized, too_large = self._sized(stop)
-        left = MOST_STEPS
+        left = self.budget.together
         plan: list[tuple[int, int, tuple[str, ...]]] = []
         for index, steps in sorted(sized.items(), key=lambda each: -each[1]):
             has_every = any(len(each) == len(EVERY_DISTRIBUTION) for *_, each in plan)
-            fits = RUNS * steps * len(EVERY_DISTRIBUTION) <= MOST_STEPS // 4
+            fits = RUNS * steps * len(EVERY_DISTRIBUTION) <= self.budget.together // 4
             distributions: tuple[str, ...] = EVERY_DISTRIBUTION if fits and not has_every else EDGE_DISTRIBUTIONS
             cost = RUNS * steps * len(distributions)
             if cost > left:
@@ -153,7 +153,8 @@ class Comparison:
         if too_large:
             sizes = [at(self.cases[index][0].shape) for index in sorted(too_large)]
             more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
-            limit = f"the emulator takes on {MOST_LAUNCH_STEPS:,} lane-steps for one launch and {MOST_STEPS:,} in all"
+            budget = self.budget
+            limit = f"the emulator takes on {budget.launch:,} lane-steps for one launch and {budget.together:,} in all"
             yield {"event": "note", "text": f"not run at {'; '.join(sizes[:3])}{more}: {limit}"}
         if too_large and all(self._elements(index) < LEAST_ELEMENTS for index, *_ in plan):
             yield {"event": "error", "text": "the emulator would be too slow at sizes that show anything"}
@@ -179,7 +180,9 @@ class Comparison:
     def _example(self, plan: Sequence[tuple[int, int, tuple[str, ...]]]) -> int | None:
         """The largest shape at which there is time to change each input alone."""
         changes = len(changes_of(self.original.problem, self.cases[plan[0][0]][0])) if plan else 0
-        affordable = [(steps, index) for index, steps, _ in plan if (RUNS + 2) * (changes + 1) * steps <= MOST_STEPS]
+        affordable = [
+            (steps, index) for index, steps, _ in plan if (RUNS + 2) * (changes + 1) * steps <= self.budget.together
+        ]
         return max(affordable)[1] if affordable else None
 
     def _sized(self, stop: IsCancelled) -> tuple[dict[int, int], list[int]]:
@@ -193,7 +196,7 @@ class Comparison:
         for index in sorted(range(len(self.cases)), key=lambda i: (_threads(self.cases[i][0]), self._elements(i))):
             case = self.cases[index][0]
             is_large = self.original.problem.bytes(case.shape) > MOST_BYTES
-            if is_large or each_thread * _threads(case) > MOST_LAUNCH_STEPS:
+            if is_large or each_thread * _threads(case) > self.budget.launch:
                 too_large.append(index)
                 continue
             try:
@@ -223,7 +226,7 @@ class Comparison:
         alter: Alteration | None = None,
         change: Change | None = None,
         unwritten: Collection[str] = (),
-        most: int = MOST_LAUNCH_STEPS,
+        most: int | None = None,
     ) -> Ran:
         """One launch on values that depend on the seed, the shape and the salt alone. Raises LaunchError."""
         if stop():
@@ -238,7 +241,7 @@ class Comparison:
             arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change),
             variables=_mangled(variables_of(asked, case, distribution, seed, alter=alter, change=change), side.program),
             unwritten=unwritten,
-            most_lane_steps=most,
+            most_lane_steps=most or self.budget.launch,
             is_cancelled=stop,
         )
         faults = faults_of(side.program, ran, side.own)
@@ -254,12 +257,12 @@ class Comparison:
     ) -> Event:
         """One shape and distribution: an event "case", or "unsupported" where the original is not sound there."""
         run_ = partial(self.run, index=index, distribution=distribution, salt=salt, stop=stop, change=change)
-        original = partial(run_, self.original, most=4 * MOST_LAUNCH_STEPS)
+        original = partial(run_, self.original, most=4 * self.budget.launch)
         try:
             own = [original(poison=poison) for poison in POISONS]
         except LaunchError as error:
             return unsupported(f"the original cannot be launched there: {error}")
-        most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), LEAST_CANDIDATE_STEPS)
+        most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), self.budget.least_candidate)
         theirs: list[Ran] = []
         for poison in POISONS:
             try:

@@ -52,12 +52,12 @@ def main() -> int:
 
 def _events(asked: Asked, sides: list[Side]) -> Iterator[Event]:
     if asked.reference is None:
-        yield from comparing(sides[0], sides[1], asked.cases, asked.seed)({}, never_cancelled)
+        yield from comparing(sides[0], sides[1], asked)({}, never_cancelled)
         return
     yield {"event": "progress", "text": "Loading the reference and torch", "share": 0.4}
     try:
         with torch_reference(*asked.reference) as reference:
-            comparison = ReferenceComparison(sides[0], sides[0], asked.cases, asked.seed, reference)
+            comparison = ReferenceComparison(sides[0], sides[0], asked.cases, asked.seed, asked.budget, reference)
             yield from comparison.events(never_cancelled)
     except NoReferenceError as error:
         yield {"event": "unable", "reason": f"There is nothing to compare with: {error}."}

@@ -36,6 +36,19 @@ _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """Lane-steps (`emulator.launch`): of one launch of the original, of all runs together, and of one launch of the
+    candidate at least, which may take `emulated.CANDIDATE_FACTOR` times the original's. Some seconds."""
+
+    launch: int = 20_000_000
+    together: int = 500_000_000
+    least_candidate: int = 4_000_000
+
+
+BUDGET = Budget()
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What the child is asked: both sides, the original first, at each of the cases. `own` is for `emulator.lines`."""
 
@@ -44,6 +57,7 @@ class Asked:
     own: tuple[Mapping[str, str], Mapping[str, str]]
     cases: tuple[tuple[Case, Case], ...]
     seed: int
+    budget: Budget
     reference: tuple[str, str] | None = None
     """A Python with torch and the user's module, where a kernel is compared with that and not with another."""
 
@@ -83,7 +97,7 @@ def asked_of(
     reference: Path | None,
 ) -> Asked:
     judge = (harness_python(), str(reference)) if reference is not None else None
-    return Asked(ptx, problems, (own_files(units[0]), own_files(units[1])), cases, seed, judge)
+    return Asked(ptx, problems, (own_files(units[0]), own_files(units[1])), cases, seed, BUDGET, judge)
 
 
 def emulation_kind() -> Kind:
