@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -37,8 +38,12 @@ from warpwright_harness.impostors import impostor_that_passes
 PERTURBATIONS = 3
 MOST_ALONE = 4
 """Inputs of which each is changed alone."""
+HEARTBEAT_SECONDS = 5.0
 LEAST_WAIT, MOST_WAIT = 0.002, 0.02
 """Seconds after which the outputs are looked at once more."""
+
+
+_Result = TypeVar("_Result")
 
 
 class CandidateError(Exception):
@@ -115,6 +120,15 @@ class Judge:
         asked |= {"library": self.request[name]["library"], "device": self.device}
         return {**asked, "flush_bytes": flush_bytes(self.device)}
 
+    def meanwhile(self, case: Case, side: str, *work: Callable[[], _Result]) -> list[_Result]:
+        """What all of `work` gives, done at once, while the parent hears every few seconds that it goes on."""
+        with ThreadPoolExecutor(len(work)) as pool:
+            futures = [pool.submit(each) for each in work]
+            self.begin(case, side)
+            while wait(futures, HEARTBEAT_SECONDS).not_done:
+                self.begin(case, side)
+            return [future.result() for future in futures]
+
     def candidate(self, case: Case, values: Sequence[Values], *, flush: bool = False) -> Batch:
         """Raises CandidateError, and RaisedError where the extension raises an error of its own."""
         try:
@@ -163,7 +177,8 @@ class Judge:
 
     def later(self, batch: Batch) -> bool:
         """Whether the candidate's results change after its calls. Raises CandidateError."""
-        time.sleep(self.order.uniform(LEAST_WAIT, MOST_WAIT))
+        time.sleep(self.order.uniform(HEARTBEAT_SECONDS = 5.0
+LEAST_WAIT, MOST_WAIT))
         try:
             return changed_since(self.side("candidate"), batch)
         except SideError as error:

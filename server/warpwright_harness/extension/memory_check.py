@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from warpwright_harness.extension.arena import ArenaError
@@ -42,9 +43,7 @@ def check_memory(judge: Judge, cases: list[Case]) -> None:
         judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {why}"})
         return
     case = max(small, key=lambda one: one.parameters.bytes)
-    judge.begin(case, "candidate")
     if fault := _fault(judge, case, "candidate", tool):
-        judge.begin(case, "baseline")
         if not _fault(judge, case, "baseline", tool):
             raise CandidateError(f"compute-sanitizer finds: {fault}")
 
@@ -55,18 +54,20 @@ def _fault(judge: Judge, case: Case, name: str, tool: str) -> str:
         log = Path(folder) / "sanitizer.txt"
         command = [tool, "--tool", "memcheck", "--print-limit", "1", "--log-file", str(log)]
         side = Side(judge.loaded(name), under=command, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
-        try:
+
+        def called() -> None:
             side.load(LOAD_SECONDS)
+            values = judge.draw(case, "normal")
+            with suppress(SideError, ArenaError):  # what is wrong stands in the log, or was seen without the tool
+                call_once(side, case.parameters, values, judge.order, ask="call", place="host", guarded=False)
+            side.leave(LEAVE_SECONDS)
+
+        try:
+            judge.meanwhile(case, name, called)
         except SideError as error:
             judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {error}"})
             return ""
-        try:
-            values = judge.draw(case, "normal")
-            call_once(side, case.parameters, values, judge.order, ask="call", place="host", guarded=False)
-        except (SideError, ArenaError):
-            pass  # what is wrong stands in the log, or was seen without the tool
         finally:
-            side.leave(LEAVE_SECONDS)
             side.end()
         return first_fault(log.read_text(encoding="utf-8", errors="replace") if log.is_file() else "")
 

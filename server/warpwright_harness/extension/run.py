@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import torch
@@ -33,7 +33,6 @@ def judge_extension(request: Mapping[str, Any], reference: Reference | None, emi
         emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
 
     with Judge(request, emit, device) as judge:
-        judge.begin(cases[0], "candidate")
         if not _load(judge, cases[0]):
             return
         sound = []
@@ -87,8 +86,7 @@ def _load(judge: Judge, case: Case) -> bool:
 
     for side in ("baseline", "candidate"):
         judge.start(side)
-    with ThreadPoolExecutor(2) as loaders:
-        original, candidate = loaders.map(loaded, ("baseline", "candidate"))
+    original, candidate = judge.meanwhile(case, "candidate", partial(loaded, "baseline"), partial(loaded, "candidate"))
     if original is not None:
         judge.emit({"event": "error", "text": f"the original cannot be loaded: {original}"})
     elif candidate is not None:

@@ -44,8 +44,8 @@ class Side:
         under: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it, from a thread that lives as long as it should. It has `patience` seconds for an answer; `under` is a tool's command line
-        that is to start it, with what `environment` adds."""
+        """Start it, from a thread that lives as long as it should. It has `patience` seconds for an answer; `under` is
+        a tool's command line that is to start it, with what `environment` adds."""
         self._patience = patience
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
@@ -61,7 +61,7 @@ class Side:
             )
         self._channel = Channel(ours)
         self.memory: Memory | None = None
-        self._load: Mapping[str, Any] | None = {"ask": "load", **described}
+        self._load: Mapping[str, Any] | None = {"ask": "load", **described, "tied": not under}
 
     def load(self, seconds: float = START_SECONDS) -> None:
         """Load its extension, once. Raises SideError, after which the side is spent."""
