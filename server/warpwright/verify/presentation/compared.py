@@ -17,10 +17,11 @@ from warpwright.verify.presentation.blocks import (
 )
 
 _MOST_FAILURES = 5
-MEASURED = (
-    "What is allowed is measured: four times as far as the original's own outputs move when its inputs move by one "
-    "unit in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, "
-    "must be equal."
+_FEW_ULPS = 1000
+"""Beyond, the count tells of results near zero, and the difference itself tells more."""
+_MEASURED = (
+    "What is allowed is measured: four times as far as the outputs of {judge} move when its inputs move by one unit in "
+    "the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, must be equal."
 )
 
 
@@ -62,8 +63,8 @@ def _cell(case: Json | None) -> Cell:
         return Cell("UNSAFE" if case.get("unsafe") else "WRONG", "bad")
     if not case["max_abs"]:
         return Cell("=", "good")
-    if case.get("max_ulp"):
-        return Cell(f"{case['max_ulp']:.3g} ulp")
+    if 0 < case.get("max_ulp", 0) < _FEW_ULPS:
+        return Cell(f"{case['max_ulp']:.0f} ulp")
     return Cell(figure(case["max_abs"]))
 
 
@@ -94,7 +95,8 @@ def _worst(cases: Sequence[Json], judge: str) -> Iterator[Cell]:
     furthest = f"The furthest from {judge} that is right is off by {figure(worst['max_abs'])}{apart}"
     yield Cell(f"{signs} {furthest} at {_at(worst)}{allowed}.")
     if any("tolerance" in case for case in measured):
-        yield Cell(MEASURED, "dim")
+        measured_on = "the kernel" if judge == JUDGES["reference"] else judge
+        yield Cell(_MEASURED.format(judge=measured_on), "dim")
 
 
 def _share_of_allowed(case: Json) -> tuple[float, float]:
@@ -103,24 +105,18 @@ def _share_of_allowed(case: Json) -> tuple[float, float]:
 
 
 def _against_reference(cases: Sequence[Json]) -> Iterator[Cell]:
+    """How far both are from float64: the relative L2 norm, which small results beside large ones do not blow up."""
     errors = [case["reference"] for case in cases if case.get("reference")]
-    if not errors:
-        return
-    sides = {"candidate": _error(errors, "candidate"), "original": _error(errors, "baseline")}
-    known = ", ".join(f"the {side}'s {error}" for side, error in sides.items() if error)
-    yield Cell(f"Largest error against the reference in float64: {known}.")
+    for key, name in (("rel_l2", "relative L2 error"), ("max_abs", "error")):
+        sides = {"candidate": _error(errors, f"candidate_{key}"), "original": _error(errors, f"baseline_{key}")}
+        known = [f"the {side}'s {figure(error)}" for side, error in sides.items() if error is not None]
+        if known:
+            yield Cell(f"The largest {name} against the reference in float64: {', '.join(known)}.")
+            return
 
 
-def _error(errors: Sequence[Mapping[str, float | None]], side: str) -> str:
-    """The worst of one side over all comparisons; "" where it was not measured."""
-    sizes = [size for error in errors if (size := error.get(f"{side}_max_abs")) is not None]
-    if not sizes:
-        return ""
-    more = []
-    for key, word in (("max_ulp", "ulp"), ("rel_l2", "relative L2")):
-        found = [value for error in errors if (value := error.get(f"{side}_{key}")) is not None]
-        more += [f"{max(found):.3g} ulp" if word == "ulp" else f"{word} {figure(max(found))}"] if found else []
-    return figure(max(sizes)) + (f" ({', '.join(more)})" if more else "")
+def _error(errors: Sequence[Mapping[str, float | None]], key: str) -> float | None:
+    return max((size for error in errors if (size := error.get(key)) is not None), default=None)
 
 
 def _at(case: Json) -> str:

@@ -13,13 +13,14 @@ _NAMES = {
     "driver": "driver",
     "cuda": "CUDA",
     "torch": "torch",
+    "bindings": "cuda.bindings",
     "numpy": "NumPy",
     "seed": "seed of the values",
     "judge": "judged by",
     "sandbox": "sandbox",
     "sha256": "binaries (SHA-256)",
 }
-_MACHINE = frozenset({"name", "arch", "capability", "multiprocessors", "l2_bytes", "memory_bytes"})
+_MACHINE = frozenset({"name", "uuid", "arch", "capability", "multiprocessors", "l2_bytes", "memory_bytes"})
 
 
 def unchecked_section(report: Json) -> Section | None:

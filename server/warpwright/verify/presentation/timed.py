@@ -41,8 +41,11 @@ def timed_section(report: Json) -> Section | None:
 
 def limits_section(report: Json) -> Section | None:
     """The candidate's times beside what the hardware needs and what torch takes."""
-    speed = report["speed"]
-    return Section("The candidate, the hardware and torch", (_limits(speed), *_words(speed))) if speed else None
+    speed, alone = report["speed"], report.get("goal") == "reference"
+    if not speed:
+        return None
+    title = f"The {'kernel' if alone else 'candidate'}, the hardware and torch"
+    return Section(title, (_limits(speed, alone=alone), *_words(speed)))
 
 
 def over_all(ratios: Sequence[float]) -> str:
@@ -107,13 +110,13 @@ def whisker(value: float, low: float, high: float, scale: tuple[float, float]) -
     return "".join(drawn)
 
 
-def _limits(speed: Sequence[Json]) -> Table:
-    """A column that no shape has is left out."""
+def _limits(speed: Sequence[Json], *, alone: bool) -> Table:
+    """A column that no shape has is left out, and of a kernel that is verified by itself its ratio to itself."""
     columns: list[tuple[str, list[str]]] = [
         (shape_names([each["shape"] for each in speed]), [shape_text(each["shape"]) for each in speed]),
         ("cold", [microseconds(each["candidate_us"]) for each in speed]),
         ("warm", [microseconds((each.get("warm") or {}).get("candidate_us")) for each in speed]),
-        ("warm speed-up", [_times((each.get("warm") or {}).get("speedup")) for each in speed]),
+        ("warm speed-up", ["-" if alone else _times((each.get("warm") or {}).get("speedup")) for each in speed]),
         ("bound", [microseconds((each.get("bound") or {}).get("us")) for each in speed]),
         ("reached", [_share(each.get("fraction_of_bound")) for each in speed]),
         *((name, [microseconds(_peers(each).get(key)) for each in speed]) for key, name in _PEERS.items()),
@@ -152,4 +155,4 @@ def _words(speed: Sequence[Json]) -> Iterator[Cell]:
     for peer in _PEERS.values():
         slower = [each for each in speed if _best_other(each)[0] == peer and _best_other(each)[1] < 1]
         if at := ", ".join(shape_text(each["shape"]) for each in slower):
-            yield Cell(f"Faster than both is {peer} at {at}.", "warn")
+            yield Cell(f"Faster is {peer} at {at}.", "warn")
