@@ -177,8 +177,7 @@ class Judge:
 
     def later(self, batch: Batch) -> bool:
         """Whether the candidate's results change after its calls. Raises CandidateError."""
-        time.sleep(self.order.uniform(HEARTBEAT_SECONDS = 5.0
-LEAST_WAIT, MOST_WAIT))
+        time.sleep(self.order.uniform(LEAST_WAIT, MOST_WAIT))
         try:
             return changed_since(self.side("candidate"), batch)
         except SideError as error:

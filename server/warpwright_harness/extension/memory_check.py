@@ -43,9 +43,9 @@ def check_memory(judge: Judge, cases: list[Case]) -> None:
         judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {why}"})
         return
     case = max(small, key=lambda one: one.parameters.bytes)
-    if fault := _fault(judge, case, "candidate", tool):
-        if not _fault(judge, case, "baseline", tool):
-            raise CandidateError(f"compute-sanitizer finds: {fault}")
+    fault = _fault(judge, case, "candidate", tool)
+    if fault and not _fault(judge, case, "baseline", tool):
+        raise CandidateError(f"compute-sanitizer finds: {fault}")
 
 
 def _fault(judge: Judge, case: Case, name: str, tool: str) -> str:
