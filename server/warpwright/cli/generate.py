@@ -71,7 +71,7 @@ def command(*, description: str, spec: str | None, seconds: float, output: str, 
 
 
 def _compiled(source: Source, name: str, arch: str, is_cancelled: IsCancelled) -> Report:
-    compiled = compile_cubin(source, arch=arch, is_cancelled=is_cancelled)
+    compiled = compile_cubin(source, arch=arch, is_cancelled=is_cancelled, reads=())
     resources = compiled.instances(name)
     kernel = CompiledKernel(resources[0], None) if resources else None
     return Report(
