@@ -17,7 +17,10 @@ _SAID_ELSEWHERE = {Mark.FP64, Mark.CALL, Mark.WIDE}
 def line_markdown(lines: MachineLines, file: str, line: int) -> str:
     """What the compiler made of a line, as Markdown of some ten lines; "" where it made nothing of it."""
     variants = lines.at(file, line)
-    parts = [_variant_markdown(lines, variant, len(variants) > 1) for variant in variants[:_MOST_VARIANTS]]
+    parts = [_variant_markdown(lines, variant, len(variants) > 1) for variant in variants[:1]]
+    for variant in variants[1:_MOST_VARIANTS]:
+        said = "; ".join([counts_words(variant.code), *notable(variant.code)])
+        parts.append(f"In {_names(variant.kernels)}: {said}")
     left = sum(len(variant.kernels) for variant in variants[_MOST_VARIANTS:]) + lines.others.get((file, line), 0)
     if left:
         parts.append(f"*{_count(left, 'other instance')} of the kernel: Show SASS has them.*")
@@ -27,14 +30,14 @@ def line_markdown(lines: MachineLines, file: str, line: int) -> str:
 def _variant_markdown(lines: MachineLines, variant: Variant, is_named: bool) -> str:
     one = variant.code
     of = f" in {_names(variant.kernels)}" if is_named or len(variant.kernels) > 1 else ""
-    text = [f"**Machine code** for {code(lines.arch)}{of}: {counts_words(one)}", ""]
-    text += [f"- {words}" for words in notable(one)]
+    text = [f"**Machine code** for {code(lines.arch)}{of}: {counts_words(one)}"]
+    words = list(notable(one))
+    text += ["", *(f"- {each}" for each in words)] if words else []
     shown = one.shown[:_MOST_CODE_LINES]
     if shown:
         left = one.sass - len(shown)
         text += ["", "```text", *(each.replace("`", "") for each in shown)]
-        text += [f"… {left:,} more: Show SASS has all" if left else "```"]
-        text += ["```"] if left else []
+        text += [f"… {left:,} more: Show SASS has all", "```"] if left else ["```"]
     return "\n".join(text)
 
 
@@ -46,9 +49,11 @@ def counts_words(one: LineCode) -> str:
 
 
 def notable(one: LineCode) -> Iterator[str]:
-    """What is worth knowing of a line's instructions, one phrase each."""
+    """What is worth knowing of a line's instructions: one phrase for each memory, and one each for the rest."""
+    by_space: dict[str, list[str]] = {}
     for (space, kind), widths in widths_by_kind(one.accesses).items():
-        yield access_words(space, kind, widths)
+        by_space.setdefault(space, []).append(access_words(space, kind, widths))
+    yield from ("; ".join(words) for words in by_space.values())
     marks = dict(one.marks)
     if Mark.FP64 in marks:
         yield f"{marks[Mark.FP64]:,} in double precision: {', '.join(one.doubles[:_MOST_CODE_LINES])}"
@@ -88,7 +93,7 @@ def mark_words(mark: Mark) -> str:
         Mark.LOCAL: "to or from local memory",
         Mark.TENSOR: "on the tensor cores",
         Mark.GENERIC: "at a generic address",
-        Mark.NEVER: "that never run",
+        Mark.NEVER: "never executed",
     }.get(mark, mark.value)
 
 

@@ -108,8 +108,9 @@ async def _add_lines(ls: Server, document: Document, request: Json) -> None:
     except WorkError as error:
         log.info("no machine code of %s: %s", document.path, error)
         return
+    lines = await asyncio.to_thread(read_lines, answer["lines"])
     if document.build is not None:
-        document.build = replace(document.build, lines=read_lines(answer["lines"]))
+        document.build = replace(document.build, lines=lines)
 
 
 def _take(ls: Server, document: Document, text: bytes, answer: Json) -> None:
