@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ATTACKS = ROOT / "tests" / "attacks" / "extension"
 HONEST = ROOT / "tests" / "honest" / "extension"
 OUT = ROOT / "benchmarks" / "results" / "extension_attacks.json"
-AT_ONCE = 4
+AT_ONCE = 5
 PASSED = ("correct", "faster", "inconclusive", "slower")
 
 
