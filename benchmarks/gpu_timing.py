@@ -46,7 +46,7 @@ from warpwright.verify.run import observe
 from warpwright.verify.verify import verify
 
 TRIES = 200
-PROCESSES = 3
+PROCESSES = 2
 """Of each kind for the comparison with Nsight Compute, in turns: where memory lies differs from process to process, and
 moves a time by some percent."""
 

@@ -9,7 +9,9 @@ times of the harness's stopwatch, a JSON line per case: what gpu_timing.py runs 
 from __future__ import annotations
 
 import json
+import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +20,32 @@ from warpwright_harness.correctness import input_values
 from warpwright_harness.session import Case, Session
 from warpwright_harness.stopwatch import Stopwatch
 
-REPEATS = 11
+PLACES = 6
+"""Where the arrays lie, with gaps of random size between: that alone moves a time by some percent."""
+
+REPEATS = 3 * PLACES
 UNCOUNTED = 3
 
 
 def launched(session: Session, case: Case, stopwatch: Stopwatch) -> dict[str, Any]:
-    buffers = session.buffers(case)
+    gaps, places = [], []
+    for _ in range(PLACES):
+        gaps.append(torch.empty(random.randrange(1, 48) << 20, dtype=torch.uint8, device="cuda"))
+        places.append(session.buffers(case))
     values = input_values(session, case, "normal", 1)
-    poison = session.poisons[0]
     session.set_variables("baseline", case, values)
-    launch = session.prepared("baseline", case, buffers)
     stream = torch.cuda.current_stream().cuda_stream
-
-    def start() -> None:
-        launch.start(stream)
-
     row: dict[str, Any] = {"shape": dict(case.shape), "cold": [], "warm": [], "launches": []}
-    for repeat in range(REPEATS):
+    for repeat in range(-UNCOUNTED, REPEATS):
+        buffers = places[repeat % PLACES]
+        start = partial(session.prepared("baseline", case, buffers).start, stream)
         for caches, start_timing in (("cold", stopwatch.start_cold), ("warm", stopwatch.start_warm)):
             for spec in case.arrays:
-                buffers[spec.name].fill(poison, values.get(spec.name))
+                buffers[spec.name].fill(session.poisons[0], values.get(spec.name))
             took = start_timing(start)()
-            if repeat >= UNCOUNTED:
+            if repeat >= 0:
                 row[caches].append(took)
-            row["launches"].append(caches if repeat >= UNCOUNTED else "")
+            row["launches"].append(caches if repeat >= 0 else "")
     return row
 
 
