@@ -17,8 +17,10 @@ from warpwright.verify.presentation.blocks import Table
 from warpwright.verify.presentation.sections import headline, sections
 from warpwright.verify.presentation.timed import whisker
 
-CHECKS = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "gpu_check.json").read_text())["checks"]
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+CHECKS = json.loads((RESULTS / "gpu_check.json").read_text())["checks"]
 REPORTS: dict[str, Any] = {check["name"]: check["report"] for check in CHECKS}
+REPORTS["with torch.compile"] = json.loads((RESULTS / "verify_report.json").read_text())["report"]
 FASTER = REPORTS["copy: coalesced, with its own grid"]
 
 

@@ -103,6 +103,11 @@ def compiler_options(path: str, settings: Settings) -> tuple[str, ...]:
     return merged(found, (*defined, *(f"-I{folder}" for folder in settings.include_folders)))
 
 
+def options_origin(path: str, settings: Settings) -> str:
+    """Where the project's options for a file are from, for people; "" where it has none."""
+    return _found(path, settings).origin if Path(path).is_absolute() else ""
+
+
 def _found(path: str, settings: Settings) -> CompileFlags:
     return compile_flags(path, arch=settings.arch or None, database=settings.compile_commands)
 
