@@ -234,6 +234,17 @@ def summary(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def as_text(result: dict[str, Any]) -> str:
+    """JSON with a line for each key and each row."""
+
+    def value(content: Any) -> str:
+        if isinstance(content, list):
+            return "[\n" + ",\n".join(json.dumps(row) for row in content) + "\n]"
+        return json.dumps(content)
+
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {value(content)}" for key, content in result.items()) + "\n}\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where gpu_timing.json is written")
@@ -263,7 +274,7 @@ def main() -> int:
     result["agreement"] = agreement([*samples, *MORE], gpu)
     result = {"summary": summary(result), **result}
     arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "gpu_timing.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
+    (arguments.out / "gpu_timing.json").write_text(as_text(result), encoding="utf-8")
     print(json.dumps(result["summary"]))
     return 0
 
