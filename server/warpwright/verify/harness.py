@@ -119,6 +119,11 @@ def find_gpu(is_cancelled: IsCancelled) -> Gpu | Missing:
     return answer
 
 
+def forget_gpu() -> None:
+    """Have the GPU looked for anew the next time, as after it was taken away or given back."""
+    _answers.clear()
+
+
 @lru_cache(maxsize=4)
 def _has_driver() -> bool:
     import ctypes
@@ -168,7 +173,7 @@ def run_request(request: Mapping[str, Any], is_cancelled: IsCancelled) -> Iterat
     for event in _pool.run(request, is_cancelled):
         missing = event.get("device", {}).get("missing") if event["event"] == "hello" else None
         if missing or event.get("lost"):
-            _answers.clear()
+            forget_gpu()
         if missing:
             yield {"event": "error", "text": str(missing).rstrip(".")}
             return
