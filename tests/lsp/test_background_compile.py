@@ -135,6 +135,25 @@ def test_ptxas_speaks_of_its_kernel(vscode: Editor) -> None:
     assert marked(page, found, "too much shared data") == "big"
 
 
+def test_an_error_of_inline_assembly_stands_at_its_line(vscode: Editor) -> None:
+    text = '__global__ void k(float *a) {\n  float v = 1;\n  asm("bogus.f32 %0;" : "=f"(v));\n  a[0] = v;\n}\n'
+    page = vscode.open("a.cu", text)
+    (error,) = wait_for(page, "'bogus'")
+    assert page.words(error.range) == 'asm("bogus.f32 %0;" : "=f"(v));'
+
+
+def test_a_long_compilation_shows_progress_and_its_button_ends_it(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, environment=slow_nvcc(tmp_path)) as editor:
+        editor.open("a.cu", CLEAN)
+        (compiler,) = editor.wait(lambda: compilers(tmp_path), "the compiler")
+        reports = editor.client.progress_reports
+        (token,) = editor.wait(lambda: [token for token, seen in reports.items() if seen], "a progress")
+        assert reports[token][0].title == "Compiling a.cu"
+        editor.notify("window/workDoneProgress/cancel", types.WorkDoneProgressCancelParams(token=token))
+        editor.wait(lambda: not is_running(compiler), "the compiler's end")
+        editor.wait(lambda: isinstance(reports[token][-1], types.WorkDoneProgressEnd), "the end of the progress")
+
+
 def test_an_unsaved_include_is_waited_for(vscode: Editor) -> None:
     page = vscode.open("a.cu", CLEAN)
     path = Path(page.uri.removeprefix("file://")).parent / "size.cuh"
@@ -168,7 +187,9 @@ def hover_text(page: Page, words: str) -> str:
 def test_what_a_kernel_takes_stands_above_it_and_is_marked_when_it_is_older(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", BIG)
     first, *commands = any_editor.wait(lambda: _with(titles(page), "registers"), "the registers")
-    assert re.fullmatch(r"sm_90: \d+ registers, no spills, 40 KB shared, occupancy \d+ % \(shared memory\), .*", first)
+    assert re.fullmatch(
+        r"sm_90: \d+ registers, no spills, 40 KB shared, occupancy [\d.]+ % \(shared memory\), .*", first
+    )
     assert commands == ["Optimize", "Verify", "Profile (emulated)"]
     assert "40,960 bytes of static shared memory" in hover_text(page, "big(float")
     page.replace("float t[10240]", "float t[5120]")

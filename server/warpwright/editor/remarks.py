@@ -17,6 +17,7 @@ from warpwright.toolchain.messages import CompilerMessage, Note
 MOST_REMARKS = 200
 """Of one document: a missing brace can make thousands."""
 _MOST_NESTED = 64
+_END_OF_ERRORS = "ptxas: Ptx assembly aborted due to errors"
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*(?P<name>"[^"\n]+"|<[^>\n]+>)', re.MULTILINE)
 _ENTRY = re.compile(r"Entry function '([^']+)'")
 
@@ -65,7 +66,7 @@ def remarks_of(
 
     A message of an included file stands where the document instantiates what it is about, else at the include.
     """
-    placed = (_remark(message, source, ways) for message in messages)
+    placed = (_remark(message, source, ways) for message in messages if message.text != _END_OF_ERRORS)
     unique = {(remark.start, remark.end, remark.severity, remark.message): remark for remark in placed}
     return tuple(unique.values())[:MOST_REMARKS]
 

@@ -28,7 +28,7 @@ from warpwright.progress import CancelledError
 
 log = logging.getLogger("warpwright.worker")
 
-NICENESS = 10
+NICENESS = 5
 _END_SECONDS = 5.0
 
 

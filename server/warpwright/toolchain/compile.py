@@ -27,6 +27,9 @@ from warpwright.toolchain.process import Finished, run_limited
 from warpwright.toolchain.rights import Reads, compiler_policy
 
 _ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)*\.entry[ \t]+([\w$]+)", re.MULTILINE | re.ASCII)
+_PTX_LINE = re.compile(r" \(line (\d+) of the PTX\)$")
+_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+) (\d+) ", re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+) "([^"\n]+)"', re.MULTILINE)
 OUTPUT_BYTES = 4 << 20
 MEMORY_BYTES = 12 << 30
 _PASSED_ON = (
@@ -331,6 +334,7 @@ def _build(
     if finished.stopped:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} {finished.stopped}.")
     messages = _messages(finished.output, source)
+    messages = tuple(_with_place(each, directory, source) for each in messages)
     errors = [m for m in messages if m.severity == "error"]
     if finished.returncode != 0:
         if errors:
@@ -356,6 +360,31 @@ def _messages(output: str, source: Source) -> tuple[CompilerMessage, ...]:
         replace(m, path=shown(m.path), notes=tuple(replace(note, path=shown(note.path)) for note in m.notes))
         for m in parse_messages(output, source.path)
     )
+
+
+def _with_place(message: CompilerMessage, directory: Path, source: Source) -> CompilerMessage:
+    """What ptxas says of a line of the PTX, at the source line that the PTX names for it: such as inline assembly's."""
+    at = _PTX_LINE.search(message.text)
+    if message.line or at is None:
+        return message
+    kept = next((file for name in (_KEPT_PTX, _PTX.file) if (file := directory / name).is_file()), None)
+    text = kept.read_text(encoding="utf-8", errors="replace") if kept is not None else ""
+    above = "\n".join(text.split("\n")[: int(at[1])])
+    place = next(iter(_LOC.findall(above)[-1:]), None)
+    names = {number: _plain(name) for number, name in _FILE.findall(text)}
+    if place is None or names.get(place[0]) != str(Path(source.path).absolute()):
+        return message
+    return replace(message, line=int(place[1]), text=message.text.removesuffix(at[0]).rstrip())
+
+
+def _plain(name: str) -> str:
+    r"""A file's name as PTX writes it, with bytes that are no ASCII in octal.
+
+    >>> _plain(r"/a\303\251.cu")
+    '/aé.cu'
+    """
+    data = re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 255]), name.encode())
+    return data.decode("utf-8", errors="replace")
 
 
 def _with_line_marker(data: bytes, path: str) -> bytes:
