@@ -28,13 +28,13 @@ _CLASSES = {
 _TARGET = re.compile(r"`?\((\.L_x_\d+)\)")
 
 
-def machine_html(listings: Sequence[Listing]) -> str:
-    """The whole page, of kernels of one file; the first is shown first."""
+def machine_html(listings: Sequence[Listing], left_out: int = 0) -> str:
+    """The whole page, of kernels of one file; the first is shown first. `left_out` says how many more there are."""
     files = list(dict.fromkeys(block.path for listed in listings for block in listed.blocks))
     title = listings[0].kernel.name if len(listings) == 1 else f"{len(listings)} kernels"
     body = "\n".join(
         [
-            *_header(listings),
+            *_header(listings, left_out),
             *(_about(index, listed) for index, listed in enumerate(listings)),
             "<main>",
             *_source(listings[0], files),
@@ -50,7 +50,7 @@ def machine_html(listings: Sequence[Listing]) -> str:
     )
 
 
-def _header(listings: Sequence[Listing]) -> Iterator[str]:
+def _header(listings: Sequence[Listing], left_out: int) -> Iterator[str]:
     first = listings[0]
     if len(listings) == 1:
         name = f"<code>{escape(first.kernel.name)}</code>"
@@ -59,7 +59,8 @@ def _header(listings: Sequence[Listing]) -> Iterator[str]:
         name = f'<select id="kernel" aria-label="Kernel">{options}</select>'
     flags = f" with <code>{escape(' '.join(first.flags))}</code>" if first.flags else ""
     yield f'<header><div><h1>{name} <span class="badge">{escape(first.arch)}</span></h1>'
-    yield f"<p>Compiled by {escape(first.compiler)}{flags}. Click a line to hold it, Escape to let go.</p></div>"
+    more = f" {left_out:,} more instances are not shown." if left_out else ""
+    yield f"<p>Compiled by {escape(first.compiler)}{flags}. Click a line to hold it, Escape to let go.{more}</p></div>"
     yield '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button></header>'
 
 

@@ -22,6 +22,8 @@ from warpwright.toolchain.machine_lines import lines_json, machine_lines
 from warpwright.toolchain.machine_view import MachineView, machine_view
 
 Json = dict[str, Any]
+MOST_INSTANCES = 24
+"""Of a template in one page: a hundred make a page of twenty megabytes."""
 
 
 def machine_code_lines(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
@@ -35,9 +37,9 @@ def machine_code_lines(request: Json, progress: Progress, is_cancelled: IsCancel
 
 
 def machine_code_pages(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """Write the pages of one kernel, all of its instances: `page` for a browser, `text` as Markdown. Raises JobError.
+    """Write the pages of one kernel: `page` for a browser, of MOST_INSTANCES instances, and `text` as Markdown.
 
-    `summary` says the instructions and registers of the first instance.
+    `summary` says the instructions and registers of the first instance. Raises JobError.
     """
     from warpwright.editor.machine_html import machine_html
     from warpwright.editor.machine_listing import listing, resources_words
@@ -50,12 +52,12 @@ def machine_code_pages(request: Json, progress: Progress, is_cancelled: IsCancel
     kernels = [each for each in view.kernels if unqualified(each.name) == name]
     if not kernels:
         raise JobError(f"nvcc made no instance of {name}: launch it or instantiate it in this file.")
-    listings = [listing(each, view, analysis.program.sources.values()) for each in kernels]
+    listings = [listing(each, view, analysis.program.sources.values()) for each in kernels[:MOST_INSTANCES]]
     stem = re.sub(r"\W+", "-", f"{Path(analysis.source.path).stem}-{name}-sass")
     page, text = (cache_dir() / "reports" / f"{stem}{suffix}" for suffix in (".html", ".md"))
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(machine_html(listings), encoding="utf-8")
+        page.write_text(machine_html(listings, len(kernels) - len(listings)), encoding="utf-8")
         text.write_text(machine_markdown(listings), encoding="utf-8")
     except OSError as error:
         raise JobError(f"{error.filename} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR.") from None
