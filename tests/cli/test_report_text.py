@@ -67,23 +67,35 @@ def test_all_that_a_demanding_reader_asks_for(monkeypatch: pytest.MonkeyPatch) -
         assert words in text
 
 
+CASE = {
+    "shape": {"n": 1000},
+    "distribution": "normal",
+    "ok": True,
+    "max_abs": 2e-7,
+    "max_rel": 1e-7,
+    "max_ulp": 3.0,
+    "rel_l2": 4e-8,
+    "tolerance": 8e-7,
+    "reference": {"candidate_rel_l2": 5e-8, "candidate_max_ulp": 1.0, "baseline_rel_l2": 2e-7},
+    "reason": "",
+}
+
+
 def test_what_is_measured_of_a_comparison_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = {
-        "shape": {"n": 1000},
-        "distribution": "normal",
-        "ok": True,
-        "max_abs": 2e-7,
-        "max_rel": 1e-7,
-        "max_ulp": 3.0,
-        "rel_l2": 4e-8,
-        "tolerance": 8e-7,
-        "reference": {"candidate_rel_l2": 5e-8, "candidate_max_ulp": 1.0, "baseline_rel_l2": 2e-7},
-        "reason": "",
-    }
-    text = " ".join(plain({**FASTER, "cases": [case]}, 100, monkeypatch).split())
+    text = " ".join(plain({**FASTER, "cases": [CASE]}, 100, monkeypatch).split())
     assert "3 ulp" in text
     assert "off by 2e-07 (3 units in the last place, relative L2 4e-08) at 1000, normal; 8e-07 is allowed there" in text
     assert "relative L2 error against the reference in float64: the candidate's 5e-08, the original's 2e-07." in text
+
+
+def test_the_tolerance_is_told_as_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes measure it, neither of which can be imported where it is told."""
+    server = RESULTS.parents[1] / "server"
+    for module in ("warpwright_harness/compare.py", "warpwright/emulator/agreement.py"):
+        assert "NOISE_FACTOR = 8\n" in (server / module).read_text(encoding="utf-8")
+    told = [(RESULTS.parents[1] / "docs" / "verification.md").read_text(encoding="utf-8")]
+    told.append(plain(REPORTS["with torch.compile"] | {"cases": [CASE]}, 100, monkeypatch))
+    assert all("eight times as far" in " ".join(text.split()) for text in told)
 
 
 def test_a_wrong_comparison_is_no_agreement(monkeypatch: pytest.MonkeyPatch) -> None:

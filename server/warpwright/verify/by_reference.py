@@ -1,6 +1,6 @@
 """A kernel in the emulator against its reference in torch, which runs in a process of its own, on the CPU in float64.
 
-The events are those of comparing two kernels. What may differ is measured on the kernel itself: four times as far as
+The events are those of comparing two kernels. What may differ is measured on the kernel itself: eight times as far as
 its outputs move when its inputs move by one unit in the last place. NumPy comes with what is imported here.
 """
 

@@ -20,7 +20,7 @@ _MOST_FAILURES = 5
 _FEW_ULPS = 1000
 """Beyond, the count tells of results near zero, and the difference itself tells more."""
 _MEASURED = (
-    "What is allowed is measured: four times as far as the outputs of {judge} move when its inputs move by one unit "
+    "What is allowed is measured: eight times as far as the outputs of {judge} move when its inputs move by one unit "
     "in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, must be "
     "equal."
 )

@@ -23,6 +23,9 @@ _NAMES = {
 _MACHINE = frozenset({"name", "uuid", "arch", "capability", "multiprocessors", "l2_bytes", "memory_bytes"})
 
 
+_LACKS = re.compile(r"\bnot\b|\bleft out\b|\bno output\b")
+
+
 def unchecked_section(report: Json) -> Section | None:
     lines = [Cell(line) for line in _unchecked(report)]
     return Section("Not checked", tuple(lines)) if lines else None
@@ -38,7 +41,17 @@ def _unchecked(report: Json) -> Iterator[str]:
         yield "Speed: it was not timed."
     if report["speed"] and not any((each.get("peers") or {}).values() for each in report["speed"]):
         yield "Whether torch is faster than both: there is no reference in torch (reference.py)."
-    yield from (f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in report["notes"])
+    yield from (_sentence(note) for note in report["notes"] if _LACKS.search(note))
+
+
+def notes_section(report: Json) -> Section | None:
+    """What else is to be known; what was not checked has a section of its own."""
+    lines = tuple(Cell(_sentence(note)) for note in report["notes"] if not _LACKS.search(note))
+    return Section("Notes", lines) if lines else None
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
 
 
 def conditions_section(report: Json) -> Section | None:

@@ -62,8 +62,10 @@ def _done(report: Json, level: Level) -> Iterator[str]:
 def _compiled(report: Json) -> Iterator[str]:
     compiled = report["compile"]
     if compiled is None:
-        if report["levels"]:
-            yield "not compiled" if report["status"] == Status.NOT_RUN else "nvcc refused it"
+        if str(Level.COMPILED) in report["levels"]:
+            yield "both whole files"
+        elif report["levels"]:
+            yield {Status.NOT_RUN: "not compiled", Status.TIMEOUT: "it did not end"}.get(report["status"], "refused")
         return
     options = " ".join(compiled["flags"]) or "no further options"
     origin = f" (from {compiled['flags_from']})" if compiled.get("flags_from") else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from warpwright.verify.presentation.blocks import Cell, Json, Section, Tone
 from warpwright.verify.presentation.compared import compared_section
 from warpwright.verify.presentation.compiled import changes, compiled_section
-from warpwright.verify.presentation.conditions import conditions_section, unchecked_section
+from warpwright.verify.presentation.conditions import conditions_section, notes_section, unchecked_section
 from warpwright.verify.presentation.ladder import ladder
 from warpwright.verify.presentation.timed import limits_section, timed_section
 from warpwright.verify.report import Status
@@ -29,6 +29,7 @@ def sections(report: Json) -> list[Section]:
         compared_section(report),
         timed_section(report),
         limits_section(report),
+        notes_section(report),
         unchecked_section(report),
         conditions_section(report),
     ]
