@@ -19,7 +19,7 @@ import torch
 from warpwright_harness.buffers import coarser, make_values, perturbed
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.arena import ArenaError
-from warpwright_harness.extension.batch import Batch, Called, Parameters, Values, changed_since, run_batch
+from warpwright_harness.extension.batch import Batch, Parameters, Values, changed_since, run_batch
 from warpwright_harness.extension.outputs import (
     Compared,
     differences,
@@ -82,6 +82,8 @@ class Judge:
     order: random.Random = field(default_factory=random.SystemRandom)
     allowed: dict[int, dict[str, float]] = field(default_factory=lambda: {})
     """By size, the tolerance of each output on normal values."""
+    written: frozenset[str] = frozenset()
+    """The inputs that the original was seen to write to: outputs, even where a call leaves them as they were."""
     phase: str = "check"
     patience: float = STEP_SECONDS
     """Seconds in which a side has to answer."""
@@ -169,6 +171,10 @@ class Judge:
             for place, spec in enumerate(case.parameters.tensors)
         }
 
+    def learn(self, original: Batch) -> None:
+        """Keep in mind which inputs the original writes to."""
+        self.written = self.written.union(*(call.changed for call in original.calls))
+
     def threads_more(self) -> int:
         """How many threads more the candidate's process has than the original's."""
         if "candidate" not in self.sides or "baseline" not in self.sides:
@@ -227,10 +233,11 @@ def _check(judge: Judge, case: Case, distribution: str, reference: Reference | N
         raise CandidateError(str(error), unsafe=False) from None
     later = judge.later(mine)
     theirs = judge.original(case, given)
-    written = frozenset().union(*(call.changed for call in theirs.calls))
-    _require_sound(theirs)
+    judge.learn(theirs)
+    written = judge.written
+    _require_sound(theirs, written)
     for call, expected in zip(mine.calls, theirs.calls, strict=True):
-        if why := misbehaviour(call, expected):
+        if why := misbehaviour(call, expected, written):
             raise CandidateError(why)
         if why := unlike(call, expected):
             raise CandidateError(why, unsafe=False)
@@ -275,17 +282,13 @@ def _flat(batch: Batch, written: frozenset[str]) -> list[dict[str, torch.Tensor]
     return [{name: tensor.clone() for name, tensor in flat(call, written).items()} for call in batch.calls]
 
 
-def _require_sound(batch: Batch) -> None:
+def _require_sound(batch: Batch, written: frozenset[str]) -> None:
     """Raises OriginalError where the original itself does what nobody can be compared with."""
     for call in batch.calls:
         if call.outside:
             raise OriginalError(f"the original is not sound here: it writes outside {min(call.outside)}")
-        if not _gives(call):
+        if not call.outputs and not written:
             raise OriginalError("the original returns nothing here and changes none of its inputs")
-
-
-def _gives(call: Called) -> bool:
-    return bool(call.outputs or call.changed) or not call.inputs or all(not t.numel() for t in call.inputs.values())
 
 
 def _loose(case: Case, outputs: Mapping[str, torch.Tensor], allowed: Mapping[str, float]) -> dict[str, str]:

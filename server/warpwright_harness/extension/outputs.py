@@ -60,11 +60,14 @@ def name_of(place: int, count: int) -> str:
     return "its result" if count == 1 else f"its result {place}"
 
 
-def misbehaviour(candidate: Called, original: Called) -> str:
-    """What a call did to memory that was not its to write, or gave that it does not own; empty for nothing."""
+def misbehaviour(candidate: Called, original: Called, written: frozenset[str]) -> str:
+    """What a call did to memory that was not its to write, or gave that it does not own; empty for nothing.
+
+    `written` are the inputs that the original is known to write to.
+    """
     if outside := sorted(candidate.outside - original.outside):
         return f"it writes outside {outside[0]}"
-    if changed := sorted(candidate.changed - original.changed):
+    if changed := sorted(candidate.changed - written):
         return f"it changes its input {changed[0]}"
     for place, (mine, theirs) in enumerate(zip(candidate.outputs, original.outputs, strict=False)):
         if shares := sorted(set(mine.shares) - set(theirs.shares)):
@@ -156,7 +159,7 @@ def quick_differences(
     candidate: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], allowed: Mapping[str, float]
 ) -> str:
     """Why they differ, "" where they agree: `differences` without its figures, where a quick look is enough."""
-    if all(_agree(candidate[name], base, allowed[name]) for name, base in expected.items()):
+    if all(_agree(candidate[name], base, allowed.get(name, 0.0)) for name, base in expected.items()):
         return ""
     return differences(candidate, expected, allowed).why
 
@@ -180,5 +183,5 @@ def differences(
     for name, base in expected.items():
         mine = candidate[name].view(base.dtype)
         everywhere = torch.ones(base.numel(), dtype=torch.bool, device=base.device)
-        found.append(compare(spec_of(name, base), mine, base, (everywhere, everywhere), allowed[name]))
+        found.append(compare(spec_of(name, base), mine, base, (everywhere, everywhere), allowed.get(name, 0.0)))
     return worst(found)

@@ -112,8 +112,8 @@ def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Se
         values = _new_values(judge, case, calls_of(case, machine))
         for flush in judge.order.sample((True, False), 2):
             batches = _both(judge, case, values, flush=flush)
-            written = frozenset().union(*(call.changed for call in batches["baseline"].calls))
-            seen.outputs = tuple(spec_of(n, t) for n, t in flat(batches["baseline"].calls[0], written).items())
+            outputs = flat(batches["baseline"].calls[0], judge.written)
+            seen.outputs = tuple(spec_of(name, tensor) for name, tensor in outputs.items())
             if number >= UNCOUNTED_ROUNDS:
                 for side, batch in batches.items():
                     (seen.cold if flush else seen.warm).add(side, batch, machine.overhead_us)
@@ -158,10 +158,10 @@ def _new_values(judge: Judge, case: Case, calls: int) -> list[Mapping[str, torch
 
 def _require_alike(judge: Judge, case: Case, mine: Batch, theirs: Batch) -> None:
     """Raises CandidateError where a timed call gave or did something else than the original's."""
-    written = frozenset().union(*(call.changed for call in theirs.calls))
+    written = judge.written
     allowed = {n: t if t < 0 else TIMED_TOLERANCE * t for n, t in judge.allowed[case.index].items()}
     for call, expected in zip(mine.calls, theirs.calls, strict=True):
-        if why := misbehaviour(call, expected):
+        if why := misbehaviour(call, expected, written):
             raise CandidateError(why)
         if why := unlike(call, expected) or quick_differences(flat(call, written), flat(expected, written), allowed):
             raise CandidateError(why, unsafe=False)

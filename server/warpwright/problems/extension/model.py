@@ -58,8 +58,10 @@ class Entry:
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """What two versions of a function must share so that one call fits both."""
-        return self.called, tuple((p.name, p.kind, p.optional, p.keyword_only) for p in self.parameters)
+        """What two versions of a function must share so that one call fits both; names count where they are passed."""
+        return self.called, tuple(
+            (p.name if p.keyword_only else "", p.kind, p.optional, p.keyword_only) for p in self.parameters
+        )
 
 
 @dataclass(frozen=True, slots=True)
