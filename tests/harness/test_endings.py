@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from warpwright_harness.device import CudaFaultError, LaunchRefusedError
-from warpwright_harness.endings import ending_of
+from warpwright_harness.device import CudaFaultError, LaunchRefusedError  # noqa: E402
+from warpwright_harness.endings import ending_of  # noqa: E402
 
 
 @pytest.mark.parametrize(
