@@ -16,6 +16,7 @@ def test_every_part_is_named(tmp_path: Path) -> None:
         "warpwright",
         "analysis",
         "compiler",
+        "sandbox",
         "emulator",
         "GPU",
         "profiler",
@@ -23,6 +24,7 @@ def test_every_part_is_named(tmp_path: Path) -> None:
         "model",
         "editor",
     } <= parts.keys()
+    assert "limits" in parts["sandbox"]["what"]
     assert parts["warpwright"]["found"] and parts["analysis"]["found"]
     assert all(part["found"] or part["advice"] for part in ran.json)
 

@@ -62,6 +62,7 @@ def _parts() -> Iterator[Part]:
     )
     yield _analysis()
     yield _compiler()
+    yield _sandbox()
     yield _emulator()
     gpu = _gpu()
     yield gpu
@@ -94,6 +95,18 @@ def _compiler() -> Part:
     return Part(
         name, True, f"nvcc {toolchain.version} from {toolchain.origin} ({short(toolchain.nvcc)}){beside}", gives
     )
+
+
+def _sandbox() -> Part:
+    from warpwright.sandbox.confine import in_force_here
+
+    name, gives = "sandbox", "keeping of compilers and kernels from the network and from your files"
+    in_force = in_force_here()
+    words = ", ".join(in_force) or "nothing"
+    if any("Landlock" in each for each in in_force) and any("seccomp" in each for each in in_force):
+        return Part(name, True, words, gives)
+    advice = "Linux 5.13 or later with Landlock and seccomp has it; in a container, its runtime must allow both."
+    return Part(name, False, f"Only this is in force: {words}.", gives, advice)
 
 
 def _emulator() -> Part:

@@ -126,6 +126,20 @@ class Confined:
         self._status = self._life = -1
 
 
+def in_force_here() -> tuple[str, ...]:
+    """What a confined command on this machine is kept from, in words, found out by starting one."""
+    try:
+        tried = Confined([sys.executable, "-I", "-S", "-c", ""], Policy(), environment={}, output=subprocess.DEVNULL)
+    except OSError:
+        return ()
+    try:
+        return tried.in_force()
+    except OSError:
+        return ()
+    finally:
+        tried.kill()
+
+
 def system_folders() -> tuple[str, ...]:
     """What any program on this machine may read: programs, libraries and their settings, nobody's own files.
 
