@@ -55,7 +55,6 @@ def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: C
         for warning in set(compiled.warnings(source)) - said:
             say_warning(warning)
             said.add(warning)
-        program = compiled.program(source)
         program = with_compiled(compiled.program(source), resources.get(file, ()))
         if kernel is not None:
             program = replace(program, kernels=tuple(k for k in program.kernels if k.name == kernel))
