@@ -1,4 +1,5 @@
-"""Write the pages of rules and rewrites from their docstrings: docs/rules/*.md and docs/rewrites/*.md.
+"""Write the pages of rules and rewrites from their docstrings, docs/rules/*.md and docs/rewrites/*.md, and of attacks on
+verification, docs/attacks.md, from the files of tests/attacks and tests/honest and what a run of them gave.
 
     python tools/generate.py            write them
     python tools/generate.py --check    exit 1 where a page is stale, missing or left over
@@ -8,10 +9,12 @@ The pages are generated, so change the docstring and not the page.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from warpwright.facts.analyze import analyze
 from warpwright.rewrites.base import RewriteKind
@@ -21,6 +24,10 @@ from warpwright.rules.registry import all_rules, run_rules
 from warpwright.syntax.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.pairs import ATTACKS, HONEST, Pair, pairs_in  # noqa: E402
+
 FOLDERS = ("rules", "rewrites")
 
 
@@ -33,6 +40,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"rewrites/{rewrite.name}.md", rewrite_page(rewrite)
     yield "rules/index.md", rule_index(rules)
     yield "rewrites/index.md", rewrite_index(rewrites)
+    yield "attacks.md", attacks_page()
 
 
 def rule_page(rule: Rule) -> str:
@@ -73,6 +81,54 @@ def rewrite_index(rewrites: tuple[RewriteKind, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def attacks_page() -> str:
+    """What each attack does, how it is caught, and what verification said of it on the CPU and on a GPU."""
+    results = {
+        (pairs, backend): _result(f"harness_{pairs}_{backend}.json")
+        for pairs in ("attacks", "honest")
+        for backend in ("emulator", "cuda")
+    }
+    lines = [
+        "# Attacks on verification",
+        "",
+        "Each of these candidates is wrong, or proves nothing, and looks right to a careless harness. They are files of",
+        "[tests/attacks](../tests/attacks), each an original and a candidate, and a test runs all of them; so are the honest",
+        "rewrites below, which must pass. A GPU's verdict is that of the run in `benchmarks/results`; where there is none, the",
+        "statuses are shown that its file calls true.",
+        "",
+        *(_ran(pairs, backend, result) for (pairs, backend), result in results.items() if result),
+        "",
+        "| attack | what it does | caught by | emulator | GPU |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [_pair_row(pair, "attacks", results, caught=True) for pair in pairs_in(ATTACKS)]
+    lines += ["", "## Honest rewrites", "", "| rewrite | what it does | emulator | GPU |", "|---|---|---|---|"]
+    lines += [_pair_row(pair, "honest", results, caught=False) for pair in pairs_in(HONEST)]
+    return "\n".join(lines) + "\n"
+
+
+def _result(name: str) -> dict[str, Any]:
+    path = ROOT / "benchmarks" / "results" / name
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+def _ran(pairs: str, backend: str, result: dict[str, Any]) -> str:
+    where = result["hardware"].get("name") or result["hardware"].get("cpu")
+    counts = result["counts"]
+    return f"- {pairs}, {backend} ({where}): {counts['pairs']} run, {counts['surprises']} with another verdict than is true"
+
+
+def _pair_row(pair: Pair, pairs: str, results: dict[tuple[str, str], dict[str, Any]], *, caught: bool) -> str:
+    verdicts = []
+    for backend in ("emulator", "cuda"):
+        rows = {row["name"]: row for row in results[pairs, backend].get("pairs", ())}
+        row = rows.get(pair.name)
+        verdicts.append(row["status"] if row else " or ".join(pair.expected[backend]))
+    parts = [f"`{pair.name}`", pair.what, *([pair.caught] if caught else []), *verdicts]
+    return f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |"
+
+
 def fixes_of(rule: Rule) -> list[str]:
     """Rewrites that the rule offers for its own examples."""
     found: list[str] = []
@@ -98,6 +154,7 @@ def main(arguments: list[str]) -> int:
     docs = ROOT / "docs"
     wanted = dict(pages())
     present = {p.relative_to(docs).as_posix(): p for folder in FOLDERS for p in (docs / folder).glob("*.md")}
+    present |= {"attacks.md": docs / "attacks.md"} if (docs / "attacks.md").is_file() else {}
     stale = [name for name, text in wanted.items() if name not in present or _text(present[name]) != text]
     left_over = sorted(present.keys() - wanted.keys())
     if arguments:

@@ -292,7 +292,8 @@ def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader:
     time = tuple(said.time or directives.time) or timed_shapes(draft.symbols, draft.own_shape, draft.bytes)
     if not (said.check or directives.check):
         held = tuple(shape for shape in check if reader.holds(shape) or shape == draft.own_shape)
-        check = held if any(map(reader.holds, held)) else check
+        # One element shows nothing: then all are tried, and the run itself says where the original is not sound.
+        check = held if any(reader.holds(shape) and max(shape.values(), default=2) > 1 for shape in held) else check
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
             raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
