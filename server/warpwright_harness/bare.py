@@ -1,37 +1,69 @@
 """Launch one kernel once without torch, in arrays of exactly their size: `python -m warpwright_harness --bare FILE`.
 
-It starts in a fraction of a second, and under compute-sanitizer each array ends where it ends. FILE is JSON: the cubin
-and the function's name, grid, block, dynamic shared bytes, the arguments as in a request, the scalars by name, and for
-each array and each variable its bytes and the file that holds its content (null for an output).
+It starts in a fraction of a second, and under compute-sanitizer each array ends where it ends. FILE is JSON: what a
+request says of one side and one case (cubin, function, arguments, variables, counts, scalars, limits, grid, block,
+shared), its seed, and the lock of the GPU.
 """
 
 from __future__ import annotations
 
+import random
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from warpwright_harness.arguments import kernel_arguments
 from warpwright_harness.device import Module, allocate, make_context, synchronize, write_memory
+from warpwright_harness.gpu_lock import gpu_shared
 from warpwright_harness.variables import variable_named, variables_in, write
+
+_PACKED = {
+    "float32": "f", "float64": "d", "float16": "e", "bool": "?", "int8": "b", "uint8": "B", "int16": "h",
+    "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
+}  # fmt: skip
 
 
 def run_bare(request: Mapping[str, Any]) -> None:
     """Raises LaunchRefusedError and CudaFaultError."""
-    make_context()
-    addresses: dict[str, int] = {}
-    for array in request["arrays"]:
-        addresses[array["name"]] = allocate(array["bytes"])
-        if array["file"]:
-            write_memory(addresses[array["name"]], Path(array["file"]).read_bytes())
-    image = Path(request["cubin"]).read_bytes()
-    with Module(image) as module:
-        known = {variable.name: variable for variable in variables_in(image)}
-        for variable in request["variables"]:
-            name = variable_named(variable["name"], known)
-            if name is not None:
-                write(module, known[name], Path(variable["file"]).read_bytes())
-        arguments = kernel_arguments(request["arguments"], addresses, request["scalars"])
-        function = module.function(request["function"])
-        module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
-        synchronize()
+    drawn = random.Random(request["seed"])
+    arrays = [
+        part
+        for argument in request["arguments"]
+        for part in (argument["members"] if argument["kind"] == "struct" else [argument])
+        if part["kind"] == "array"
+    ]
+    with gpu_shared(request["lock"], lambda: None):
+        make_context()
+        addresses: dict[str, int] = {}
+        for array in arrays:
+            content = values_of(array, request, drawn)
+            addresses[array["name"]] = allocate(len(content))
+            if array["role"] != "out":
+                write_memory(addresses[array["name"]], content)
+        image = Path(request["cubin"]).read_bytes()
+        with Module(image) as module:
+            known = {variable.name: variable for variable in variables_in(image)}
+            for variable in request["variables"]:
+                name = variable_named(variable["name"], known)
+                if name is not None:
+                    write(module, known[name], values_of(variable, request, drawn))
+            arguments = kernel_arguments(request["arguments"], addresses, request["scalars"])
+            function = module.function(request["function"])
+            module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
+            synchronize()
+
+
+def values_of(array: Mapping[str, Any], request: Mapping[str, Any], drawn: random.Random) -> bytes:
+    """N(0, 1), small whole numbers, or indices below the array's limit, as the bytes of its type."""
+    count = request["counts"][array["name"]] * array["components"]
+    limit, scalar = request["limits"].get(array["name"]), array["scalar"]
+    if limit is not None:
+        values: list[Any] = [drawn.randrange(max(1, limit)) for _ in range(count)]
+    elif "float" in scalar:
+        values = [drawn.gauss(0.0, 1.0) for _ in range(count)]
+    else:
+        values = [drawn.randint(0, 1 if scalar == "bool" else 8) for _ in range(count)]
+    if scalar == "bfloat16":
+        return b"".join(struct.pack("<f", value)[2:] for value in values)
+    return struct.pack(f"<{count}{_PACKED[scalar]}", *values)

@@ -256,7 +256,6 @@ _WITHOUT_SHAPE = {
 }
 _DOING = {
     "check": "Comparing",
-    "sanitize": "Looking for hidden faults",
     "peers": "Compiling the reference with torch.compile",
 }
 

@@ -58,6 +58,7 @@ from warpwright.verify.plan import (
 from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Report, Status
 from warpwright.verify.run import Observed, observe
+from warpwright.verify.sanitizer import look_for_hidden_faults
 from warpwright.verify.torch_build import find_torch
 
 DEFAULT_ARCH = "sm_90"
@@ -239,6 +240,8 @@ class _Climb:
                 seen = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
                 if seen.rates:
                     keep_rates(gpu, seen.rates)
+                self.progress("Looking for hidden faults", 0.98)
+                look_for_hidden_faults(seen, plan.request, self.is_cancelled)
                 return seen
 
             ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
