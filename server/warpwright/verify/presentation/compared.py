@@ -19,10 +19,13 @@ from warpwright.verify.presentation.blocks import (
 _MOST_FAILURES = 5
 _FEW_ULPS = 1000
 """Beyond, the count tells of results near zero, and the difference itself tells more."""
+ULPS = 4
+"""What `compare` lets every float differ by, as the harness and the emulator have it."""
+
 _MEASURED = (
-    "What is allowed is measured: eight times as far as the outputs of {judge} move when its inputs move by one unit "
-    "in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, must be "
-    "equal."
+    "What is allowed beside them is measured: eight times as far as the outputs of {judge} move when its inputs move by "
+    "one unit in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, "
+    "must be equal."
 )
 
 
@@ -92,7 +95,11 @@ def _worst(cases: Sequence[Json], judge: str) -> Iterator[Cell]:
     said = [f"{worst['max_ulp']:.3g} units in the last place"] if worst.get("max_ulp") else []
     said += [f"relative L2 {figure(worst['rel_l2'])}"] if worst.get("rel_l2") is not None else []
     apart = f" ({', '.join(said)})" if said else ""
-    allowed = f"; {figure(worst['tolerance'])} is allowed there" if worst.get("tolerance") else ""
+    allowed = (
+        f"; {figure(worst['tolerance'])} and {ULPS} units in the last place are allowed there"
+        if worst.get("tolerance")
+        else ""
+    )
     furthest = f"The furthest from {judge} that is right is off by {figure(worst['max_abs'])}{apart}"
     yield Cell(f"{signs} {furthest} at {_at(worst)}{allowed}.")
     if any("tolerance" in case for case in measured):
