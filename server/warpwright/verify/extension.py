@@ -72,6 +72,9 @@ def observe_extension(
     described, lacking = _problems(original)
     if not described:
         return _not_run(lacking[0], "how to call it is not known")
+    if goal == "reference" and (without := [p.entry.called for p in described if p.reference is None]):
+        reason = f"{without[0]} has no reference in torch (`reference` in sample.toml)."
+        return _not_run(reason, "how to run it is not known")
     if why := _unlike(described, candidate):
         return ExtensionOutcome(Observed(Status.WRONG, why))
     progress("Building both extensions", 0.36)
