@@ -23,9 +23,9 @@ ULPS = 4
 """What `compare` lets every float differ by, as the harness and the emulator have it."""
 
 _MEASURED = (
-    "What is allowed beside them is measured: eight times as far as the outputs of {judge} move when its inputs move by "
-    "one unit in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing rounds, "
-    "must be equal."
+    "What is allowed beside them is measured: eight times as far as the outputs of {judge} move when its inputs move "
+    "by one unit in the last place, less where a lower precision would pass. Whole numbers, and sums that nothing "
+    "rounds, must be equal."
 )
 
 
