@@ -185,6 +185,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--threads", type=int, default=max(2, min(6, (os.cpu_count() or 2) // 2)))
     parser.add_argument("--theirs", type=int, default=8, help="candidates that the other side is measured on")
+    parser.add_argument("--some", type=int, metavar="N", help="take only N candidates")
     arguments = parser.parse_args()
     toolchain, gpu = find_toolchain(), find_gpu(never_cancelled)
     if isinstance(toolchain, Missing):
@@ -192,8 +193,10 @@ def main() -> int:
         return 2
     chosen = tasks()
     random.Random(1).shuffle(chosen)
+    chosen = chosen[: arguments.some]
     result: dict[str, Any] = {
-        "command": "PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py --out DIR",
+        "command": f"PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py {' '.join(sys.argv[1:])}",
+        "load": os.getloadavg()[0],
         "processor": processor(),
         "backend": "emulator" if isinstance(gpu, Missing) else dict(gpu.details),
         "versions": {"nvcc": toolchain.version, "python": platform.python_version()},

@@ -157,6 +157,12 @@ assert observed.status is Status.CORRECT
     assert len(past_runs()) == 1
 
 
+def test_a_name_that_is_no_text_is_kept(tmp_path: Path) -> None:
+    path = str(tmp_path / "a\udcff.cu")
+    keep_run(REPORT, Source(path, b""), "a\udcff.cu", "q", CORRECT)
+    assert len(past_runs(path)) == 1
+
+
 def test_several_threads_write_at_once() -> None:
     def write(number: int) -> None:
         for each in range(5):

@@ -107,7 +107,7 @@ def _judge() -> str:
 
 def find_answer(asked: str) -> Kept | None:
     """The newest lasting answer to a question, None where it was not asked. Raises HistoryError."""
-    if not history_file().exists():
+    if not _is_there():
         return None
     with _opened() as database:
         row = database.execute(
@@ -128,9 +128,8 @@ def keep_run(report: Report, source: Source, what: str, asked: str, observed: Ob
     lasting = observed is not None and report.status in LASTING
     answer = json.dumps(to_plain(observed)) if lasting else None
     speedup = report.speed[0].speedup if report.speed else None
-    file = str(Path(source.path).absolute())
     row = (
-        time.time(), asked, file, report.kernel, what, report.goal, report.backend, str(report.status), report.badge(),
+        time.time(), asked, _storable(str(Path(source.path).absolute())), report.kernel, _storable(what), report.goal, report.backend, str(report.status), report.badge(),
         speedup, answer, json.dumps(report.to_json()),
     )  # fmt: skip
     with _opened() as database:
@@ -147,12 +146,12 @@ def keep_run(report: Report, source: Source, what: str, asked: str, observed: Ob
 
 def past_runs(file: str | None = None, kernel: str | None = None, most: int = 50) -> list[Run]:
     """The newest runs first, of one file or kernel where these are given. Raises HistoryError."""
-    if not history_file().exists():
+    if not _is_there():
         return []
     wanted, values = [], []
     if file is not None:
         wanted.append("file = ?")
-        values.append(str(Path(file).absolute()))
+        values.append(_storable(str(Path(file).absolute())))
     if kernel is not None:
         wanted.append("kernel = ?")
         values.append(kernel)
@@ -163,6 +162,18 @@ def past_runs(file: str | None = None, kernel: str | None = None, most: int = 50
             (*values, most),
         ).fetchall()
     return [Run(**dict(zip(_COLUMNS, row, strict=True)) | {"report": json.loads(row[-1])}) for row in rows]
+
+
+def _is_there() -> bool:
+    try:
+        return history_file().exists()
+    except OSError as error:
+        raise HistoryError(f"the history {history_file()} cannot be read ({error.strerror})") from None
+
+
+def _storable(text: str) -> str:
+    """The text without what UTF-8 has no bytes for, as a file's name may have."""
+    return text.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 
 @contextmanager
