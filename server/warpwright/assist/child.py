@@ -86,7 +86,10 @@ class Model:
         self._abort = llama.ggml_abort_callback(lambda _: self.must_stop())
         llama.llama_log_set(self._log, None)
         llama.llama_backend_init()
-        self.model = llama.llama_model_load_from_file(os.fsencode(path), llama.llama_model_default_params())
+        # The GPU is for kernels that are compared and timed. The model is small enough for the processor.
+        loading = llama.llama_model_default_params()
+        loading.n_gpu_layers = 0
+        self.model = llama.llama_model_load_from_file(os.fsencode(path), loading)
         if not self.model:
             raise RequestError(f"The model {path} could not be loaded{self._because()}.")
         self.vocab = llama.llama_model_get_vocab(self.model)
@@ -94,6 +97,7 @@ class Model:
         params = llama.llama_context_default_params()
         params.n_ctx = self.context_size
         params.n_batch = params.n_ubatch = min(BATCH, self.context_size)
+        params.offload_kqv = params.op_offload = False
         params.n_threads = params.n_threads_batch = min(8, _processors())
         self.context = llama.llama_init_from_model(self.model, params)
         if not self.context:
