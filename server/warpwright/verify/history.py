@@ -128,9 +128,10 @@ def keep_run(report: Report, source: Source, what: str, asked: str, observed: Ob
     lasting = observed is not None and report.status in LASTING
     answer = json.dumps(to_plain(observed)) if lasting else None
     speedup = report.speed[0].speedup if report.speed else None
+    file = _storable(str(Path(source.path).absolute()))
     row = (
-        time.time(), asked, _storable(str(Path(source.path).absolute())), report.kernel, _storable(what), report.goal, report.backend, str(report.status), report.badge(),
-        speedup, answer, json.dumps(report.to_json()),
+        time.time(), asked, file, report.kernel, _storable(what), report.goal, report.backend, str(report.status),
+        report.badge(), speedup, answer, json.dumps(report.to_json()),
     )  # fmt: skip
     with _opened() as database:
         database.execute(
