@@ -1,5 +1,5 @@
-"""Write the pages of rules and rewrites from their docstrings, docs/rules/*.md and docs/rewrites/*.md, and of attacks on
-verification, docs/attacks.md, from the files of tests/attacks and tests/honest and what a run of them gave.
+"""Write the pages of rules and rewrites from their docstrings, docs/rules/*.md and docs/rewrites/*.md, and that of
+attacks on verification, docs/attacks.md, from tests/attacks and tests/honest and what a run of them gave.
 
     python tools/generate.py            write them
     python tools/generate.py --check    exit 1 where a page is stale, missing or left over
@@ -91,10 +91,10 @@ def attacks_page() -> str:
     lines = [
         "# Attacks on verification",
         "",
-        "Each of these candidates is wrong, or proves nothing, and looks right to a careless harness. They are files of",
-        "[tests/attacks](../tests/attacks), each an original and a candidate, and a test runs all of them; so are the honest",
-        "rewrites below, which must pass. A GPU's verdict is that of the run in `benchmarks/results`; where there is none, the",
-        "statuses are shown that its file calls true.",
+        "Each of these candidates is wrong, or proves nothing, and looks right to a careless harness. They are files",
+        "of [tests/attacks](../tests/attacks), each an original and a candidate, and a test runs all of them; so are",
+        "the honest rewrites below, which must pass. A verdict is that of a run in `benchmarks/results`; where there is",
+        "none, the statuses are shown that the file calls true.",
         "",
         *(_ran(pairs, backend, result) for (pairs, backend), result in results.items() if result),
         "",
@@ -116,7 +116,8 @@ def _result(name: str) -> dict[str, Any]:
 def _ran(pairs: str, backend: str, result: dict[str, Any]) -> str:
     where = result["hardware"].get("name") or result["hardware"].get("cpu")
     counts = result["counts"]
-    return f"- {pairs}, {backend} ({where}): {counts['pairs']} run, {counts['surprises']} with another verdict than is true"
+    wrong = f"{counts['surprises']} with another verdict than is true"
+    return f"- {pairs}, {backend} ({where}): {counts['pairs']} run, {wrong}, in {result['seconds']:g} s"
 
 
 def _pair_row(pair: Pair, pairs: str, results: dict[tuple[str, str], dict[str, Any]], *, caught: bool) -> str:

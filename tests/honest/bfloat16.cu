@@ -2,6 +2,7 @@
 // row: all
 // emulator: correct
 // cuda: correct faster slower inconclusive
+// goal: fix
 //// both
 #include <cuda_bf16.h>
 // warpwright: array in[n] in

@@ -2,6 +2,7 @@
 // row: 3
 // emulator: correct
 // cuda: correct faster slower inconclusive
+// goal: fix
 //// both
 // warpwright: array out[n] out
 // warpwright: time n=40000

@@ -2,6 +2,7 @@
 // row: all
 // emulator: correct
 // cuda: correct faster slower inconclusive
+// goal: fix
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

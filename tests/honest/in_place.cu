@@ -2,6 +2,7 @@
 // row: all
 // emulator: correct
 // cuda: correct faster slower inconclusive
+// goal: fix
 //// both
 // warpwright: array data[n] in-out
 // warpwright: time n=40000

@@ -72,7 +72,7 @@ def test_an_honest_candidate_is_correct_and_never_faster() -> None:
     }
     assert all(case["ok"] and case["max_abs"] == case["max_rel"] == 0.0 for case in shown["cases"])
     assert any(case["shape"] == {"width": 509, "height": 251} for case in shown["cases"])
-    assert any(note.startswith("not run at width = 4096, height = 4096: ") for note in report.notes)
+    assert any(note.startswith("not run at ") and "width = 4096, height = 4096" in note for note in report.notes)
 
 
 def test_another_order_of_a_sum_is_correct_within_what_rounding_moves() -> None:

@@ -40,7 +40,7 @@ _PASSED = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
 def look_for_hidden_faults(observed: Observed, request: Mapping[str, Any], is_cancelled: IsCancelled) -> None:
-    """Where `observed` lets the candidate pass: make it unsafe where a tool finds what it does not find in the original.
+    """Where `observed` lets the candidate pass: unsafe it is where a tool finds what it does not find in the original.
 
     Notes say what was not looked for. Raises CancelledError.
     """
