@@ -64,7 +64,8 @@ class Child:
     """A process that answers requests (JSON lines on its stdin) with events (JSON lines on a pipe of its own).
 
     It has a process group and a folder of its own, keeps to `kind.policy`, and goes, with all that it started, when
-    `kill` is called or this process ends. What it and its libraries print goes to a log.
+    `kill` is called or this process ends. What it and its libraries print goes to a log. `knows` are the topics that it
+    was asked about (see `Pool.run`).
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -72,6 +73,7 @@ class Child:
         self.kind = kind
         self.greeting: Event | None = None
         self.idle_since = time.monotonic()
+        self.knows: set[str] = set()
         self._buffer = b""
         self._folder = Path(tempfile.mkdtemp(prefix="warpwright-"))
         self._log: IO[bytes] = (self._folder / "log").open("w+b")

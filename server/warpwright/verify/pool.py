@@ -32,9 +32,12 @@ class Pool:
     def run(self, request: Mapping[str, Any], is_cancelled: IsCancelled) -> Iterator[Event]:
         """The child's greeting, then the events of one request up to its last (see `child.LAST`).
 
+        A child that was asked with the same "reference" before is preferred: it has compiled it.
         Raises ChildEndedError where the process hangs or dies, CancelledError, OSError where it cannot be started.
         """
-        child = self._taken()
+        topic = str(request.get("reference") or "")
+        child = self._taken(topic)
+        child.knows.add(topic)
         finished = False
         try:
             yield child.greet(is_cancelled)
@@ -86,14 +89,15 @@ class Pool:
         for child in idle:
             child.kill()
 
-    def _taken(self) -> Child:
-        """An idle child, one that has greeted before one that has not, else a new one. Raises OSError."""
+    def _taken(self, topic: str = "") -> Child:
+        """An idle child, one that knows the topic or has greeted before one that has not, else a new one. Raises
+        OSError."""
         kind = self._kind()
         now = time.monotonic()
         with self._lock:
             fit = [c for c in self._idle if c.alive and c.kind == kind and now - c.idle_since < IDLE_SECONDS]
             unfit = [c for c in self._idle if c not in fit]
-            chosen = max(fit, key=lambda c: (c.greeting is not None, c.idle_since), default=None)
+            chosen = max(fit, key=lambda c: (topic in c.knows, c.greeting is not None, c.idle_since), default=None)
             self._idle = [c for c in fit if c is not chosen]
         for child in unfit:
             child.kill()
