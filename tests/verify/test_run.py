@@ -205,6 +205,27 @@ def test_outputs_that_never_change_prove_nothing(player: Player) -> None:
     assert "the same whatever its inputs hold" in observed.reason
 
 
+def loose(n: int, **more: Any) -> dict[str, Any]:
+    return {**right(n), "loose": {"a": "zero everywhere"}, "weighed": n, "sample": {"a": f"[{n}.0]"}, **more}
+
+
+def test_outputs_that_zeros_pass_for_everywhere_prove_nothing(player: Player) -> None:
+    observed = player.play([loose(4096), loose(1009), {**right(31), "weighed": 31}, DONE])
+    assert observed.status is Status.NOT_RUN
+    assert observed.reason.startswith("The original's a is lost in its own rounding: zero everywhere would pass")
+
+
+def test_one_case_that_tells_is_enough(player: Player) -> None:
+    observed = player.play([loose(4096), {**right(1009), "weighed": 1009}, DONE])
+    assert observed.status is Status.CORRECT
+
+
+def test_results_that_differ_from_run_to_run_are_a_note(player: Player) -> None:
+    observed = player.play([{**right(4096), "restless": True}, right(1009), DONE])
+    assert observed.status is Status.CORRECT
+    assert "the candidate's last bits differ from run to run; the original's do not" in observed.notes
+
+
 def test_nothing_that_could_be_compared_is_said(player: Player) -> None:
     left_out = {"event": "unsupported", "case": 0, "shape": {"n": 4096}, "reason": "the original is not sound here"}
     observed = player.play([left_out, DONE])
