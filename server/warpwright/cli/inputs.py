@@ -191,8 +191,8 @@ def compile_options(command: Callable[..., int]) -> Callable[..., int]:
             "--arch",
             callback=parse_arch,
             metavar="sm_XX",
-            help="The GPU architecture to look at the code for. [default: of compile_commands.json, else sm_90; what is run is "
-            "compiled for the GPU, else for sm_90]",
+            help="The GPU architecture to look at the code for. [default: of compile_commands.json, else sm_90; what "
+            "is run is compiled for the GPU, else for sm_90]",
         ),
     ):
         wrapped = option(wrapped)
