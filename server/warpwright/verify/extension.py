@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,8 @@ def observe_extension(
     assert isinstance(before, Built)
     assert isinstance(after, Built)
     calls = {"original": sorted(before.calls), "candidate": sorted(after.calls)}
-    facts = {"torch": torch.version, "library_calls": calls}
+    hashes = {"original": _hash(before.library), "candidate": _hash(after.library)}
+    facts = {"torch": torch.version, "library_calls": calls, "sha256": hashes}
     if new := sorted(after.calls - before.calls):
         reason = f"The candidate makes a library call where a kernel was asked for: {', '.join(new[:3])}."
         return ExtensionOutcome(Observed(Status.WRONG, reason), facts=facts)
@@ -236,6 +238,11 @@ def _add(whole: Observed, part: Observed, name: str, *, first: bool) -> None:
     order = (*_BAD, Status.NOT_RUN, Status.SLOWER, Status.FASTER, Status.INCONCLUSIVE, Status.CORRECT)
     if first or order.index(part.status) < order.index(whole.status):
         whole.status, whole.reason = part.status, part.reason
+
+
+def _hash(library: Path) -> str:
+    """Of what was compared and timed: each side loads it once."""
+    return sha256(library.read_bytes()).hexdigest()
 
 
 def _not_run(reason: str, because: str) -> ExtensionOutcome:

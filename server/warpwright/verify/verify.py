@@ -293,7 +293,8 @@ class _Climb:
         )
         if outcome.observed.rates:
             keep_rates(gpu, outcome.observed.rates)
-        ran_on = {**gpu.details, **outcome.facts, "called": list(outcome.functions)}
+        sandbox = ", ".join(outcome.observed.sandbox) or "none"
+        ran_on = {**gpu.details, **outcome.facts, "called": list(outcome.functions), "sandbox": sandbox}
         report = _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on), outcome.observed)
         return replace(report, not_run_because=outcome.not_run_because) if outcome.not_run_because else report
 
