@@ -89,13 +89,18 @@ class Load:
         self.verdicts: set[str] = set()
         self.compilations = 0
 
+    def is_over(self) -> bool:
+        """Whether no verification is under way; what came of the last is noted."""
+        if self._request is not None and (answer := self._client.kept.get(self._request)) is not None:
+            self.verifications.append(time.perf_counter() - self._began)
+            self.verdicts.add(answer["result"]["message"])
+            self._request = None
+        return self._request is None
+
     def keep_up(self) -> None:
         """Start what is to run and does not. No text repeats, so nothing comes from a cache."""
         now = time.perf_counter()
-        if self._request is not None and (answer := self._client.kept.get(self._request)) is not None:
-            self.verifications.append(now - self._began)
-            self.verdicts.add(answer["result"]["message"])
-            self._request = None
+        self.is_over()
         if self._request is None:
             self._number += 1
             self._client.replace(self._verified, self._number, f"{self._text}// {time.time_ns()}\n")
@@ -153,6 +158,9 @@ def measured(text: str, count: int, *, busy: bool) -> Json:
             "server_processor_share": round((client.cpu_seconds() - used) / seconds, 3),
         }
         if load is not None:
+            while not load.is_over():  # the last one was under way until here
+                answered(client, "textDocument/hover", {**document, "position": place})
+                time.sleep(HOVER_SECONDS)
             result["verifications"] = {
                 "finished": len(load.verifications),
                 "seconds": [round(each, 1) for each in load.verifications],

@@ -18,6 +18,7 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
         "Optimize kernel transpose",
         "Reduce memory of kernel transpose",
         "Fix kernel transpose",
+        "Verify kernel transpose",
         "Profile kernel transpose (emulated)",
     ]
 
@@ -32,7 +33,8 @@ def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     where = page.range("tile[x][y]")
     assert {a.title.split()[0] for a in page.actions(where, ["quickfix"])} == {"Pad", "Suppress"}
-    assert {a.title.split()[0] for a in page.actions(where, ["refactor"])} == {"Optimize", "Reduce", "Fix", "Profile"}
+    commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile"}
+    assert {a.title.split()[0] for a in page.actions(where, ["refactor"])} == commands
     assert page.actions(where, ["source.organizeImports"]) == []
 
 
