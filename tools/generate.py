@@ -117,6 +117,7 @@ def _ran(pairs: str, backend: str, result: dict[str, Any]) -> str:
     where = result["hardware"].get("name") or result["hardware"].get("cpu")
     counts = result["counts"]
     wrong = f"{counts['surprises']} with another verdict than is true"
+    wrong += f", {counts['left_out']} left for lack of time" if counts["left_out"] else ""
     return f"- {pairs}, {backend} ({where}): {counts['pairs']} run, {wrong}, in {result['seconds']:g} s"
 
 

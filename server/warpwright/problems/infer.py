@@ -27,7 +27,7 @@ from warpwright.problems.host import Dims
 from warpwright.problems.kernel_text import KernelText, kernel_text
 from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
 from warpwright.problems.launching import covering_grid, found_block, found_grid
-from warpwright.problems.model import Problem, Scalar, grid_symbols
+from warpwright.problems.model import Array, Problem, Scalar, grid_symbols
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.reach import KernelReach, kernel_reach
 from warpwright.problems.shapes import Shape, check_shapes, profile_shape, timed_shapes
@@ -106,6 +106,7 @@ class _Finder:
             globals=reader.globals(),
         )
         self.notes += dict.fromkeys(self.reader.assumed)
+        self.notes += _shared_arrays(draft, self.site)
         draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
@@ -281,6 +282,22 @@ class _Finder:
             return path
         beside = folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
+
+
+def _shared_arrays(problem: Problem, site: LaunchText | None) -> list[str]:
+    """Sentences on pointers that the launch passes the same array, one of them to write to: each gets memory of its
+    own here, so a candidate that is right only where they do not overlap is not told from one that is right."""
+    if site is None:
+        return []
+    passed: dict[str, list[Array]] = {}
+    for argument, node in zip(problem.arguments, site.arguments, strict=False):
+        if isinstance(argument, Array):
+            passed.setdefault(site.source.node_text(node), []).append(argument)
+    return [
+        f"{' and '.join(array.name for array in arrays)} are one array in the launch; here each has memory of its own"
+        for arrays in passed.values()
+        if len(arrays) > 1 and any(array.role != "in" for array in arrays)
+    ]
 
 
 def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, str]:
