@@ -51,7 +51,7 @@ from warpwright.verify.verify import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "csrc_samples"
-CHOSEN = ("elementwise/saxpy", "memory/transpose_tiled", "reductions/row_sum", "stencils/stencil_1d")
+CHOSEN = ("elementwise/saxpy", "memory/transpose_tiled", "reductions/row_sum", "elementwise/complex_multiply")
 BOUNDS = ("1024", "1024, 1", "1024, 2")
 VARIANTS = 2  # of each launch bound
 
