@@ -2,13 +2,13 @@
 
     PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py --out benchmarks/results
 
-Candidates are samples with launch bounds: each is compiled anew, and all are correct. All samples have a reference
-in torch, which is timed too; torch.compile compiles it once in a process. Ours: `verify` from several
+Candidates are samples with launch bounds: each is compiled anew, and all are correct. Ours: `verify` from several
 threads, with caches of its own for the run. Theirs: for each candidate a fresh Python that compiles it with `nvcc
 -cubin`, imports torch, makes a CUDA context and does the same comparison and timing (the same request to the same
 code); what ours does beside that (parsing, analysis, planning) is done for it beforehand and not counted. Both are
-measured one candidate at a time, and as many at a time as ours has threads; timing has the GPU alone. Without a GPU
-ours is the emulator, and there is no other side. Writes verify_throughput.json.
+measured one candidate at a time, and as many at a time as ours has threads; timing has the GPU alone. The samples'
+references in torch are left out, and looked at apart: timing them takes a torch.compile, of which theirs pays one for
+each candidate. Without a GPU ours is the emulator, and there is no other side. Writes verify_throughput.json.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,11 +64,12 @@ class Task:
     candidate: Source
 
 
-def tasks() -> list[Task]:
-    """Each sample with each launch bound, those of one sample together, as a search for a better kernel has them."""
+def tasks(folder: Path, samples: Sequence[str] = CHOSEN) -> list[Task]:
+    """Each sample, as a copy in `folder`, with each launch bound; those of one sample together, as in a search."""
     made = []
-    for sample in CHOSEN:
-        original = read_source(SAMPLES / sample / "kernel.cu")
+    for sample in samples:
+        (folder / sample).mkdir(parents=True, exist_ok=True)
+        original = read_source(shutil.copy(SAMPLES / sample / "kernel.cu", folder / sample))
         for bounds, variant in product(BOUNDS, range(VARIANTS)):
             text = original.text().replace("__global__ void ", f"__global__ void __launch_bounds__({bounds}) ")
             changed = f"{text}// variant {variant}\n"
@@ -186,41 +188,61 @@ def measured(chosen: Sequence[Task], threads: int) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--threads", type=int, default=max(2, min(6, (os.cpu_count() or 2) // 2)))
-    parser.add_argument("--theirs", type=int, default=4, help="candidates that the other side is measured on")
+    parser.add_argument("--threads", type=int, default=max(2, min(4, (os.cpu_count() or 2) // 2)))
     arguments = parser.parse_args()
     toolchain, gpu = find_toolchain(), find_gpu(never_cancelled)
     if isinstance(toolchain, Missing):
         print(toolchain, file=sys.stderr)
         return 2
-    chosen = tasks()
-    result: dict[str, Any] = {
-        "command": f"PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py {' '.join(sys.argv[1:])}",
-        "load": os.getloadavg()[0],
-        "processor": processor(),
-        "backend": "emulator" if isinstance(gpu, Missing) else dict(gpu.details),
-        "versions": {"nvcc": toolchain.version, "python": platform.python_version()},
-        "candidates": len(chosen),
-        "ours": measured(chosen, arguments.threads),
-    }
-    print(json.dumps(result["ours"], indent=1), flush=True)
-    keep(arguments.out, result)
-    if not isinstance(gpu, Missing):
-        some = chosen[:: len(chosen) // arguments.theirs][: arguments.theirs]
-        requests = [request_of(task, gpu.arch) for task in some]
-        harness.close_idle()
-        apart = theirs(some, requests, 1, toolchain.nvcc, gpu.arch)
-        together = theirs(some, requests, arguments.threads, toolchain.nvcc, gpu.arch)
-        rates = {"per_minute_one_at_a_time": 60 * len(some) / apart, "per_minute": 60 * len(some) / together}
-        result["process_for_each"] = {"candidates": len(some), **rates}
-        result["times_as_many"] = {name: result["ours"][name] / rate for name, rate in rates.items()}
-        result["times_as_many"]["ours_at_once_theirs_one_by_one"] = (
-            result["ours"]["per_minute"] / rates["per_minute_one_at_a_time"]
-        )
-        print(json.dumps({k: result[k] for k in ("process_for_each", "times_as_many")}, indent=1))
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = tasks(Path(folder))
+        result: dict[str, Any] = {
+            "command": f"PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py {' '.join(sys.argv[1:])}",
+            "load": os.getloadavg()[0],
+            "processor": processor(),
+            "backend": "emulator" if isinstance(gpu, Missing) else dict(gpu.details),
+            "versions": {"nvcc": toolchain.version, "python": platform.python_version()},
+            "candidates": len(chosen),
+            "ours": measured(chosen, arguments.threads),
+        }
+        print(json.dumps(result["ours"], indent=1), flush=True)
         keep(arguments.out, result)
+        if not isinstance(gpu, Missing):
+            some = chosen[:: len(BOUNDS)]
+            result |= beside(result["ours"], some, arguments.threads, toolchain.nvcc, gpu.arch)
+            print(json.dumps({k: result[k] for k in ("process_for_each", "times_as_many")}, indent=1), flush=True)
+            keep(arguments.out, result)
+            result["with_reference"] = with_reference(toolchain.nvcc, gpu.arch)
+            print(json.dumps(result["with_reference"], indent=1))
+            keep(arguments.out, result)
     emulation.close_idle()
     return 0
+
+
+def beside(own: dict[str, Any], some: Sequence[Task], threads: int, nvcc: Path, arch: str) -> dict[str, Any]:
+    """The other side on some of the candidates, and how many times as many ours does in a minute."""
+    requests = [request_of(task, arch) for task in some]
+    harness.close_idle()
+    apart, together = theirs(some, requests, 1, nvcc, arch), theirs(some, requests, threads, nvcc, arch)
+    rates = {"per_minute_one_at_a_time": 60 * len(some) / apart, "per_minute": 60 * len(some) / together}
+    times = {
+        "both_one_at_a_time": own["per_minute_one_at_a_time"] / rates["per_minute_one_at_a_time"],
+        "both_several_at_a_time": own["per_minute"] / rates["per_minute"],
+        "ours_several_theirs_one_at_a_time": own["per_minute"] / rates["per_minute_one_at_a_time"],
+    }
+    return {"process_for_each": {"candidates": len(some), **rates}, "times_as_many": times}
+
+
+def with_reference(nvcc: Path, arch: str) -> dict[str, Any]:
+    """Of one sample with its reference in torch, one candidate at a time: seconds of ours, and of the other side."""
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = tasks(Path(folder), CHOSEN[:1])
+        for name in ("reference.py", "sample.toml"):
+            shutil.copy(SAMPLES / CHOSEN[0] / name, Path(folder) / CHOSEN[0])
+        _, alone, _ = in_new_cache(lambda: ours(chosen, 1))
+        requests = [request_of(task, arch) for task in chosen[:2]]
+        seconds = theirs(chosen[:2], requests, 1, nvcc, arch) / 2
+    return {"first_seconds": alone[0], "warm_seconds": median(alone[1:]), "process_for_each_seconds": seconds}
 
 
 def keep(folder: Path, result: dict[str, Any]) -> None:
