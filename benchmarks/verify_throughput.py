@@ -4,11 +4,12 @@
 
 Candidates are samples with launch bounds: each is compiled anew, and all are correct. Ours: `verify` from several
 threads, with caches of its own for the run. Theirs: for each candidate a fresh Python that compiles it with `nvcc
--cubin`, imports torch, makes a CUDA context and does the same comparison, timing and watching by compute-sanitizer (the
-same request to the same code); what ours does beside that (parsing, analysis, planning) is done for it beforehand and not counted. Both are
-measured one candidate at a time, and as many at a time as ours has threads; timing has the GPU alone. The samples'
-references in torch are left out, and looked at apart: timing them takes a torch.compile, of which theirs pays one for
-each candidate. Without a GPU ours is the emulator, and there is no other side. Writes verify_throughput.json.
+-cubin`, imports torch, makes a CUDA context and does the same comparison, timing and watching by compute-sanitizer
+(the same request to the same code); what ours does beside that (parsing, analysis, planning) is done for it beforehand
+and not counted. Both are measured one candidate at a time, and as many at a time as ours has threads; timing has the
+GPU alone. The samples' references in torch are left out, and looked at apart: timing them takes a torch.compile, of
+which theirs pays one for each candidate. Without a GPU ours is the emulator, and there is no other side. Writes
+verify_throughput.json.
 """
 
 from __future__ import annotations
