@@ -130,6 +130,8 @@ def run_emulated(asked: Asked, is_cancelled: IsCancelled) -> Iterator[Event]:
 
     Raises UnableError, ChildEndedError, CancelledError, and OSError where the process cannot be started.
     """
+    if sys.platform == "win32":
+        raise UnableError("Kernels are not run on Windows, nor emulated; use WSL 2, where they are.")
     request: Mapping[str, Any] = {"asked": base64.b64encode(pickle.dumps(asked)).decode("ascii")}
     pool = _pool if asked.reference is None else _reference_pool
     for event in pool.run(request, is_cancelled):
