@@ -147,6 +147,8 @@ class Child:
     def next_event(self, seconds: float, is_cancelled: IsCancelled) -> Event:
         """The next event. Raises ChildEndedError after `seconds` without one, and CancelledError."""
         deadline = time.monotonic() + seconds
+        if is_cancelled():
+            raise CancelledError
         while b"\n" not in self._buffer:
             if is_cancelled():
                 raise CancelledError
