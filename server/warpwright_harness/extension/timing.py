@@ -28,7 +28,7 @@ LEAST_ROUNDS = 8
 """Of calls so slow that time is up before the first look."""
 UNCOUNTED_ROUNDS = 2
 """At the start, while clocks and pages warm up."""
-MOST_CALLS = 16
+MOST_CALLS = 8
 SHARE_OF_MEMORY = 0.5
 """Of the GPU's free memory, for the inputs and outputs of both sides' batches and of the judge's own."""
 COPIES = 16
