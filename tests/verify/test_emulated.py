@@ -22,7 +22,7 @@ SUMS = "reductions/reduce_interleaved"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Less work than a user's verification, to end sooner; what is endless is found sooner too."""
-    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(10_000_000, 150_000_000, 200_000))
+    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(10_000_000, 400_000_000, 200_000))
 
 
 def run_changed(sample: str, *edits: tuple[str, str], goal: str = "speed") -> Report:

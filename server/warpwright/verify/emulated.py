@@ -139,16 +139,19 @@ class Comparison:
         sized, too_large = self._sized(stop)
         left = self.budget.together
         plan: list[tuple[int, int, tuple[str, ...]]] = []
-        for index, steps in sorted(sized.items(), key=lambda each: -each[1]):
-            has_every = any(len(each) == len(EVERY_DISTRIBUTION) for *_, each in plan)
-            fits = RUNS * steps * len(EVERY_DISTRIBUTION) <= self.budget.together // 4
-            distributions: tuple[str, ...] = EVERY_DISTRIBUTION if fits and not has_every else EDGE_DISTRIBUTIONS
+        largest_first = sorted(sized.items(), key=lambda each: -each[1])
+        most = self.budget.together // 4 // (RUNS * len(EVERY_DISTRIBUTION))
+        whole = next((index for index, steps in largest_first if steps <= most), None)
+        # That one has its share for sure, and what costs little is not left out for what costs much.
+        for index, steps in sorted(largest_first, key=lambda each: (each[0] != whole, each[1])):
+            distributions: tuple[str, ...] = EVERY_DISTRIBUTION if index == whole else EDGE_DISTRIBUTIONS
             cost = RUNS * steps * len(distributions)
             if cost > left:
                 too_large.append(index)
                 continue
             left -= cost
             plan.append((index, steps, distributions))
+        plan.sort(key=lambda each: -each[1])
         example = self._example(plan)
         if too_large:
             sizes = [at(self.cases[index][0].shape) for index in sorted(too_large)]

@@ -110,7 +110,7 @@ def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
 
 
 HIDDEN_BYTES = 16 << 20
-_HIDDEN_SIZES = (3000, 300, 60)
+_HIDDEN_SIZES = (3000, 120, 40)
 """The largest that is drawn for a kernel of one, of two, and of more sizes."""
 
 
