@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from warpwright_harness.correctness import input_values
+from warpwright_harness.checks.correctness import input_values
 from warpwright_harness.session import Case, Session
-from warpwright_harness.stopwatch import Stopwatch
+from warpwright_harness.timing.stopwatch import Stopwatch
 
 PLACES = 6
 """Where the arrays lie, with gaps of random size between: that alone moves a time by some percent."""

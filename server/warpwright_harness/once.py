@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warpwright_harness.correctness import input_values
+from warpwright_harness.checks.correctness import input_values
 from warpwright_harness.device import CudaFaultError, LaunchRefusedError, probe
 from warpwright_harness.gpu_lock import gpu_shared
 from warpwright_harness.session import MisbehaviourError, Session

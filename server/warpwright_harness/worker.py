@@ -63,8 +63,8 @@ def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
 
 
 def _run(request: Mapping[str, Any], emit: Emit) -> None:
-    from warpwright_harness.correctness import check_case
-    from warpwright_harness.dependence import check_dependence, dependence_case
+    from warpwright_harness.checks.correctness import check_case
+    from warpwright_harness.checks.dependence import check_dependence, dependence_case
     from warpwright_harness.gpu_lock import gpu_shared
     from warpwright_harness.session import Session, load_reference
 
@@ -96,6 +96,6 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
                 return
         timed = [case for case in sound if case.time]
         if timed:
-            from warpwright_harness.speed import time_cases
+            from warpwright_harness.timing.speed import time_cases
 
             time_cases(session, timed, reference, request, waiting)

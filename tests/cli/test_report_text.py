@@ -93,7 +93,7 @@ def test_what_is_measured_of_a_comparison_is_shown(monkeypatch: pytest.MonkeyPat
 def test_the_tolerance_is_told_as_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes measure it, neither of which can be imported where it is told."""
     server = RESULTS.parents[1] / "server"
-    for module in ("warpwright_harness/compare.py", "warpwright/emulator/agreement.py"):
+    for module in ("warpwright_harness/checks/compare.py", "warpwright/emulator/agreement.py"):
         text = (server / module).read_text(encoding="utf-8")
         assert "NOISE_FACTOR = 8\n" in text
         assert f"\nULPS = {ULPS}\n" in text

@@ -14,7 +14,8 @@ from warpwright.emulator.values import coarser, perturbed
 
 torch = pytest.importorskip("torch", reason="not installed: torch")
 
-from warpwright_harness import buffers, compare, impostors  # noqa: E402
+from warpwright_harness import buffers  # noqa: E402
+from warpwright_harness.checks import compare, impostors  # noqa: E402
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 SCALARS = (*FLOATS, "int32", "uint8")

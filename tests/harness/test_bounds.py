@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch", reason="not installed: torch")
 
-from warpwright_harness.bounds import Bound, bound_of
 from warpwright_harness.buffers import ArraySpec
+from warpwright_harness.timing.bounds import Bound, bound_of
 
 RATES = {"dram_bytes": 4e12, "l2_bytes": 8e12, "fp32": 60e12, "fp64": 60e12, "fp16_tensor": 800e12}
 MIB = 1 << 20

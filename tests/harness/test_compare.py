@@ -21,7 +21,7 @@ from warpwright_harness.buffers import (  # noqa: E402
     perturbed,
     poisons_of,
 )
-from warpwright_harness.compare import compare, is_exact, largest_gap, largest_ulp, relative_l2  # noqa: E402
+from warpwright_harness.checks.compare import compare, is_exact, largest_gap, largest_ulp, relative_l2  # noqa: E402
 
 
 def spec(scalar: str = "float32", count: int = 1000, role: str = "out", limit: int | None = None) -> ArraySpec:

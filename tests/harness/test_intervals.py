@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warpwright_harness.intervals import LEAST_EFFECT, LOOKS, Ratio, is_enough, median_interval, ratio_of
+from warpwright_harness.timing.intervals import LEAST_EFFECT, LOOKS, Ratio, is_enough, median_interval, ratio_of
 
 SIGMA = 0.012
 ORDER_EFFECT = 0.01

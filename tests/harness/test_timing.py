@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch", reason="not installed: torch")
 
-from warpwright_harness.bounds import bound_of
 from warpwright_harness.buffers import ArraySpec
-from warpwright_harness.timing import Samples, TimedWrongError, reject_impossible
+from warpwright_harness.timing.bounds import bound_of
+from warpwright_harness.timing.rounds import Samples, TimedWrongError, reject_impossible
 
 RATES = {"dram_bytes": 4e12, "l2_bytes": 8e12, "fp32": 60e12, "fp64": 60e12, "fp16_tensor": 800e12}
 COUNT = 1 << 26

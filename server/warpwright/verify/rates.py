@@ -20,7 +20,7 @@ VERSION = 1
 
 
 def known_rates(gpu: Gpu) -> Mapping[str, float]:
-    """Per second, as the harness gave them (`warpwright_harness/rates.py`); empty where they are to be measured."""
+    """Per second, as the harness gave them (`warpwright_harness/timing/rates`); empty where they are to be measured."""
     try:
         kept = json.loads(_file(gpu).read_text(encoding="utf-8"))
         return {str(name): float(value) for name, value in kept["per_second"].items()}

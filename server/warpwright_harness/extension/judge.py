@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import torch
 
 from warpwright_harness.buffers import coarser, make_values, perturbed
+from warpwright_harness.checks.impostors import impostor_that_passes
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.arena import ArenaError
 from warpwright_harness.extension.batch import Batch, Parameters, Values, changed_since, run_batch
@@ -33,7 +34,6 @@ from warpwright_harness.extension.outputs import (
 )
 from warpwright_harness.extension.reference import Reference, call_reference, error_of
 from warpwright_harness.extension.side import STEP_SECONDS, RaisedError, Side, SideError
-from warpwright_harness.impostors import impostor_that_passes
 
 PERTURBATIONS = 3
 MOST_ALONE = 4

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from warpwright_harness.buffers import ArraySpec, bits
-from warpwright_harness.compare import (
+from warpwright_harness.checks.compare import (
     NOISE_FACTOR,
     ULPS,
     Difference,

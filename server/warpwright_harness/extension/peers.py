@@ -13,7 +13,7 @@ import torch
 
 from warpwright_harness.extension.judge import Case, Judge
 from warpwright_harness.extension.reference import Reference, reference_arguments
-from warpwright_harness.stopwatch import SPIN_CYCLES, SPIN_US, Stopwatch
+from warpwright_harness.timing.stopwatch import SPIN_CYCLES, SPIN_US, Stopwatch
 
 SAMPLES = 12
 MOST_SPIN_US = 20_000.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.compare import largest_gap
+from warpwright_harness.checks.compare import largest_gap
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.batch import Parameters, Values
 

@@ -18,8 +18,8 @@ from warpwright_harness.extension.reference import Reference
 from warpwright_harness.extension.side import SideError
 from warpwright_harness.extension.timing import Machine, time_case
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
-from warpwright_harness.speed import machine_rates
-from warpwright_harness.stopwatch import Stopwatch, l2_bytes
+from warpwright_harness.timing.speed import machine_rates
+from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
 
 
 def judge_extension(request: Mapping[str, Any], reference: Reference | None, emit: Emit, device: str = "cuda") -> None:

@@ -15,13 +15,13 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.bounds import Bound, bound_of
 from warpwright_harness.buffers import ArraySpec
 from warpwright_harness.extension.batch import Batch
 from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure, twin
 from warpwright_harness.extension.outputs import flat, misbehaviour, quick_differences, spec_of, unlike
 from warpwright_harness.extension.side import RaisedError
-from warpwright_harness.intervals import is_enough, median_interval, ratio_of
+from warpwright_harness.timing.bounds import Bound, bound_of
+from warpwright_harness.timing.intervals import is_enough, median_interval, ratio_of
 
 SIDES = ("baseline", "candidate")
 LEAST_ROUNDS = 8

@@ -19,13 +19,13 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.bounds import Bound, bound_of
 from warpwright_harness.buffers import ArraySpec, Buffer, bits, perturbed
-from warpwright_harness.compare import NOISE_FACTOR, ULPS, compare, largest_gap
-from warpwright_harness.correctness import PERTURBATIONS, input_values, seed_of
-from warpwright_harness.intervals import Ratio, is_enough, median_interval, ratio_of
+from warpwright_harness.checks.compare import NOISE_FACTOR, ULPS, compare, largest_gap
+from warpwright_harness.checks.correctness import PERTURBATIONS, input_values, seed_of
 from warpwright_harness.session import DEVICE, Case, Session, Values
-from warpwright_harness.stopwatch import Stopwatch, l2_bytes
+from warpwright_harness.timing.bounds import Bound, bound_of
+from warpwright_harness.timing.intervals import Ratio, is_enough, median_interval, ratio_of
+from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
 
 SIDES = ("baseline", "candidate")
 SETS = 4

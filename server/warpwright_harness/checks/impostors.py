@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import torch
 
 from warpwright_harness.buffers import ArraySpec, bits
-from warpwright_harness.compare import compare
+from warpwright_harness.checks.compare import compare
 
 LEAST_ELEMENTS = 32
 """Fewer values say nothing about an output: one number is its own mean."""

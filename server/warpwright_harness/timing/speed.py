@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from warpwright_harness.correctness import Reference
+from warpwright_harness.checks.correctness import Reference
 from warpwright_harness.device import LaunchRefusedError
 from warpwright_harness.events import Emit
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
-from warpwright_harness.peers import compile_peers, operations_of, peers_of, time_peers
 from warpwright_harness.session import Case, Session
-from warpwright_harness.stopwatch import Stopwatch
-from warpwright_harness.timing import time_case
+from warpwright_harness.timing.peers import compile_peers, operations_of, peers_of, time_peers
+from warpwright_harness.timing.rounds import time_case
+from warpwright_harness.timing.stopwatch import Stopwatch
 
 FURTHER = (("baseline", "candidate"), ("candidate", "baseline"), ("baseline", "candidate"))
 """In which order both sides are loaded three times more. Where its code lies moves a kernel's time by a tenth of a
@@ -63,7 +63,7 @@ def machine_rates(emit: Emit, request: Mapping[str, Any], stopwatch: Stopwatch) 
     known: Mapping[str, float] | None = request["rates"]
     if known:
         return known
-    from warpwright_harness.rates import measure_rates
+    from warpwright_harness.timing.rates import measure_rates
 
     emit({"event": "begin", "phase": "rates", "case": -1, "side": ""})
     try:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from warpwright_harness.buffers import Inputs, bits, coarser, make_values, perturbed
-from warpwright_harness.compare import (
+from warpwright_harness.checks.compare import (
     NOISE_FACTOR,
     Difference,
     compare,
@@ -26,7 +26,7 @@ from warpwright_harness.compare import (
     relative_l2,
     strict_tolerance,
 )
-from warpwright_harness.impostors import impostor_that_passes
+from warpwright_harness.checks.impostors import impostor_that_passes
 from warpwright_harness.session import DEVICE, Case, MisbehaviourError, Outputs, Session, Values, call_reference
 
 PERTURBATIONS = 3

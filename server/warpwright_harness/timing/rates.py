@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from warpwright_harness.device import Module, pointer_argument
-from warpwright_harness.stopwatch import Stopwatch, l2_bytes
+from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
 
 RATES = ("dram_bytes", "l2_bytes", "fp32", "fp64", "fp16_tensor")
 REPEATS = 7

@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.correctness import Reference, input_values
+from warpwright_harness.checks.correctness import Reference, input_values
 from warpwright_harness.session import Case, Session
-from warpwright_harness.stopwatch import SPIN_CYCLES, SPIN_US, Stopwatch
+from warpwright_harness.timing.stopwatch import SPIN_CYCLES, SPIN_US, Stopwatch
 
 COMPILE_SECONDS = 15.0
 """For all shapes of a request together; no further shape is compiled after that."""

@@ -13,8 +13,8 @@ from dataclasses import replace
 import torch
 
 from warpwright_harness.buffers import Inputs, bits
-from warpwright_harness.compare import compare
-from warpwright_harness.correctness import (
+from warpwright_harness.checks.compare import compare
+from warpwright_harness.checks.correctness import (
     Checked,
     Reference,
     UnsupportedError,
