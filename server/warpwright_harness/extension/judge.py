@@ -30,6 +30,7 @@ from warpwright_harness.extension.outputs import (
     spec_of,
     tolerances,
     unlike,
+    widened,
     worst,
 )
 from warpwright_harness.extension.reference import Reference, call_reference, error_of
@@ -247,12 +248,12 @@ def _check(judge: Judge, case: Case, distribution: str, reference: Reference | N
     first, second = places.index(0), places.index(1)
     if name := restless([expected_all[first], expected_all[second]]):
         raise OriginalError(f"the original's own {name.removeprefix('its ')} differs from run to run")
-    truth = (
-        call_reference(judge.emit, reference, case.parameters, values, list(expected_all[first])) if reference else None
-    )
+    truth = call_reference(judge.emit, reference, case.parameters, values, expected_all[first]) if reference else None
     by_reference = judge.request["judge"] == "reference" and truth is not None
     measured = (own if by_reference else expected_all)[first], (own if by_reference else expected_all)[second]
     allowed = _tolerances(judge, case, values, distribution, measured, written, by_reference=by_reference)
+    if truth is not None and not by_reference:
+        allowed = widened(allowed, expected_all[first], truth)
     if distribution == "normal":
         judge.allowed[case.index] = allowed
     compared = _compared(own, expected_all, allowed, places, truth if by_reference else None)

@@ -19,9 +19,12 @@ from warpwright_harness.checks.compare import (
     compare,
     is_exact,
     largest_gap,
+    largest_size,
     strict_tolerance,
 )
 from warpwright_harness.extension.batch import Called, Output
+
+MOST_ROUNDINGS = 128
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,23 @@ def tolerances(
         elif tolerance > 0 and largest_gap(rough[name], base) <= tolerance:
             tolerance = min(tolerance, strict_tolerance(spec, base))
         found[name] = tolerance
+    return found
+
+
+def widened(
+    allowed: Mapping[str, float], original: Mapping[str, torch.Tensor], truth: Mapping[str, torch.Tensor]
+) -> dict[str, float]:
+    """Tolerances that leave room for the original's own error, which a candidate need not share.
+
+    A long sum in another order is as right and differs by more than inputs that move by one unit in the last place.
+    No wider than MOST_ROUNDINGS of the largest value: a reference that is wrong widens nothing much, and the next
+    lower precision does not pass.
+    """
+    found = dict(allowed)
+    for name, base in original.items():
+        if base.is_floating_point() and allowed[name] >= 0:
+            most = MOST_ROUNDINGS * float(torch.finfo(base.dtype).eps) * largest_size(base)
+            found[name] = max(allowed[name], min(2 * largest_gap(base, truth[name]), most))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -28,9 +28,13 @@ def reference_arguments(parameters: Parameters, values: Values, *, wide: bool) -
 
 
 def call_reference(
-    emit: Emit, reference: Reference, parameters: Parameters, values: Values, names: Sequence[str]
+    emit: Emit,
+    reference: Reference,
+    parameters: Parameters,
+    values: Values,
+    outputs: Mapping[str, torch.Tensor],
 ) -> Mapping[str, torch.Tensor] | None:
-    """The outputs called `names`, flat, in float64; None, with a note, where the reference gives no such outputs.
+    """The truth of these outputs, flat, in float64; None, with a note, where the reference gives no such outputs.
 
     It returns a tensor, several in the order of the outputs, or a dict; for an input that the function writes to, the
     input's name or its place after what is returned.
@@ -40,13 +44,18 @@ def call_reference(
     except Exception as error:  # a user's module may do anything
         emit({"event": "note", "text": f"the reference failed: {type(error).__name__}: {str(error)[:200]}"})
         return None
+    names = list(outputs)
     listed = [returned] if isinstance(returned, torch.Tensor) else returned
     if isinstance(listed, Mapping):
         listed = [listed.get(name) for name in names] if set(names) <= set(listed) else list(listed.values())
     if not isinstance(listed, (list, tuple)) or len(listed) != len(names):
         emit({"event": "note", "text": f"the reference does not give {len(names)} tensors"})
         return None
-    return {name: tensor.reshape(-1) for name, tensor in zip(names, listed, strict=True)}
+    truth = {name: tensor.reshape(-1) for name, tensor in zip(names, listed, strict=True)}
+    if wrong := next((name for name in names if truth[name].numel() != outputs[name].numel()), None):
+        emit({"event": "note", "text": f"the reference gives {wrong.removeprefix('its ')} another size"})
+        return None
+    return truth
 
 
 def error_of(outputs: Mapping[str, torch.Tensor], truth: Mapping[str, torch.Tensor]) -> float:
