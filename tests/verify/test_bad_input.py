@@ -25,7 +25,7 @@ HONEST = """__global__ void k(float* a, int n) {
 void f(float* a, int n) { k<<<(n + 255) / 256, 256>>>(a, n); }
 """
 ENDLESS = HONEST.replace("a[i] = 2 * a[i];", "{ a[i] = 2 * a[i]; while (((volatile float*)a)[i] != 1.25e-30f); }")
-CHILD = "warpwright.verify.emulated_child"
+CHILD = "warpwright.verify.emulated"
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The emulator in a process of its own, as the harness is: asked, watched, killed. The process is `emulated_child`.
+"""The emulator in a process of its own, as the harness is: asked, watched, killed. The process is `emulated`.
 
 It gets the compiler's PTX and what is known of the kernels, so that it compiles and reads nothing; no NumPy is here.
 """
@@ -38,7 +38,7 @@ _PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Lane-steps (`emulator.launch`): of one launch of the original, of all runs together, and of one launch of the
-    candidate at least, which may take `emulated.CANDIDATE_FACTOR` times the original's. Some seconds."""
+    candidate at least, which may take `emulated.comparison.CANDIDATE_FACTOR` times the original's. Some seconds."""
 
     launch: int = 20_000_000
     together: int = 500_000_000
@@ -108,7 +108,7 @@ def emulation_kind() -> Kind:
     environment |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": ":".join(folders)}
     memory = min(MOST_MEMORY_BYTES, physical_memory() or MOST_MEMORY_BYTES)
     policy = Policy(limits={"AS": memory, "FSIZE": 64 << 20}, reads=(*system_folders(), *folders))
-    command = (sys.executable, "-P", "-m", "warpwright.verify.emulated_child")
+    command = (sys.executable, "-P", "-m", "warpwright.verify.emulated")
     return Kind("the emulator", command, environment, policy, step_seconds=STEP_SECONDS)
 
 

@@ -9,7 +9,7 @@ Work is counted in lane-steps (`emulator.launch`). A shape is compared where one
 `Budget.launch` and all runs together below `Budget.together`: some seconds. The largest shape for which that leaves
 room is tried with every distribution of values, the others with two, as on a GPU.
 
-NumPy comes with what is imported here: this module is imported by `emulated_child` alone.
+NumPy comes with what is imported here: this module is imported in that process alone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.toolchain.names import demangle
 from warpwright.verify.child import Event
-from warpwright.verify.dependence import changes_of, dependence_events
+from warpwright.verify.emulated.dependence import changes_of, dependence_events
 from warpwright.verify.emulation import Asked, Budget
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at

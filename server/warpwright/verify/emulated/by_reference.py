@@ -22,7 +22,7 @@ from warpwright.problems.model import Case
 from warpwright.problems.types import element_type
 from warpwright.progress import IsCancelled
 from warpwright.verify.child import Event
-from warpwright.verify.emulated import (
+from warpwright.verify.emulated.comparison import (
     Comparison,
     Moved,
     Ran,

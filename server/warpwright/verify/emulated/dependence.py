@@ -16,7 +16,7 @@ from warpwright.progress import IsCancelled
 from warpwright.verify.child import Event
 
 if TYPE_CHECKING:
-    from warpwright.verify.emulated import Comparison
+    from warpwright.verify.emulated.comparison import Comparison
 
 SOME_OF_EACH = ""
 """The name of the change of some elements of every input (`emulator.values.Change`)."""

@@ -1,4 +1,4 @@
-"""`python -m warpwright.verify.emulated_child --results FD`: compares kernels in the emulator.
+"""`python -m warpwright.verify.emulated --results FD`: compares kernels in the emulator.
 
 The harness without a GPU: requests (JSON lines) on stdin, events (JSON lines) to the file descriptor FD; `emulation`
 sends them. It is killed where it is cancelled, takes too long, or has run out of memory.
@@ -17,9 +17,9 @@ from typing import Any
 from warpwright.emulator.ready import translated
 from warpwright.missing import Missing
 from warpwright.progress import never_cancelled
-from warpwright.verify.by_reference import NoReferenceError, ReferenceComparison, torch_reference
 from warpwright.verify.child import Event
-from warpwright.verify.emulated import Side, comparing
+from warpwright.verify.emulated.by_reference import NoReferenceError, ReferenceComparison, torch_reference
+from warpwright.verify.emulated.comparison import Side, comparing
 from warpwright.verify.emulation import Asked
 
 
