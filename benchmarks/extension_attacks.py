@@ -96,13 +96,13 @@ _EXPECTED: dict[str, tuple[str, str]] = {
 
 CHECKS: tuple[Check, ...] = (
     *(
-        Check(name, ATTACKS / "original.cu", ATTACKS / f"{name}.cu", (status,), words)
-        for name, (status, words) in _EXPECTED.items()
-    ),
-    *(
         Check(path.name, path / "original.cu", path / "candidate.cu", PASSED)
         for path in sorted(HONEST.iterdir())
         if path.is_dir()
+    ),
+    *(
+        Check(name, ATTACKS / "original.cu", ATTACKS / f"{name}.cu", (status,), words)
+        for name, (status, words) in _EXPECTED.items()
     ),
 )
 
