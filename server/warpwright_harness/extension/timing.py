@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 import torch
@@ -170,10 +170,13 @@ def _require_alike(judge: Judge, case: Case, mine: Batch, theirs: Batch) -> None
 
 
 def _confirm(times: _Times, calls: int) -> None:
-    """Raises CandidateError where the candidate's clock claims a saving that the judge's clock does not see."""
+    """Raises CandidateError where the candidate's clock claims a saving that the judge's clock does not see.
+
+    Whatever disturbs the judge's clock makes a batch longer, never shorter: of each side the shortest batches count.
+    """
     claimed = calls * (median(times.calls["baseline"]) - median(times.calls["candidate"]))
-    seen = median(times.walls["baseline"]) - median(times.walls["candidate"])
-    noise = max(_spread(times.walls[side]) for side in SIDES)
+    seen = _shortest(times.walls["baseline"]) - _shortest(times.walls["candidate"])
+    noise = max(map(_noise, times.walls.values()))
     if claimed > 0 and seen < CONFIRMED * claimed - noise:
         raise CandidateError(
             f"its own clock says that {calls} calls take {claimed:.0f} us less than the original's, and the judge's "
@@ -181,10 +184,15 @@ def _confirm(times: _Times, calls: int) -> None:
         )
 
 
-def _spread(walls: Sequence[float]) -> float:
-    """How far a median of these may be off: twice the interquartile range over the root of their number."""
-    low, _, high = quantiles(walls, n=4)
-    return float(2.0 * (high - low) / len(walls) ** 0.5)
+def _shortest(walls: Sequence[float]) -> float:
+    """The second of the shortest: one alone may be luck."""
+    return sorted(walls)[1]
+
+
+def _noise(walls: Sequence[float]) -> float:
+    """How far apart the shortest few lie."""
+    few = sorted(walls)[:4]
+    return few[-1] - few[0]
 
 
 def _arrays(case: Case, seen: _Seen) -> list[ArraySpec]:
@@ -231,8 +239,8 @@ def _speed(case: Case, seen: _Seen, machine: Machine, bound: Bound | None) -> di
         "rounds": len(baseline),
         "calls_per_round": calls_of(case, machine),
         "judge_clock": {
-            "noise_us": max(_spread(seen.cold.walls[side]) for side in SIDES) / calls_of(case, machine),
-            **{f"{side}_us": median(seen.cold.walls[side]) / calls_of(case, machine) for side in SIDES},
+            "noise_us": max(map(_noise, seen.cold.walls.values())) / calls_of(case, machine),
+            **{f"{side}_us": _shortest(seen.cold.walls[side]) / calls_of(case, machine) for side in SIDES},
         },
         "floor_us": machine.floor_us,
         "overhead_us": machine.overhead_us,
