@@ -197,13 +197,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--threads", type=int, default=max(2, min(4, (os.cpu_count() or 2) // 2)))
+    parser.add_argument("--samples", type=int, default=len(CHOSEN), help="how many of the samples, each in 6 variants")
     arguments = parser.parse_args()
     toolchain, gpu = find_toolchain(), find_gpu(never_cancelled)
     if isinstance(toolchain, Missing):
         print(toolchain, file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        chosen = tasks(Path(folder))
+        chosen = tasks(Path(folder), CHOSEN[: arguments.samples])
         result: dict[str, Any] = {
             "command": f"PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py {' '.join(sys.argv[1:])}",
             "load": os.getloadavg()[0],
