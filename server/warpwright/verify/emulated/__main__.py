@@ -19,7 +19,7 @@ from warpwright.missing import Missing
 from warpwright.progress import never_cancelled
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.by_reference import NoReferenceError, ReferenceComparison, torch_reference
-from warpwright.verify.emulated.comparison import Side, comparing
+from warpwright.verify.emulated.comparison import Comparison, Side
 from warpwright.verify.emulation import Asked
 
 
@@ -52,7 +52,8 @@ def main() -> int:
 
 def _events(asked: Asked, sides: list[Side]) -> Iterator[Event]:
     if asked.reference is None:
-        yield from comparing(sides[0], sides[1], asked)({}, never_cancelled)
+        comparison = Comparison(sides[0], sides[1], asked.cases, asked.seed, asked.budget)
+        yield from comparison.events(never_cancelled)
         return
     yield {"event": "progress", "text": "Loading the reference and torch", "share": 0.4}
     try:

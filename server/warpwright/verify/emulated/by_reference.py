@@ -22,19 +22,9 @@ from warpwright.problems.model import Case
 from warpwright.problems.types import element_type
 from warpwright.progress import IsCancelled
 from warpwright.verify.child import Event
-from warpwright.verify.emulated.comparison import (
-    Comparison,
-    Moved,
-    Ran,
-    arrays_of,
-    case_event,
-    outputs_of,
-    said,
-    tolerance_for,
-    unsafe,
-    unsupported,
-    written_of,
-)
+from warpwright.verify.emulated.comparison import Comparison
+from warpwright.verify.emulated.events import case_event, said, unsafe, unsupported
+from warpwright.verify.emulated.outputs import Moved, Ran, arrays_of, outputs_of, tolerance_for, written_of
 
 
 class NoReferenceError(Exception):

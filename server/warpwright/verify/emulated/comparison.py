@@ -9,37 +9,26 @@ Work is counted in lane-steps (`emulator.launch`). A shape is compared where one
 `Budget.launch` and all runs together below `Budget.together`: some seconds. The largest shape for which that leaves
 room is tried with every distribution of values, the others with two, as on a GPU.
 
-NumPy comes with what is imported here: this module is imported in that process alone.
+NumPy comes with what is imported here: only the emulator's process (`__main__`) imports this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePath
 from typing import Any
 
 from warpwright.emulator.agreement import (
-    EQUAL,
-    Difference,
-    Output,
     compare,
     equal_bits,
     equally_finite,
-    everything,
     impostor_that_passes,
-    is_exact,
     is_spread,
-    tolerance_of,
-    written,
 )
 from warpwright.emulator.launch import (
-    Argument,
-    ArrayArgument,
     Launch,
     LaunchError,
-    StructArgument,
     run,
 )
 from warpwright.emulator.program import Program
@@ -50,18 +39,25 @@ from warpwright.emulator.values import (
     Change,
     UnknownTypeError,
     arguments_of,
-    coarser,
-    perturbed,
     variables_of,
 )
-from warpwright.facts.profile import Fault, FaultKind
+from warpwright.facts.profile import FaultKind
 from warpwright.problems.model import Case, Problem
-from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.toolchain.names import demangle
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.dependence import changes_of, dependence_events
-from warpwright.verify.emulation import Asked, Budget
+from warpwright.verify.emulated.events import case_event, said, unsafe, unsupported
+from warpwright.verify.emulated.outputs import (
+    PERTURBATIONS,
+    Moved,
+    Ran,
+    arrays_of,
+    outputs_of,
+    tolerance_for,
+    written_of,
+)
+from warpwright.verify.emulation import Budget
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
 
@@ -69,7 +65,6 @@ MOST_BYTES = 64 << 20
 LEAST_ELEMENTS = 64
 """A shape with fewer, in all arrays together, proves nothing where it is the largest that is run."""
 
-PERTURBATIONS = 3
 RUNS = 5 + PERTURBATIONS
 """Of a kernel for one comparison."""
 
@@ -85,32 +80,6 @@ class Side:
     program: Program
     problem: Problem
     own: Mapping[str, str]
-
-
-def comparing(
-    original: Side, candidate: Side, asked: Asked
-) -> Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]:
-    """What gives the events of comparing both at the cases that are asked for."""
-    comparison = Comparison(original, candidate, asked.cases, asked.seed, asked.budget)
-    return lambda _, is_cancelled: comparison.events(is_cancelled)
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    outputs: Mapping[str, Any]
-    faults: tuple[Fault, ...]
-    changed_inputs: tuple[str, ...]
-    changed_variables: frozenset[str]
-    lane_steps: int
-    thread_steps: int
-    """Without what `lane_steps` adds for each instruction that lanes execute together."""
-
-    def fault(self, but: frozenset[FaultKind] = frozenset()) -> Fault | None:
-        return next((fault for fault in self.faults if fault.kind not in but), None)
-
-    @property
-    def kinds(self) -> frozenset[FaultKind]:
-        return frozenset(fault.kind for fault in self.faults)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,91 +299,11 @@ class Comparison:
         return {**event, "restless": restless, "loose": loose, "weighed": weighed}
 
 
-def case_event(differences: Sequence[Difference], why: str, *, spread: bool, sample: Mapping[str, str]) -> Event:
-    """The event "case" of comparing all outputs; `why` is empty where they agree."""
-    return {
-        "event": "case",
-        "ok": not why,
-        "max_abs": max((d.max_abs for d in differences), default=0.0),
-        "max_rel": max((d.max_rel for d in differences), default=0.0),
-        "max_ulp": max((d.max_ulp for d in differences), default=0.0),
-        "rel_l2": max((d.rel_l2 for d in differences), default=0.0),
-        "tolerance": max((d.tolerance for d in differences), default=0.0),
-        "reason": why,
-        "spread": spread,
-        "sample": dict(sample),
-    }
-
-
-class Moved:
-    """What the original gives on inputs that were moved, run when it is first asked for."""
-
-    def __init__(self, run_original: Callable[..., Ran]) -> None:
-        self._run = run_original
-        self._moved: list[Ran] = []
-        self._rough: Ran | None = None
-
-    def outputs(self, name: str) -> tuple[list[Any], Any]:
-        """One output on inputs perturbed by one unit in the last place, and on coarser ones."""
-        if self._rough is None:
-            self._moved = [self._run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
-            self._rough = self._run(alter=coarser)
-        return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
-
-
-def tolerance_for(output: Output, runs: list[Any], due: Any, distribution: str, moved: Moved) -> float:
-    base = runs[0][due]
-    if not output.is_float or not base.size:
-        return 0.0
-    if distribution == "integers" and is_exact(output, base):
-        return EQUAL
-    if distribution == "zeros":
-        return tolerance_of(output, base, [runs[1][due]], [], None)
-    others, rough = moved.outputs(output.name)
-    return tolerance_of(output, base, [runs[1][due]], [each[due] for each in others], rough[due])
-
-
 def _threads(case: Case) -> int:
     return case.grid[0] * case.grid[1] * case.grid[2] * case.block[0] * case.block[1] * case.block[2]
-
-
-def outputs_of(problem: Problem) -> Iterator[tuple[Output, str]]:
-    """What the kernel gives back, with its role."""
-    arguments = {part.name for part in problem.parts}
-    for array in problem.arrays:
-        element = element_type(array.type)
-        if element is not None and array.role != "in" and array.name in arguments:
-            yield Output(array.name, element.scalar, element.components), array.role
-
-
-def written_of(runs: list[Any], role: str) -> Any:
-    """What was written of an output; an in-out array is compared whole."""
-    return written(list(zip(runs, POISONS, strict=True))) if role == "out" else everything(runs[0])
-
-
-def arrays_of(arguments: Sequence[Argument]) -> dict[str, Any]:
-    """What the arrays among the arguments hold, by name."""
-    parts = [p for a in arguments for p in ([m for _, m in a.members] if isinstance(a, StructArgument) else [a])]
-    return {part.name: part.data for part in parts if isinstance(part, ArrayArgument)}
 
 
 def _mangled(variables: Mapping[str, bytes], program: Program) -> dict[str, bytes]:
     """The file's variables by the names that they have in the PTX."""
     names = {demangle(name).rpartition("::")[2]: name for name in program.module.variables}
     return {names.get(name, name): content for name, content in variables.items()}
-
-
-def unsupported(reason: str) -> Event:
-    return {"event": "unsupported", "reason": reason}
-
-
-def unsafe(reason: str) -> Event:
-    return {"event": "case", "ok": False, "unsafe": True, "reason": reason, "max_abs": None, "max_rel": None}
-
-
-def said(fault: Fault) -> str:
-    """A fault as the end of a sentence: `line 12: thread (0, 0, 0) of block (3, 0, 0) writes ...`."""
-    sentence = fault.message[:1].lower() + fault.message[1:].removesuffix(".")
-    if not fault.line:
-        return sentence
-    return f"line {fault.line} of {PurePath(fault.file).name}: {sentence}"
