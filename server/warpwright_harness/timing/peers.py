@@ -51,14 +51,10 @@ def peers_of(path: str, reference: Reference) -> Peers:
 
 
 def operations_of(session: Session, peers: Peers, case: Case) -> float:
-    """What torch counts on the reference: a multiplication and an addition are two. 0 where it counts nothing."""
+    """What `operations_counted` says of the reference at a shape, asked once for each."""
     key = _key(case)
     if key not in peers.operations:
-        from torch.utils.flop_counter import FlopCounterMode
-
-        with FlopCounterMode(display=False) as counter:
-            why = _tried(partial(peers.reference, **_arguments(session, case)))
-        peers.operations[key] = 0.0 if why else float(counter.get_total_flops())
+        peers.operations[key] = operations_counted(partial(peers.reference, **_arguments(session, case)))
     return peers.operations[key]
 
 
@@ -77,14 +73,14 @@ def compile_peers(session: Session, peers: Peers, cases: Sequence[Case]) -> None
         peers.times[_key(case)] = known
         session.begin("peers", case, "")
         arguments = _arguments(session, case)
-        if why := _tried(partial(peers.reference, **arguments)):
+        if why := why_not(partial(peers.reference, **arguments)):
             known["eager_failed"] = why
             continue
         if find_spec("triton") is None:
             known["compile_failed"] = "triton is not installed, which torch.compile needs"
         elif time.monotonic() - started > COMPILE_SECONDS:
             known["compile_failed"] = f"compiling for other shapes took more than {COMPILE_SECONDS:g} seconds"
-        elif why := _tried(partial(peers.compiled, **arguments)):
+        elif why := why_not(partial(peers.compiled, **arguments)):
             known["compile_failed"] = why
 
 
@@ -98,16 +94,8 @@ def time_peers(session: Session, peers: Peers, case: Case, stopwatch: Stopwatch)
     for name, function in (("eager", peers.reference), ("compile", peers.compiled)):
         if function is None or known[f"{name}_us"] is not None or f"{name}_failed" in known or "eager_failed" in known:
             continue
-        known[f"{name}_us"] = _timed(stopwatch, partial(function, **arguments))
+        known[f"{name}_us"] = microseconds_of(stopwatch, partial(function, **arguments))
     session.emit({"event": "peers", "case": case.index, "shape": dict(case.shape), "peers": dict(known)})
-
-
-def _timed(stopwatch: Stopwatch, work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    enqueueing = (time.perf_counter() - started) * 1e6
-    spin = int(min(2 * enqueueing + SPIN_US, MOST_SPIN_US) / SPIN_US * SPIN_CYCLES)
-    return median([stopwatch.start_cold(work, spin)() for _ in range(SAMPLES)][2:])
 
 
 def _key(case: Case) -> tuple[Any, ...]:
@@ -119,7 +107,25 @@ def _arguments(session: Session, case: Case) -> Mapping[str, Any]:
     return {**{s.name: values[s.name] for s in case.inputs}, **case.scalars}
 
 
-def _tried(work: Callable[[], object]) -> str:
+def operations_counted(work: Callable[[], object]) -> float:
+    """What torch counts on work of its own: a multiplication and an addition are two. 0 where it counts nothing."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        why = why_not(work)
+    return 0.0 if why else float(counter.get_total_flops())
+
+
+def microseconds_of(stopwatch: Stopwatch, work: Callable[[], object]) -> float:
+    """Of torch's work, with cold caches: the median of calls behind a spin that outlasts their enqueueing."""
+    started = time.perf_counter()
+    work()
+    enqueueing = (time.perf_counter() - started) * 1e6
+    spin = int(min(2 * enqueueing + SPIN_US, MOST_SPIN_US) / SPIN_US * SPIN_CYCLES)
+    return median([stopwatch.start_cold(work, spin)() for _ in range(SAMPLES)][2:])
+
+
+def why_not(work: Callable[[], object]) -> str:
     """Why it fails, in a line; empty where it does not. A user's module may raise anything."""
     try:
         work()
