@@ -36,5 +36,4 @@ def _footprint(report: Report) -> tuple[float, float]:
     if candidate is None:
         return 0.0, 0.0
     taken = candidate.resources
-    spilled = taken.spill_store_bytes + taken.spill_load_bytes
-    return -float(taken.shared_bytes + taken.stack_bytes + spilled), -float(taken.registers)
+    return -float(taken.shared_bytes + taken.stack_bytes + taken.spill_bytes), -float(taken.registers)

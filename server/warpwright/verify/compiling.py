@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from warpwright.facts.compiled import occupancies, with_compiled
+from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.nodes import walk
@@ -14,6 +16,7 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, compile_cubin
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.rights import project_folders
+from warpwright.verify.report import CompiledKernel
 
 _SYSTEM = ("/usr", "/opt", "/lib", "/lib64", "/nix", "/gnu")
 
@@ -60,6 +63,18 @@ def compiled_both(
     if before is None:
         raise CancelledError
     return before, after
+
+
+def compiled_kernel(compiled: Compiled, program: Program, name: str) -> CompiledKernel | None:
+    """What the instance that is launched first takes, and its occupancy where the launch is known."""
+    kernel = with_compiled(program, compiled.kernels.values()).kernel(name)
+    if kernel is None:
+        return None
+    launched = next(occupancies(kernel), None)
+    if launched is not None:
+        return CompiledKernel(launched.resources, launched.occupancy)
+    instances = kernel.compiled or compiled.instances(name)
+    return CompiledKernel(instances[0], None) if instances else None
 
 
 def allowed_folders(original: Source, candidate: Source, flags: Iterable[str]) -> tuple[str, ...]:

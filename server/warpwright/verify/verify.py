@@ -8,7 +8,6 @@ a fix that compiles and is clean can still be offered for what it is.
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warpwright.facts.analyze import analyze
-from warpwright.facts.compiled import occupancies, with_compiled
 from warpwright.facts.model import Assumptions, Program
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
@@ -27,12 +25,10 @@ from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import parse_flags
-from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source, read_include
-from warpwright.toolchain.clocks import clocks_read
 from warpwright.toolchain.compile import (
     COMPILE_SECONDS,
     EXTENSION_SECONDS,
@@ -41,7 +37,14 @@ from warpwright.toolchain.compile import (
     TorchBuild,
 )
 from warpwright.toolchain.names import instance_of
-from warpwright.verify.compiling import allowed_folders, compiled_both, foreign_file, foreign_include
+from warpwright.verify.changes import changed_findings, changed_kernel, new_clocks, new_syntax_error
+from warpwright.verify.compiling import (
+    allowed_folders,
+    compiled_both,
+    compiled_kernel,
+    foreign_file,
+    foreign_include,
+)
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
 from warpwright.verify.harness import Gpu, find_gpu
@@ -56,7 +59,7 @@ from warpwright.verify.plan import (
     paired_cases,
 )
 from warpwright.verify.rates import keep_rates, known_rates
-from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Report, Status
+from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import look_for_hidden_faults
 from warpwright.verify.torch_build import find_torch
@@ -67,7 +70,6 @@ Choice = Literal["auto", "cuda", "emulator"]
 
 _SIDES = ("original", "candidate")
 _TIMED = (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
-_GRAVE = (Severity.ERROR, Severity.WARNING)
 _STATUS_OF = {
     Ending.ERRORS: Status.DOES_NOT_COMPILE,
     Ending.TIMEOUT: Status.TIMEOUT,
@@ -101,7 +103,7 @@ def verify(
     """
     if is_cancelled():
         raise CancelledError
-    if broken := _new_syntax_error(original, candidate):
+    if broken := new_syntax_error(original, candidate):
         return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=goal)
     memory = Memory(again)
     climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend, memory)
@@ -145,8 +147,7 @@ def _saves_memory(report: Report) -> bool:
 
 
 def _footprint(resources: KernelResources) -> tuple[int, int, int, int]:
-    spills = resources.spill_store_bytes + resources.spill_load_bytes
-    return resources.shared_bytes, resources.stack_bytes, spills, resources.registers
+    return resources.shared_bytes, resources.stack_bytes, resources.spill_bytes, resources.registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,7 @@ class _Climb:
         return (*self.flags, *(self.torch.flags if self.torch is not None else ()))
 
     def _climbed(self, arch: str | None) -> Report:
+        """The lower rungs: compiled, analysed again; then both are run."""
         gpu = None
         if self.backend != "emulator":
             self.progress("Looking for a GPU", 0.05)
@@ -203,10 +205,10 @@ class _Climb:
         assume = Assumptions(arch=arch).compiled_with(given)
         reader = partial(read_include, folders=given.folders)
         old, new = analyze(self.original, reader, assume), analyze(self.candidate, reader, assume)
-        gone, brought = _changed_findings(run_rules(old), run_rules(new), self.expect_gone)
+        gone, brought = changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
-        name = self.kernel or _changed_kernel(old, new) or next((k.name for k in old.defined_kernels), None)
+        name = self.kernel or changed_kernel(old, new) or next((k.name for k in old.defined_kernels), None)
         base = Report(Status.NOT_RUN, tuple(levels), kernel=name or "", finding_gone=gone, new_findings=brought)
         if name is None:
             return replace(base, reason="No kernel is defined in the file.", not_run_because="no kernel is defined")
@@ -217,15 +219,27 @@ class _Climb:
         base = self._with_kernel(base, name, old, new, before, after)
         if gone is False and self.goal == "fix":
             return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
-        if timed_by := _new_clocks(before, after):
+        if timed_by := new_clocks(before, after):
             reason = (
                 f"The candidate reads {timed_by}, which the original does not: what it gives may depend on when it "
                 "runs, and no number of runs would show it."
             )
             return replace(base, status=Status.UNSAFE, reason=reason)
+        return self._run_both(base, name, (old, new), (before, after), gpu)
+
+    def _run_both(
+        self,
+        base: Report,
+        name: str,
+        units: tuple[Program, Program],
+        compiled: tuple[Compiled, Compiled],
+        gpu: Gpu | Missing | None,
+    ) -> Report:
+        """The upper rungs, on the GPU or in the emulator; `gpu` is None where none was looked for."""
+        before, after = compiled
         if self.torch is not None and isinstance(gpu, Gpu):
-            return self._call(base, self.torch, gpu, (old, new), after.arch)
-        plan = self._plan(name, old, new, before, after)
+            return self._call(base, self.torch, gpu, units, after.arch)
+        plan = self._plan(name, *units, before, after)
         if isinstance(plan, CandidateLaunchError):
             return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
         if isinstance(gpu, Missing) and self.backend == "cuda":
@@ -233,23 +247,27 @@ class _Climb:
         if isinstance(plan, PlanError):
             reason = base.reason or f"{str(plan)[:1].upper()}{str(plan)[1:]}"
             return replace(base, reason=reason, not_run_because="how to run it is not known")
+        asked = self._asked(plan, name, after)
         if isinstance(gpu, Gpu):
-            request = {**plan.request, "rates": known_rates(gpu)}
+            return self._launch(base, plan, gpu, asked)
+        return self._emulate(base, plan, units, gpu, asked)
 
-            def run() -> Observed:
-                seen = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
-                if seen.rates:
-                    keep_rates(gpu, seen.rates)
-                self.progress("Looking for hidden faults", 0.98)
-                look_for_hidden_faults(seen, plan.request, self.is_cancelled)
-                return seen
+    def _launch(self, base: Report, plan: _Plan, gpu: Gpu, asked: tuple[object, ...]) -> Report:
+        """Launch both kernels on the GPU."""
+        request = {**plan.request, "rates": known_rates(gpu)}
 
-            ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
-            asked = ("cuda", sorted(gpu.details.items()), *self._asked(plan, name, after))
-            observed, ran_on = self.memory.answer(asked, ran_on, run)
-            notes = (*base.notes, *plan.request["notes"])
-            return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
-        return self._emulate(base, plan, (old, new), gpu, self._asked(plan, name, after))
+        def run() -> Observed:
+            seen = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
+            if seen.rates:
+                keep_rates(gpu, seen.rates)
+            self.progress("Looking for hidden faults", 0.98)
+            look_for_hidden_faults(seen, plan.request, self.is_cancelled)
+            return seen
+
+        ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **_hashes(plan)}
+        observed, ran_on = self.memory.answer(("cuda", sorted(gpu.details.items()), *asked), ran_on, run)
+        notes = (*base.notes, *plan.request["notes"])
+        return _observed(replace(base, backend=f"cuda:{gpu.name}", environment=ran_on, notes=notes), observed)
 
     def _asked(self, plan: _Plan, name: str, after: Compiled) -> tuple[object, ...]:
         """All that decides what running both shows, other than what they are run on."""
@@ -302,17 +320,14 @@ class _Climb:
         self, report: Report, name: str, old: Program, new: Program, before: Compiled, after: Compiled
     ) -> Report:
         """Add what the kernel takes on both sides, and say where the candidate spills and the original did not."""
-        first = _compiled_kernel(before, old, name)
-        second = _compiled_kernel(after, new, name)
+        first, second = compiled_kernel(before, old, name), compiled_kernel(after, new, name)
         notes = list(report.notes)
-        if first is not None and second is not None:
-            spilled = second.resources.spill_store_bytes + second.resources.spill_load_bytes
-            if spilled > first.resources.spill_store_bytes + first.resources.spill_load_bytes:
-                notes.append(
-                    f"the candidate spills {second.resources.spill_store_bytes} bytes of stores and "
-                    f"{second.resources.spill_load_bytes} of loads per thread; the original "
-                    f"{first.resources.spill_store_bytes} and {first.resources.spill_load_bytes}"
-                )
+        if first is not None and second is not None and second.resources.spill_bytes > first.resources.spill_bytes:
+            notes.append(
+                f"the candidate spills {second.resources.spill_store_bytes} bytes of stores and "
+                f"{second.resources.spill_load_bytes} of loads per thread; the original "
+                f"{first.resources.spill_store_bytes} and {first.resources.spill_load_bytes}"
+            )
         reason = report.reason
         if report.new_findings:
             found = report.new_findings[0]
@@ -401,15 +416,6 @@ class _Plan:
     arch: str
 
 
-def _new_clocks(before: Compiled, after: Compiled) -> str:
-    """The clocks that the candidate's file reads and the original's does not, in words; "" for none."""
-    if before.cubin is None or after.cubin is None:
-        return ""
-    read = clocks_read(after.cubin.read_bytes())
-    new = read - clocks_read(before.cubin.read_bytes()) if read else read
-    return " and ".join(f"the GPU's {name}" for name in sorted(new))
-
-
 def _hashes(plan: _Plan) -> dict[str, Any]:
     """Of the two cubins: of what was compiled, compared and timed, which is refused where it is not one."""
     sides = {"original": "baseline", "candidate": "candidate"}
@@ -433,61 +439,3 @@ def _observed(base: Report, observed: Observed) -> Report:
         notes=(*base.notes, *observed.notes),
         not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
     )
-
-
-def _new_syntax_error(original: Source, candidate: Source) -> str:
-    """One sentence where the candidate's tree has errors that the original's has not; else empty."""
-    if not candidate.root.has_error:
-        return ""
-    errors = [n for n in walk(candidate.root) if n.is_error or n.is_missing]
-    before = sum(n.is_error or n.is_missing for n in walk(original.root)) if original.root.has_error else 0
-    if len(errors) <= before:
-        return ""
-    line = candidate.position(errors[0].start_byte)[0]
-    return f"The candidate's text cannot be parsed: a syntax error at line {line}."
-
-
-def _changed_findings(
-    before: list[Finding], after: list[Finding], expect_gone: Finding | None
-) -> tuple[bool | None, tuple[Finding, ...]]:
-    """Whether the expected finding went, and the grave findings that came.
-
-    Findings are matched by rule, kernel and the text they mark, and counted: an edit moves lines but not those.
-    """
-    had, has = Counter(map(_key, before)), Counter(map(_key, after))
-    gone = None if expect_gone is None else has[_key(expect_gone)] < max(1, had[_key(expect_gone)])
-    rules_before = Counter((f.rule, f.kernel) for f in before)
-    rules_after = Counter((f.rule, f.kernel) for f in after)
-    brought = []
-    for finding in after:
-        grave = finding.severity in _GRAVE
-        more = rules_after[finding.rule, finding.kernel] > rules_before[finding.rule, finding.kernel]
-        if grave and more and has[_key(finding)] > had[_key(finding)]:
-            brought.append(finding)
-    return gone, tuple(brought)
-
-
-def _key(finding: Finding) -> tuple[str, str, str]:
-    return finding.rule, finding.kernel, finding.span.one_line
-
-
-def _changed_kernel(old: Program, new: Program) -> str | None:
-    """The first kernel whose own text differs, else the first that is defined."""
-    names = [k.name for k in old.defined_kernels if new.kernel(k.name) is not None]
-    for name in names:
-        first, second = old.kernel(name), new.kernel(name)
-        if first is not None and second is not None and first.span.text != second.span.text:
-            return name
-    return names[0] if names else None
-
-
-def _compiled_kernel(compiled: Compiled, program: Program, name: str) -> CompiledKernel | None:
-    """What the instance that is launched first takes, and its occupancy where the launch is known."""
-    kernel = with_compiled(program, compiled.kernels.values()).kernel(name)
-    if kernel is None:
-        return None
-    launched = next(occupancies(kernel), None)
-    if launched is not None:
-        return CompiledKernel(launched.resources, launched.occupancy)
-    instances = kernel.compiled or compiled.instances(name)
-    return CompiledKernel(instances[0], None) if instances else None

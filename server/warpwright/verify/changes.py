@@ -1,0 +1,69 @@
+"""What a candidate changes: its syntax errors, findings, kernel and clocks, beside the original's."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from warpwright.facts.model import Program
+from warpwright.rules.base import Finding, Severity
+from warpwright.syntax.nodes import walk
+from warpwright.syntax.source import Source
+from warpwright.toolchain.clocks import clocks_read
+from warpwright.toolchain.compile import Compiled
+
+_GRAVE = (Severity.ERROR, Severity.WARNING)
+
+
+def new_syntax_error(original: Source, candidate: Source) -> str:
+    """One sentence where the candidate's tree has errors that the original's has not; else empty."""
+    if not candidate.root.has_error:
+        return ""
+    errors = [n for n in walk(candidate.root) if n.is_error or n.is_missing]
+    before = sum(n.is_error or n.is_missing for n in walk(original.root)) if original.root.has_error else 0
+    if len(errors) <= before:
+        return ""
+    line = candidate.position(errors[0].start_byte)[0]
+    return f"The candidate's text cannot be parsed: a syntax error at line {line}."
+
+
+def changed_findings(
+    before: list[Finding], after: list[Finding], expect_gone: Finding | None
+) -> tuple[bool | None, tuple[Finding, ...]]:
+    """Whether the expected finding went, and the grave findings that came.
+
+    Findings are matched by rule, kernel and the text they mark, and counted: an edit moves lines but not those.
+    """
+    had, has = Counter(map(_key, before)), Counter(map(_key, after))
+    gone = None if expect_gone is None else has[_key(expect_gone)] < max(1, had[_key(expect_gone)])
+    rules_before = Counter((f.rule, f.kernel) for f in before)
+    rules_after = Counter((f.rule, f.kernel) for f in after)
+    brought = []
+    for finding in after:
+        grave = finding.severity in _GRAVE
+        more = rules_after[finding.rule, finding.kernel] > rules_before[finding.rule, finding.kernel]
+        if grave and more and has[_key(finding)] > had[_key(finding)]:
+            brought.append(finding)
+    return gone, tuple(brought)
+
+
+def _key(finding: Finding) -> tuple[str, str, str]:
+    return finding.rule, finding.kernel, finding.span.one_line
+
+
+def changed_kernel(old: Program, new: Program) -> str | None:
+    """The first kernel whose own text differs, else the first that is defined."""
+    names = [k.name for k in old.defined_kernels if new.kernel(k.name) is not None]
+    for name in names:
+        first, second = old.kernel(name), new.kernel(name)
+        if first is not None and second is not None and first.span.text != second.span.text:
+            return name
+    return names[0] if names else None
+
+
+def new_clocks(before: Compiled, after: Compiled) -> str:
+    """The clocks that the candidate's file reads and the original's does not, in words; "" for none."""
+    if before.cubin is None or after.cubin is None:
+        return ""
+    read = clocks_read(after.cubin.read_bytes())
+    new = read - clocks_read(before.cubin.read_bytes()) if read else read
+    return " and ".join(f"the GPU's {name}" for name in sorted(new))
