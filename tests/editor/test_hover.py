@@ -14,7 +14,7 @@ from warpwright.editor.analysis import Analysis, analyse
 from warpwright.editor.hover import hover, image_picture
 from warpwright.editor.picture import lanes_picture
 from warpwright.editor.picture_svg import lanes_svg
-from warpwright.editor.profile_store import store_profile
+from warpwright.editor.profile.store import store_profile
 from warpwright.editor.settings import Settings
 from warpwright.facts.model import AccessKind, LaneAddresses, Space
 from warpwright.facts.profile import (

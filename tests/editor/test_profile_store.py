@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from warpwright.editor.profile_store import MOST_TEXTS, load_profiles, placed, store_profile
+from warpwright.editor.profile.store import MOST_TEXTS, load_profiles, placed, store_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Program
 from warpwright.facts.profile import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpwright.editor.profile_view import Counts, counts_of, view_of
+from warpwright.editor.profile.view import Counts, counts_of, view_of
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.profile import (

@@ -88,7 +88,7 @@ def check_file(
     try:
         program = compiled.program(source)
         if profiled:
-            from warpwright.editor.profile_store import load_profiles
+            from warpwright.editor.profile.store import load_profiles
             from warpwright.facts.profiled import with_profiles
 
             assume = compiled.assumptions(source)

@@ -12,8 +12,8 @@ import click
 
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
-from warpwright.editor.profile_store import placed, store_profile
-from warpwright.editor.profile_view import View, view_of
+from warpwright.editor.profile.store import placed, store_profile
+from warpwright.editor.profile.view import View, view_of
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.model import Program
 from warpwright.facts.profile import Profile
@@ -176,7 +176,7 @@ def _print(view: View, output: str, order: str, target: Path | None) -> None:
     if output == "json":
         text = json.dumps(profile_json(view.profile), indent=1)
     elif output == "html":
-        from warpwright.editor.profile_html import profile_html
+        from warpwright.editor.profile.html import profile_html
 
         text = profile_html(view)
         source = Path(next(iter(view.profile.texts), view.files[0].path))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from warpwright.cli.inputs import Compiled
 from warpwright.cli.terminal import say_note, say_warning
-from warpwright.editor.profile_store import load_profiles, placed, store_profile
-from warpwright.editor.profile_view import fault_words
+from warpwright.editor.profile.store import load_profiles, placed, store_profile
+from warpwright.editor.profile.view import fault_words
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.profile import Profile
 from warpwright.missing import Missing

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from warpwright.cli.findings_text import count, printable
-from warpwright.editor.profile_view import Counts, Row, View, counts_words, excess, fault_words, made_by, run_of
+from warpwright.editor.profile.view import Counts, Row, View, counts_words, excess, fault_words, made_by, run_of
 from warpwright.facts.profile import Fault
 
 BAR = 8

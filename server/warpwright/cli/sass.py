@@ -11,7 +11,7 @@ import click
 
 from warpwright.cli.inputs import Compiled, compile_options, read_program
 from warpwright.cli.terminal import CannotRun, progress_line, say_note, stop_on_ctrl_c
-from warpwright.editor.machine_listing import Listing, listing
+from warpwright.editor.machine.listing import Listing, listing
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
@@ -124,12 +124,12 @@ def _print(
     if output == "json":
         text = json.dumps(view_json(view), indent=1)
     elif output == "html":
-        from warpwright.editor.machine_html import machine_html
+        from warpwright.editor.machine.html import machine_html
 
         text = machine_html(listings)
         path = path or Path(f"{file.stem}.sass.html")
     elif output == "markdown":
-        from warpwright.editor.machine_markdown import machine_markdown
+        from warpwright.editor.machine.markdown import machine_markdown
 
         text = machine_markdown(listings, ptx=ptx)
     else:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 import click
 
 from warpwright.cli.findings_text import printable
-from warpwright.editor.machine_listing import LineBlock, Listing, function_name, mark_label, remarks, summary
+from warpwright.editor.machine.listing import LineBlock, Listing, function_name, mark_label, remarks, summary
 from warpwright.toolchain.machine_view import Mark, Step
 from warpwright.toolchain.opcodes import Family
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpwright.editor.build import Build
 from warpwright.editor.includes import with_folders
-from warpwright.editor.profile_store import load_profiles
+from warpwright.editor.profile.store import load_profiles
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.cache import KernelCache

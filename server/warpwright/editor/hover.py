@@ -103,7 +103,7 @@ def _machine_code(machine: Iterable[MachineLines], path: str, line: int) -> str:
     """What the first compilation that has the line made of it; "" where none has."""
     for lines in machine:
         if lines.at(path, line):
-            from warpwright.editor.machine_view import line_markdown
+            from warpwright.editor.machine.words import line_markdown
 
             return line_markdown(lines, path, line)
     return ""
@@ -145,7 +145,7 @@ def _of_runs(analysis: Analysis, span: Span) -> Iterator[str]:
     """What the kept runs of this text say of a line, or, at a kernel's name, of the whole; one run for each kernel."""
     if not analysis.profiles:
         return
-    from warpwright.editor.profile_view import counts_of, counts_words, fault_words, run_of
+    from warpwright.editor.profile.view import counts_of, counts_words, fault_words, run_of
 
     for profile in {profile.kernel: profile for profile in reversed(analysis.profiles)}.values():
         kernel = analysis.program.kernel(profile.kernel)

@@ -14,7 +14,7 @@ from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.compile_job import compile_document
 from warpwright.editor.job_request import JobError, Json, analysed
-from warpwright.editor.machine_job import machine_code_lines, machine_code_pages
+from warpwright.editor.machine.job import machine_code_lines, machine_code_pages
 from warpwright.editor.text import edit_between
 from warpwright.editor.verify_job import verify_kernel
 from warpwright.missing import Missing
@@ -97,8 +97,8 @@ def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
 def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Run one kernel in the emulator and keep what it counted; `page` is its annotated source, None if not written."""
     from warpwright.editor.lens import profile_words
-    from warpwright.editor.profile_page_file import written_page
-    from warpwright.editor.profile_store import placed, store_profile
+    from warpwright.editor.profile.page_file import written_page
+    from warpwright.editor.profile.store import placed, store_profile
     from warpwright.emulator.profiling import Wanted, emulated_profile
 
     progress("Reading the kernel", 0.0)

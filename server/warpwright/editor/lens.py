@@ -15,7 +15,7 @@ from warpwright.facts.model import Kernel, Space
 from warpwright.syntax.source import Span
 
 if TYPE_CHECKING:
-    from warpwright.editor.profile_view import Counts
+    from warpwright.editor.profile.view import Counts
     from warpwright.facts.profile import Profile
 
 _NOTABLE = 1.05
@@ -60,7 +60,7 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
 
 def profile_words(profile: Profile) -> str:
     """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x the fewest, 2 faults`."""
-    from warpwright.editor.profile_view import counts_of
+    from warpwright.editor.profile.view import counts_of
     from warpwright.facts.profile import InstructionSet
 
     counts = counts_of(profile.lines)
@@ -74,7 +74,7 @@ def profile_words(profile: Profile) -> str:
 
 
 def _wasted(counts: Counts) -> Iterator[str]:
-    from warpwright.editor.profile_view import excess
+    from warpwright.editor.profile.view import excess
 
     for name, pair in (("global sectors", counts.global_sectors), ("shared wavefronts", counts.shared_wavefronts)):
         ratio = excess(pair)

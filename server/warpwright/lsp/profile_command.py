@@ -68,7 +68,7 @@ async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
 
 async def show_profile(ls: Server, params: types.ExecuteCommandParams) -> None:
     """Open the annotated source of a kernel's profile in a browser, where the client can; else say where it is."""
-    from warpwright.editor.profile_page_file import written_page
+    from warpwright.editor.profile.page_file import written_page
 
     document, kernel = await asked_for(ls, params)
     analysis = await ls.documents.analysed(document)

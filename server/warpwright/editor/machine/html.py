@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from warpwright.editor.machine_listing import LOCAL_MARKS, Listing, function_name, local_words, remarks, widths_words
-from warpwright.editor.machine_page import SCRIPT, STYLE
-from warpwright.editor.machine_view import widths_by_kind
+from warpwright.editor.machine.listing import LOCAL_MARKS, Listing, function_name, local_words, remarks, widths_words
+from warpwright.editor.machine.page import SCRIPT, STYLE
+from warpwright.editor.machine.words import widths_by_kind
 from warpwright.editor.page_theme import highlighted
 from warpwright.facts.model import Space
 from warpwright.toolchain.machine_view import Mark, Place, Step

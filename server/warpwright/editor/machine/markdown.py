@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from warpwright.editor.machine_listing import Listing, function_name, remarks, summary
+from warpwright.editor.machine.listing import Listing, function_name, remarks, summary
 from warpwright.editor.markdown import code, prose
 from warpwright.toolchain.machine_view import Step
 

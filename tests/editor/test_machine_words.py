@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpwright.editor.machine_view import line_markdown
+from warpwright.editor.machine.words import line_markdown
 from warpwright.facts.resources import KernelResources
 from warpwright.toolchain.machine_code import MachineInstruction
 from warpwright.toolchain.machine_lines import machine_lines

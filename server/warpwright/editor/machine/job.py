@@ -41,9 +41,9 @@ def machine_code_pages(request: Json, progress: Progress, is_cancelled: IsCancel
 
     `summary` says the instructions and registers of the first instance. Raises JobError.
     """
-    from warpwright.editor.machine_html import machine_html
-    from warpwright.editor.machine_listing import listing, resources_words
-    from warpwright.editor.machine_markdown import machine_markdown
+    from warpwright.editor.machine.html import machine_html
+    from warpwright.editor.machine.listing import listing, resources_words
+    from warpwright.editor.machine.markdown import machine_markdown
 
     progress("Reading the kernel", 0.0)
     analysis, settings = analysed(request)

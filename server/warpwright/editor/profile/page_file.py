@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from warpwright.directories import cache_dir
-from warpwright.editor.profile_html import profile_html
-from warpwright.editor.profile_view import view_of
+from warpwright.editor.profile.html import profile_html
+from warpwright.editor.profile.view import view_of
 from warpwright.facts.model import Program
 from warpwright.facts.profile import Profile
 

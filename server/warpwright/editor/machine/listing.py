@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from warpwright.editor.machine_view import access_words, widths_by_kind
+from warpwright.editor.machine.words import access_words, widths_by_kind
 from warpwright.facts.model import Space
 from warpwright.syntax.source import Source
 from warpwright.toolchain.machine_view import KernelCode, MachineView, Mark, Place, Step, own_places

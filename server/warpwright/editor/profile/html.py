@@ -12,8 +12,8 @@ from html import escape
 from pathlib import PurePath
 
 from warpwright.editor.page_theme import highlighted
-from warpwright.editor.profile_page import SCRIPT, STYLE
-from warpwright.editor.profile_view import (
+from warpwright.editor.profile.page import SCRIPT, STYLE
+from warpwright.editor.profile.view import (
     BASES,
     INPUTS,
     INSTRUCTIONS,

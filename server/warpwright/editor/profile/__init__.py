@@ -1,0 +1,1 @@
+"""Profiles of kernels: kept, laid out over the text, and as a page."""
