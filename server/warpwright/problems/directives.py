@@ -18,26 +18,24 @@ that a profile is made at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from warpwright.facts.model import Kernel
+from warpwright.problems.comments import directive_pattern, directives_above, read_sizes
 from warpwright.problems.expressions import ExpressionError, parse, split_arguments
 from warpwright.problems.overrides import ArrayOverride, Overrides
-from warpwright.problems.shapes import Shape
 
-_DIRECTIVE = re.compile(
-    r"^\s*(?://+|/?\*+)?\s*warpwright:\s*(array|scalar|launch|shape|check|time|profile)\b\s*(.*?)\s*(?:\*/)?$"
-)
+_DIRECTIVE = directive_pattern("array|scalar|launch|shape|check|time|profile")
 _ARRAY = re.compile(r"([\w.]+)\s*\[(.*)\]\s*(in-out|in|out)\b\s*(index\(.*\))?$")
 _SCALAR = re.compile(r"([\w.]+)\s*=\s*(.+)$")
 _PART = re.compile(r"\b(grid|block|shared)\s*\(")
-_SIZE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d+)")
 
 
 def read_directives(kernel: Kernel) -> Overrides:
     """The directives above a kernel. Raises ExpressionError, with the line, for one that cannot be read."""
     overrides = Overrides(origin="directive")
-    for line, verb, rest in _directives(kernel):
+    if kernel.node is None:
+        return overrides
+    for line, verb, rest in directives_above(kernel.source, kernel.node, _DIRECTIVE):
         try:
             _read(overrides, verb, rest)
         except ExpressionError as error:
@@ -45,25 +43,6 @@ def read_directives(kernel: Kernel) -> Overrides:
                 f"{kernel.source.path}:{line}: the directive `{verb} {rest}` cannot be read: {error}"
             ) from None
     return overrides
-
-
-def _directives(kernel: Kernel) -> Iterator[tuple[int, str, str]]:
-    """(line, verb, rest) in the comments that stand directly above the kernel, its template line included."""
-    node = kernel.node
-    if node is None:
-        return
-    if node.parent is not None and node.parent.type == "template_declaration":
-        node = node.parent
-    comments = []
-    before = node.prev_sibling
-    while before is not None and before.type == "comment":
-        comments.append(before)
-        before = before.prev_sibling
-    for comment in reversed(comments):
-        first = kernel.source.position(comment.start_byte)[0]
-        for offset, text in enumerate(kernel.source.node_text(comment).splitlines()):
-            if match := _DIRECTIVE.match(text):
-                yield first + offset, match[1], match[2]
 
 
 def _read(overrides: Overrides, verb: str, rest: str) -> None:
@@ -80,9 +59,7 @@ def _read(overrides: Overrides, verb: str, rest: str) -> None:
     elif verb == "launch":
         _read_launch(overrides, rest)
     else:
-        shape: Shape = {name: int(value) for name, value in _SIZE.findall(rest)}
-        if not shape or _SIZE.sub("", rest).strip(" ,"):
-            raise ExpressionError("expected `symbol=value`, one or more")
+        shape = read_sizes(rest)
         if verb == "shape":
             overrides.shape = shape
         elif verb == "profile":

@@ -25,13 +25,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tree_sitter import Node
 
+from warpwright.problems.comments import directive_pattern, directives_above, read_sizes
 from warpwright.problems.expressions import ExpressionError, parse, split_arguments
 from warpwright.problems.extension.model import scalar_of
 from warpwright.problems.shapes import Shape
@@ -39,10 +39,9 @@ from warpwright.syntax.nodes import enclosing
 from warpwright.syntax.source import Source
 
 NONE = "none"
-_DIRECTIVE = re.compile(r"^\s*(?://+|/?\*+)?\s*warpwright:\s*(tensor|scalar|shape|check|time)\b\s*(.*?)\s*(?:\*/)?$")
+_DIRECTIVE = directive_pattern("tensor|scalar|shape|check|time")
 _TENSOR = re.compile(r"(\w+)\s*\[(.*)\]\s*([\w:.]+)?\s*(index\(.*\))?$")
 _SCALAR = re.compile(r"(\w+)\s*=\s*(.+)$")
-_SIZE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d+)")
 _KEYS = ("reference", "shape", "check", "time", "arguments")
 
 
@@ -155,7 +154,12 @@ def _plain(text: str) -> tuple[str, ...]:
 def read_directives(source: Source, function: Node | None) -> Said:
     """What the comments directly above the function say. Raises ExpressionError, with the line."""
     said = Said()
-    for line, verb, rest in _directives(source, function):
+    node = function
+    if node is not None and node.type == "lambda_expression":
+        node = enclosing(node, "expression_statement")
+    if node is None:
+        return said
+    for line, verb, rest in directives_above(source, node, _DIRECTIVE):
         try:
             _read_directive(said, verb, rest)
         except ExpressionError as error:
@@ -163,26 +167,6 @@ def read_directives(source: Source, function: Node | None) -> Said:
                 f"{source.path}:{line}: the directive `{verb} {rest}` cannot be read: {error}"
             ) from None
     return said
-
-
-def _directives(source: Source, function: Node | None) -> Iterator[tuple[int, str, str]]:
-    node = function
-    if node is not None and node.type == "lambda_expression":
-        node = enclosing(node, "expression_statement")
-    if node is None:
-        return
-    if node.parent is not None and node.parent.type == "template_declaration":
-        node = node.parent
-    comments = []
-    before = node.prev_sibling
-    while before is not None and before.type == "comment":
-        comments.append(before)
-        before = before.prev_sibling
-    for comment in reversed(comments):
-        first = source.position(comment.start_byte)[0]
-        for offset, text in enumerate(source.node_text(comment).splitlines()):
-            if match := _DIRECTIVE.match(text):
-                yield first + offset, match[1], match[2]
 
 
 def _read_directive(said: Said, verb: str, rest: str) -> None:
@@ -195,9 +179,7 @@ def _read_directive(said: Said, verb: str, rest: str) -> None:
             raise ExpressionError("expected `name = value`")
         said.plain[match[1]] = _plain(match[2])
     else:
-        shape: Shape = {name: int(value) for name, value in _SIZE.findall(rest)}
-        if not shape or _SIZE.sub("", rest).strip(" ,"):
-            raise ExpressionError("expected `symbol=value`, one or more")
+        shape = read_sizes(rest)
         if verb == "shape":
             said.shape = shape
         else:
