@@ -161,16 +161,22 @@ def tolerance_of(output: Output, base: Any, again: Sequence[Any], moved: Sequenc
     """The allowed absolute difference of one output. All are what the original wrote, at the same places.
 
     `base` is its result, `again` that of more runs on the same inputs, `moved` on inputs that were perturbed, `rough`
-    on coarser ones: None where there is none, as of zeros.
+    on coarser ones: None for small whole numbers, which are the same in every precision, so that it would say nothing.
     """
-    noise = max((largest_gap(output, each, base) for each in (*again, *moved)), default=0.0)
-    strict = STRICT_ULPS * EPSILON[output.scalar] * _largest(output, base)
-    if rough is None:
-        return max(NOISE_FACTOR * noise, strict)
-    tolerance = NOISE_FACTOR * noise
-    if tolerance > 0 and largest_gap(output, rough, base) <= tolerance:
-        return min(tolerance, strict)
+    tolerance = NOISE_FACTOR * max((largest_gap(output, each, base) for each in (*again, *moved)), default=0.0)
+    if rough is not None and tolerance > 0 and largest_gap(output, rough, base) <= tolerance:
+        return min(tolerance, strict_tolerance(output, base))
     return tolerance
+
+
+def tolerance_of_zeros(output: Output, base: Any, again: Sequence[Any]) -> float:
+    """The same on inputs that are zero, which no perturbation moves."""
+    noise = max((largest_gap(output, each, base) for each in again), default=0.0)
+    return max(NOISE_FACTOR * noise, strict_tolerance(output, base))
+
+
+def strict_tolerance(output: Output, base: Any) -> float:
+    return STRICT_ULPS * EPSILON[output.scalar] * _largest(output, base)
 
 
 def is_spread(output: Output, data: Any) -> bool:

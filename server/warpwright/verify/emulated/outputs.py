@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warpwright.emulator.agreement import EQUAL, Output, everything, is_exact, tolerance_of, written
+from warpwright.emulator.agreement import EQUAL, Output, everything, is_exact, tolerance_of, tolerance_of_zeros, written
 from warpwright.emulator.launch import Argument, ArrayArgument, StructArgument
 from warpwright.emulator.values import POISONS, coarser, perturbed
 from warpwright.facts.profile import Fault, FaultKind
@@ -77,6 +77,7 @@ def tolerance_for(output: Output, runs: list[Any], due: Any, distribution: str, 
     if distribution == "integers" and is_exact(output, base):
         return EQUAL
     if distribution == "zeros":
-        return tolerance_of(output, base, [runs[1][due]], [], None)
+        return tolerance_of_zeros(output, base, [runs[1][due]])
     others, rough = moved.outputs(output.name)
-    return tolerance_of(output, base, [runs[1][due]], [each[due] for each in others], rough[due])
+    control = None if distribution == "integers" else rough[due]
+    return tolerance_of(output, base, [runs[1][due]], [each[due] for each in others], control)
