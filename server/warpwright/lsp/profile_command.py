@@ -1,24 +1,23 @@
 """workspace/executeCommand: Profile a kernel with the emulator, and open the page of its last profile.
 
-The argument is that of the other kernel commands (`execute_command`). The result is {"status": "profiled" |
+The argument is that of the other kernel commands (`kernel_command`). The result is {"status": "profiled" |
 "cancelled" | "failed", "message", "report": the page's path or null}.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from warpwright.editor.actions import PROFILE, SHOW_PROFILE
-from warpwright.editor.settings import settings_json
 from warpwright.lsp.documents import uri_of
-from warpwright.lsp.execute_command import asked_for
-from warpwright.lsp.progress import StoppedError, with_progress
+from warpwright.lsp.kernel_command import asked_for, job_on_kernel, or_failed
+from warpwright.lsp.progress import StoppedError
 from warpwright.lsp.publish_diagnostics import refresh
 from warpwright.lsp.work import WorkError
-from warpwright.progress import Progress
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -27,36 +26,23 @@ Json = dict[str, Any]
 
 
 def register(server: Server) -> None:
-    async def run(params: types.ExecuteCommandParams) -> Json:
-        try:
-            return await profile_command(server, params)
-        except WorkError as error:
-            server.message(str(error), types.MessageType.Warning)
-            return _result("failed", str(error))
-
     async def show(params: types.ExecuteCommandParams) -> None:
         try:
             await show_profile(server, params)
         except WorkError as error:
             server.message(str(error), types.MessageType.Warning)
 
-    server.command(PROFILE)(run)
+    server.command(PROFILE)(or_failed(server, partial(profile_command, server), _result))
     server.command(SHOW_PROFILE)(show)
 
 
 async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
     """Run a kernel in the emulator; its numbers then stand in hovers, lenses and findings, while the text does."""
     document, kernel = await asked_for(ls, params)
-    settings = ls.documents.settings
-    request = {**ls.documents.request(document), "settings": settings_json(settings), "kernel": kernel}
-
-    async def ran(progress: Progress) -> Json:
-        answer: Json = await ls.commands.run("profile", request, progress, settings.optimize_seconds)
-        return answer
-
+    seconds = ls.documents.settings.optimize_seconds
     title = f"Profiling {kernel}"
     try:
-        answer = await with_progress(ls, title, params.work_done_token, ran)
+        answer = await job_on_kernel(ls, params, document, "profile", title, seconds, kernel=kernel)
     except StoppedError:
         return _result("cancelled", f"{title} was stopped.")
     refresh(ls, ls.documents.mark_all())
@@ -78,11 +64,7 @@ async def show_profile(ls: Server, params: types.ExecuteCommandParams) -> None:
     page = await asyncio.to_thread(written_page, profile, analysis.program)
     if page is None:
         raise WorkError("The profile's page cannot be written to the cache; set WARPWRIGHT_CACHE_DIR.")
-    window = ls.client_capabilities.window
-    if window and window.show_document and window.show_document.support:
-        await ls.window_show_document_async(types.ShowDocumentParams(uri=uri_of(str(page)), external=True))
-    else:
-        ls.message(f"The profile is in {page}.")
+    await ls.show(types.ShowDocumentParams(uri=uri_of(str(page)), external=True), f"The profile is in {page}.")
 
 
 def _result(status: str, message: str, report: str | None = None) -> Json:

@@ -1,6 +1,6 @@
 """workspace/executeCommand: Show the machine code of a kernel beside its source.
 
-The argument is that of the other kernel commands (`execute_command`), with "format": "html" for a page in a browser,
+The argument is that of the other kernel commands (`kernel_command`), with "format": "html" for a page in a browser,
 or "markdown" for a document in the editor. The result is {"status": "shown" | "cancelled" | "failed", "message",
 "page": the page's path or null, "text": the document's path or null}.
 """
@@ -8,17 +8,15 @@ or "markdown" for a document in the editor. The result is {"status": "shown" | "
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from warpwright.editor.actions import SHOW_SASS
-from warpwright.editor.settings import settings_json
 from warpwright.lsp.documents import uri_of
-from warpwright.lsp.execute_command import asked_for
-from warpwright.lsp.progress import StoppedError, with_progress
-from warpwright.lsp.work import WorkError
-from warpwright.progress import Progress
+from warpwright.lsp.kernel_command import asked_for, job_on_kernel, or_failed
+from warpwright.lsp.progress import StoppedError
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -28,38 +26,23 @@ _MARGIN_SECONDS = 60.0  # beside nvcc's two runs: the process's start, the disas
 
 
 def register(server: Server) -> None:
-    async def run(params: types.ExecuteCommandParams) -> Json:
-        try:
-            return await show_sass(server, params)
-        except WorkError as error:
-            server.message(str(error), types.MessageType.Warning)
-            return _result("failed", str(error))
-
-    server.command(SHOW_SASS)(run)
+    server.command(SHOW_SASS)(or_failed(server, partial(show_sass, server), _result))
 
 
 async def show_sass(ls: Server, params: types.ExecuteCommandParams) -> Json:
     """Compile and disassemble a document in a process of its own, and open what came of one kernel of it."""
     document, kernel = await asked_for(ls, params)
-    settings = ls.documents.settings
-    request = {**ls.documents.request(document), "settings": settings_json(settings), "kernel": kernel}
-
-    async def made(progress: Progress) -> Json:
-        answer: Json = await ls.commands.run("sass", request, progress, 2 * settings.compile_seconds + _MARGIN_SECONDS)
-        return answer
-
+    seconds = 2 * ls.documents.settings.compile_seconds + _MARGIN_SECONDS
+    title = f"Disassembling {kernel}"
     try:
-        answer = await with_progress(ls, f"Disassembling {kernel}", params.work_done_token, made)
+        answer = await job_on_kernel(ls, params, document, "sass", title, seconds, kernel=kernel)
     except StoppedError:
-        return _result("cancelled", f"Disassembling {kernel} was stopped.")
+        return _result("cancelled", f"{title} was stopped.")
     argument = params.arguments[0] if params.arguments else None
     as_text = isinstance(argument, Mapping) and argument.get("format") == "markdown"
     shown = answer["text"] if as_text else answer["page"]
-    window = ls.client_capabilities.window
-    if window and window.show_document and window.show_document.support:
-        await ls.window_show_document_async(types.ShowDocumentParams(uri=uri_of(shown), external=not as_text))
-    else:
-        ls.message(f"The machine code of {kernel} is in {answer['text']}, as a page in {answer['page']}.")
+    instead = f"The machine code of {kernel} is in {answer['text']}, as a page in {answer['page']}."
+    await ls.show(types.ShowDocumentParams(uri=uri_of(shown), external=not as_text), instead)
     return _result("shown", answer["summary"], answer["page"], answer["text"])
 
 

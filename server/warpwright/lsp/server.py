@@ -92,6 +92,14 @@ class Server(LanguageServer):
         """A sentence for the user's eyes."""
         self.window_show_message(types.ShowMessageParams(type=kind, message=text))
 
+    async def show(self, document: types.ShowDocumentParams, instead: str) -> None:
+        """Open a document where the client can show one; else say `instead`."""
+        window = self.client_capabilities.window
+        if window and window.show_document and window.show_document.support:
+            await self.window_show_document_async(document)
+        else:
+            self.message(instead)
+
     def report_server_error(self, error: Exception, source: object) -> None:
         """A fault in a handler is for the log, not for the user's screen; all but a notification's is there already."""
         if source is FeatureNotificationError:

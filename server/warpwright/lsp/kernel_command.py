@@ -1,0 +1,98 @@
+"""What the commands on a kernel share: the argument that names it, the job in a process of its own, the file written.
+
+The argument is {"uri", and "kernel" (its name) or "position"}; without either, the document's only kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from warpwright.directories import cache_dir
+from warpwright.editor.actions import kernel_for
+from warpwright.editor.settings import settings_json
+from warpwright.editor.text import Position
+from warpwright.lsp.edits import TextChangedError
+from warpwright.lsp.progress import with_progress
+from warpwright.lsp.work import WorkError
+from warpwright.progress import Progress
+
+if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
+    from warpwright.lsp.server import Server
+
+Json = dict[str, Any]
+Command = Callable[[types.ExecuteCommandParams], Awaitable[Json]]
+
+
+def or_failed(server: Server, command: Command, result: Callable[[str, str], Json]) -> Command:
+    """The command, of which a failure is a message for the user and the result "failed"."""
+
+    async def run(params: types.ExecuteCommandParams) -> Json:
+        try:
+            return await command(params)
+        except (WorkError, TextChangedError) as error:
+            server.message(str(error), types.MessageType.Warning)
+            return result("failed", str(error))
+
+    return run
+
+
+async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
+    """The open document and the kernel that a command's argument names. Raises WorkError."""
+    argument = params.arguments[0] if params.arguments else None
+    if not isinstance(argument, Mapping):
+        raise WorkError('The command takes one argument: {"uri": ..., "kernel": ...}.')
+    document = ls.documents.get(str(argument.get("uri")))
+    if document is None:
+        raise WorkError(f"{argument.get('uri')} is not open.")
+    analysis = await ls.documents.analysed(document)
+    if analysis.skipped:
+        raise WorkError(f"The document was not analysed: {analysis.skipped}.")
+    offset = None
+    place = argument.get("position")
+    if isinstance(place, Mapping) and isinstance(place.get("line"), int) and isinstance(place.get("character"), int):
+        offset = document.text.offset(Position(place["line"], place["character"]), ls.encoding)
+    name = argument.get("kernel")
+    kernel = kernel_for(analysis, str(name) if name is not None else None, offset)
+    if kernel is None:
+        raise WorkError(f"There is no kernel {name} here." if name else "Put the cursor on a kernel first.")
+    return document, kernel.name
+
+
+async def job_on_kernel(
+    ls: Server,
+    params: types.ExecuteCommandParams,
+    document: Document,
+    job: str,
+    title: str,
+    seconds: float,
+    **asked: str,
+) -> Json:
+    """What a job of `editor.jobs` answers on an open document, under the client's progress.
+
+    Raises WorkError, and StoppedError where the user stopped it.
+    """
+    request = {**ls.documents.request(document), "settings": settings_json(ls.documents.settings), **asked}
+
+    async def work(progress: Progress) -> Json:
+        answer: Json = await ls.commands.run(job, request, progress, seconds)
+        return answer
+
+    return await with_progress(ls, title, params.work_done_token, work)
+
+
+def written_report(page: str, path: str, kernel: str, what: str) -> Path | None:
+    """The report as a file in the user's cache: one for each kernel and what was done, the last one written."""
+    name = re.sub(r"\W+", "-", f"{Path(path).stem}-{kernel}-{what}")
+    target = cache_dir() / "reports" / f"{name}.md"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(page, encoding="utf-8")
+    except OSError:
+        return None
+    return target
