@@ -486,3 +486,24 @@ def test_an_array_that_is_passed_twice_is_said(passed: str, is_said: bool) -> No
     )
     said = "in and out are one array in the launch; here each has memory of its own"
     assert (said in problem.notes) == is_said
+
+
+REVERSED = """
+__global__ void mirror(const float* in, float* out, int n) {
+    extern __shared__ float tile[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    if (i < n) tile[%s] = in[i];
+    __syncthreads();
+    if (i < n) out[i] = tile[%s];
+}
+void run(const float* a, float* b) { const int n = 3000; mirror<<<(n + 255) / 256, 256%s>>>(a, b, n); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "bytes_"), [("t", "", 0), ("t", ", 1024", 1024), ("t + 1", ", 1024", 1024), ("t", ", 0", 0)]
+)
+def test_a_launch_that_gives_too_little_shared_memory_is_left_so(place: str, given: str, bytes_: int) -> None:
+    problem = found(REVERSED % (place, place, given))
+    assert problem.own_shape is not None
+    assert problem.case(problem.own_shape).dynamic_shared_bytes == bytes_

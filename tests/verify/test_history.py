@@ -137,6 +137,14 @@ def test_a_history_that_cannot_be_used_is_a_note_and_the_verdict_is_given(way: s
         locker.close()
 
 
+def test_a_report_that_is_damaged_is_said_in_a_sentence() -> None:
+    keep_run(REPORT, SOURCE, "", "q", CORRECT)
+    with closing(sqlite3.connect(history_file())) as database, database:
+        database.execute("update runs set report = '{'")
+    with pytest.raises(HistoryError, match="holds what is no report"):
+        past_runs()
+
+
 def test_a_full_disk_costs_only_the_history(tmp_path: Path) -> None:
     code = """
 import resource, signal

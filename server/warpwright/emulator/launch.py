@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -254,6 +255,9 @@ def _prepare(
     shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
     if min(*launch.grid, *launch.block) < 1 or threads > MOST_THREADS:
         raise LaunchError(f"a grid of {launch.grid} blocks of {launch.block} threads cannot be launched")
+    for name, extents in program.module.functions[program.kernel].directives:
+        if name in ("maxntid", "reqntid") and threads > prod(extents):
+            raise LaunchError(f"it is compiled for at most {prod(extents):,} threads a block, and not for {threads:,}")
     if shared_bytes > MOST_SHARED_BYTES:
         raise LaunchError(f"{shared_bytes:,} bytes of shared memory are more than the {MOST_SHARED_BYTES:,} of a block")
     if len(arguments) != len(program.parameters):

@@ -117,14 +117,17 @@ class ArrayReader:
         return True
 
     def dynamic_shared_bytes(self, given: str | None, site: LaunchSite | None) -> str:
-        """What the launch says, `given`, or more where that is for the user's own sizes and others reach further.
+        """What the launch says, `given`, or more where that is for the user's own sizes and others reach further. Where
+        those reach further too, the launch gives too little, and the run is to show it.
 
         Without one as much as the kernel reaches; where an index of it has no bound, what the facts read of the launch.
         Raises LackingError where that is nothing either.
         """
         most = self._shared_reach()
         if given is not None:
-            if most is None or not given.isdigit() or not names(most):
+            if most is None or not given.isdigit() or int(given) == 0 or not names(most):
+                return given
+            if self._own_value(most, 0) > int(given):
                 return given
             return show(ranges.largest(Number(int(given)), most) or Number(int(given)))
         if most is None:
@@ -256,6 +259,12 @@ class ArrayReader:
             if values is not None:
                 out.append(values)
         return out
+
+    def _own_value(self, expression: Expression, otherwise: Value) -> Value:
+        """What an expression is at the user's own sizes."""
+        values = self._values_at(self.own) if self.own is not None else None
+        (value,) = evaluator([values])(expression) if values is not None else (None,)
+        return otherwise if value is None else value
 
     def _values_at(self, shape: Shape) -> dict[str, Value] | None:
         """A shape with the sizes of its grid and block; None where there is none."""

@@ -252,7 +252,12 @@ class _Finder:
         return _shown(grid), more
 
     def _shared(self, symbols: tuple[str, ...]) -> str | None:
-        """Bytes; None where the kernel uses dynamic shared memory and no launch says how much."""
+        """Bytes; None where the kernel uses dynamic shared memory and no launch says how much.
+
+        A launch of a grid and a block alone gives none, whatever the kernel reaches.
+        """
+        if self.site is not None and len(self.site.configuration) == 2:
+            return "0"
         if self.site is not None and len(self.site.configuration) > 2:
             try:
                 return show(self.arguments.settled(self.reader.resolve(self.site.configuration[2]), symbols))

@@ -20,6 +20,7 @@ from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
 from warpwright.toolchain.cubin_info import kernel_info
+from warpwright.toolchain.file_names import unescaped
 from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.messages import CompilerMessage, parse_messages, parse_resources
 from warpwright.toolchain.names import demangle
@@ -371,20 +372,10 @@ def _with_place(message: CompilerMessage, directory: Path, source: Source) -> Co
     text = kept.read_text(encoding="utf-8", errors="replace") if kept is not None else ""
     above = "\n".join(text.split("\n")[: int(at[1])])
     place = next(iter(_LOC.findall(above)[-1:]), None)
-    names = {number: _plain(name) for number, name in _FILE.findall(text)}
+    names = {number: unescaped(name) for number, name in _FILE.findall(text)}
     if place is None or names.get(place[0]) != str(Path(source.path).absolute()):
         return message
     return replace(message, line=int(place[1]), text=message.text.removesuffix(at[0]).rstrip())
-
-
-def _plain(name: str) -> str:
-    r"""A file's name as PTX writes it, with bytes that are no ASCII in octal.
-
-    >>> _plain(r"/a\303\251.cu")
-    '/aé.cu'
-    """
-    data = re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 255]), name.encode())
-    return data.decode("utf-8", errors="replace")
 
 
 def _with_line_marker(data: bytes, path: str) -> bytes:

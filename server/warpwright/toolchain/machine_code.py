@@ -18,6 +18,7 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.sandbox.confine import Policy
 from warpwright.toolchain import cache
+from warpwright.toolchain.file_names import unescaped
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.opcodes import memory_uses, width_of
 from warpwright.toolchain.process import LOG, run_limited
@@ -187,8 +188,8 @@ def parse_machine_code(text: str) -> dict[str, tuple[MachineInstruction, ...]]:
             if not in_header:
                 chain, in_header = [], True
             for path, row in ((match[1], match[2]), (match[3], match[4])):
-                if path is not None and (not chain or chain[-1] != (path, int(row))):
-                    chain.append((path, int(row)))
+                if path is not None and (not chain or chain[-1] != (unescaped(path), int(row))):
+                    chain.append((unescaped(path), int(row)))
         elif match := _SECTION.match(line):
             found = kernels.setdefault(match[1], [])
             places, function, label = printed, "", ""

@@ -55,7 +55,7 @@ def parse_ptx_lines(text: str) -> dict[str, tuple[PtxInstruction, ...]]:
     [(7, '@%p1 add.s32 %r1, %r2, 1', (('/a.cu', 1), ('/a.cu', 3)), '$L__BB0_1')]
     """
     plain = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
-    files = {int(number): re.sub(r"\\(.)", r"\1", path) for number, path in _FILE.findall(plain)}
+    files = {int(number): unescaped(path) for number, path in _FILE.findall(plain)}
     kernels: list[str] = []
     bodies: dict[str, tuple[PtxInstruction, ...]] = {}
     at = 0

@@ -162,7 +162,10 @@ def past_runs(file: str | None = None, kernel: str | None = None, most: int = 50
             f"select {', '.join(_COLUMNS)} from runs{where} order by at desc, id desc limit ?",
             (*values, most),
         ).fetchall()
-    return [Run(**dict(zip(_COLUMNS, row, strict=True)) | {"report": json.loads(row[-1])}) for row in rows]
+    try:
+        return [Run(**dict(zip(_COLUMNS, row, strict=True)) | {"report": json.loads(row[-1])}) for row in rows]
+    except (ValueError, TypeError):
+        raise HistoryError(f"the history {history_file()} holds what is no report") from None
 
 
 def _is_there() -> bool:

@@ -7,10 +7,11 @@ import random
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 from pathlib import Path
 from typing import Any
 
+from warpwright.facts.occupancy import MAX_THREADS_PER_BLOCK, occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
@@ -55,9 +56,13 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     empty, no_empty = empty_shape(problem)
     shapes = [*times[:1], *(s for s in problem.check if s not in times[:1])]
     shapes += [s for s in (hidden, empty, *times) if s is not None and s not in shapes]
+    pairs = list(paired_cases(problem, candidate.problem, shapes))
+    for case, other in pairs:
+        if (reason := _no_room(candidate.resources, other)) and not _no_room(original.resources, case):
+            raise CandidateLaunchError(f"the candidate's launch is impossible: {reason}")
     cases = [
         _case(case, other, whole=number == 0 or case.shape == hidden, timed=case.shape in times)
-        for number, (case, other) in enumerate(paired_cases(problem, candidate.problem, shapes))
+        for number, (case, other) in enumerate(pairs)
     ]
     if not cases:
         raise PlanError("the original cannot be launched at the sizes that are known")
@@ -75,6 +80,18 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "rates": {},
         "lock": gpu_lock(),
     }
+
+
+def _no_room(resources: KernelResources, case: Case) -> str:
+    """Why a multiprocessor has no registers for one block, so that CUDA refuses the launch; "" where it has."""
+    threads = prod(case.block)
+    try:
+        limits = occupancy(resources.arch, resources.registers, 0, threads).limits
+    except ValueError:  # no known architecture
+        return ""
+    if threads > MAX_THREADS_PER_BLOCK or limits.registers != 0:
+        return ""
+    return f"{threads:,} threads of {resources.registers} registers each are more than a multiprocessor has"
 
 
 def gpu_lock() -> str:

@@ -9,22 +9,12 @@ import re
 
 from warpwright.emulator.ptx.model import Place
 from warpwright.emulator.ptx.tokens import Cursor
+from warpwright.toolchain.file_names import unescaped
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE | re.ASCII)
 _STRINGS = re.compile(r"^[ \t]*\.section[ \t]+\.debug_str\s*\{([^}]*)\}", re.MULTILINE)
 _LABEL_OR_BYTES = re.compile(r"([\w$]+):|\.b8[ \t]+([\d, \t]+)", re.ASCII)
 _NUMBER = re.compile(r"\d+", re.ASCII)
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-
-
-def unescaped(path: str) -> str:
-    r"""A file's name as the system has it: nvcc writes each byte that is not ASCII in octal.
-
-    >>> unescaped(r"/home/caf\303\251/a\"b.cu")
-    '/home/café/a"b.cu'
-    """
-    raw = _ESCAPE.sub(lambda m: bytes([int(m[1], 8) & 255]) if len(m[1]) == 3 else m[1], path.encode())
-    return raw.decode("utf-8", errors="surrogateescape")
 
 
 class Places:
