@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import stat
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from cli.kernels import CLEAN, CONFLICT, UNCHECKED
 from support.command import run_command
-from warpwright.missing import Missing
-from warpwright.toolchain.find import find_toolchain
 
 pytestmark = pytest.mark.nvcc
 
@@ -104,22 +104,23 @@ def test_without_a_compiler_nothing_is_offered(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    """The compiler is a script that first saves the user's next edit, as an editor would while fixes are verified."""
-    path = tmp_path / "a.cu"
+    """The user's next edit is saved, as an editor would, once the compiler has begun to verify the fix."""
+    path, cache = tmp_path / "a.cu", tmp_path / "cache"
     path.write_text(CONFLICT, encoding="utf-8")
-    toolchain = find_toolchain()
-    assert not isinstance(toolchain, Missing)
-    compiler = tmp_path / "nvcc"
-    compiler.write_text(
-        f'#!/bin/sh\ncase "$*" in *.cu*) echo "// mine" >> "{path}";; esac\nexec "{toolchain.nvcc}" "$@"\n',
-        encoding="utf-8",
-    )
-    compiler.chmod(0o755)
-    env = {"WARPWRIGHT_NVCC": str(compiler), "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
-    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path, env=env)
+
+    def save() -> None:
+        deadline = time.monotonic() + 60
+        while not any(cache.rglob("source.cu")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        path.write_text(f"{CONFLICT}// mine\n", encoding="utf-8")
+
+    user = threading.Thread(target=save)
+    user.start()
+    ran = run_command("fix", "a.cu", "--write", cwd=tmp_path, env={"WARPWRIGHT_CACHE_DIR": str(cache)})
+    user.join()
     assert ran.status == 2
     assert "changed on disk while it was being fixed; nothing was written to it" in ran.stderr
-    assert path.read_text(encoding="utf-8").startswith(CONFLICT + "// mine\n")
+    assert path.read_text(encoding="utf-8") == f"{CONFLICT}// mine\n"
 
 
 def test_a_compiler_that_breaks_verifies_nothing(tmp_path: Path) -> None:
