@@ -20,17 +20,14 @@ from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
 from warpwright.toolchain.cubin_info import kernel_info
-from warpwright.toolchain.file_names import unescaped
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.toolchain.messages import CompilerMessage, parse_messages, parse_resources
+from warpwright.toolchain.messages import CompilerMessage, parse_resources
 from warpwright.toolchain.names import demangle
-from warpwright.toolchain.process import Finished, run_limited
+from warpwright.toolchain.nvcc_output import errors_sentence, exit_sentence, messages_of, with_place
+from warpwright.toolchain.process import run_limited
 from warpwright.toolchain.rights import Reads, compiler_policy
 
 _ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)*\.entry[ \t]+([\w$]+)", re.MULTILINE | re.ASCII)
-_PTX_LINE = re.compile(r" \(line (\d+) of the PTX\)$")
-_LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+) (\d+) ", re.MULTILINE)
-_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+) "([^"\n]+)"', re.MULTILINE)
 OUTPUT_BYTES = 4 << 20
 MEMORY_BYTES = 12 << 30
 _PASSED_ON = (
@@ -257,7 +254,7 @@ def _compile(
         except OSError as error:
             reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
             return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
-    messages = _messages(entry.output, source)
+    messages = messages_of(entry.output, source)
     return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags, entry.includes), entry
 
 
@@ -334,13 +331,14 @@ def _build(
         return failed(Ending.TIMEOUT, f"{toolchain.nvcc} {finished.stopped}.")
     if finished.stopped:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} {finished.stopped}.")
-    messages = _messages(finished.output, source)
-    messages = tuple(_with_place(each, directory, source) for each in messages)
+    messages = messages_of(finished.output, source)
+    ptx = next((file for name in (_KEPT_PTX, _PTX.file) if (file := directory / name).is_file()), None)
+    messages = tuple(with_place(each, ptx, source) for each in messages)
     errors = [m for m in messages if m.severity == "error"]
     if finished.returncode != 0:
         if errors:
-            return failed(Ending.ERRORS, _errors_sentence(errors), messages)
-        return failed(Ending.BROKEN, _exit_sentence(toolchain.nvcc, finished), messages)
+            return failed(Ending.ERRORS, errors_sentence(errors), messages)
+        return failed(Ending.BROKEN, exit_sentence(toolchain.nvcc, finished), messages)
     if not (directory / product.file).is_file():
         reason = f"{toolchain.nvcc} ended without an error and without writing a {product.name}."
         return failed(Ending.BROKEN, reason, messages)
@@ -348,34 +346,6 @@ def _build(
         if left.name not in ("source.cu", _KEPT_PTX):
             left.unlink()
     return None
-
-
-def _messages(output: str, source: Source) -> tuple[CompilerMessage, ...]:
-    """What the compiler said, of the user's file under the path that the caller gave it."""
-    absolute = str(Path(source.path).absolute())
-
-    def shown(path: str) -> str:
-        return source.path if path == absolute else path
-
-    return tuple(
-        replace(m, path=shown(m.path), notes=tuple(replace(note, path=shown(note.path)) for note in m.notes))
-        for m in parse_messages(output, source.path)
-    )
-
-
-def _with_place(message: CompilerMessage, directory: Path, source: Source) -> CompilerMessage:
-    """What ptxas says of a line of the PTX, at the source line that the PTX names for it: such as inline assembly's."""
-    at = _PTX_LINE.search(message.text)
-    if message.line or at is None:
-        return message
-    kept = next((file for name in (_KEPT_PTX, _PTX.file) if (file := directory / name).is_file()), None)
-    text = kept.read_text(encoding="utf-8", errors="replace") if kept is not None else ""
-    above = "\n".join(text.split("\n")[: int(at[1])])
-    place = next(iter(_LOC.findall(above)[-1:]), None)
-    names = {number: unescaped(name) for number, name in _FILE.findall(text)}
-    if place is None or names.get(place[0]) != str(Path(source.path).absolute()):
-        return message
-    return replace(message, line=int(place[1]), text=message.text.removesuffix(at[0]).rstrip())
 
 
 def _with_line_marker(data: bytes, path: str) -> bytes:
@@ -388,25 +358,6 @@ def _with_line_marker(data: bytes, path: str) -> bytes:
     """
     quoted = re.sub(r'[\x00-\x1f\x7f"\\]', "_", path)
     return b'#line 1 "%s"\n' % quoted.encode("utf-8", errors="surrogateescape") + data.removeprefix(b"\xef\xbb\xbf")
-
-
-def _errors_sentence(errors: list[CompilerMessage]) -> str:
-    first = errors[0]
-    place = f"{Path(first.path).name}:{first.line}: " if first.line else ""
-    if len(errors) == 1:
-        return f"nvcc found an error: {place}{first.text}."
-    return f"nvcc found {len(errors)} errors; the first: {place}{first.text}."
-
-
-def _exit_sentence(nvcc: Path, finished: Finished) -> str:
-    lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
-    said = f'its last words were "{_printable(lines[-1])}"' if lines else "it printed nothing"
-    return f"{nvcc} failed with exit status {finished.returncode} and named no error; {said}."
-
-
-def _printable(text: str, limit: int = 120) -> str:
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _dependencies(directory: Path) -> list[Path]:
