@@ -30,7 +30,7 @@ from warpwright.syntax.source import read_source
 from warpwright.toolchain.compile import Compiled, compile_cubin
 from warpwright.toolchain.cubin_info import KernelInfo, kernel_info
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.toolchain.local_traffic import LocalAccess, LocalUse, local_traffic
+from warpwright.toolchain.local_traffic import LocalAccess, LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import MachineInstruction, machine_code
 from warpwright.toolchain.opcodes import Family, family_of
 
@@ -139,12 +139,12 @@ def add(
     other.update(each.opcode for each in code if family_of(each.opcode, each.operands) is Family.OTHER)
     local = local_traffic(code, resources, marked)
     counts["local"] += len(local)
-    counts["unknown"] += sum(access.use is LocalUse.UNKNOWN for access in local)
+    counts["unknown"] += sum(access.use is LocalPurpose.UNKNOWN for access in local)
     if resources.spill_bytes:
         counts["spilling"] += 1
         by_marks = _whole([access for access in local if access.instruction.offset in marked], resources)
         alone = local_traffic(code, resources)
-        by_sums = _whole([access for access in alone if access.use is LocalUse.SPILL], resources)
+        by_sums = _whole([access for access in alone if access.use is LocalPurpose.SPILL], resources)
         counts["by marks"] += by_marks is not None
         counts["by sums"] += by_sums is not None
         counts["alike"] += by_marks is not None and by_marks == by_sums

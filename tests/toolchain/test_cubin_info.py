@@ -11,7 +11,7 @@ from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, compile_cubin
 from warpwright.toolchain.cubin_info import kernel_info
-from warpwright.toolchain.local_traffic import LocalUse, local_traffic
+from warpwright.toolchain.local_traffic import LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import machine_code
 from warpwright.toolchain.spilled import with_spills
 
@@ -95,9 +95,9 @@ def test_spills_are_told_from_an_array_beside_them(compiled: Compiled) -> None:
     assert not isinstance(code, Missing)
     spills = kernel_info(compiled.cubin.read_bytes())[both.mangled_name].spills
     uses = Counter(access.use for access in local_traffic(code[both.mangled_name], both, spills))
-    assert uses[LocalUse.ARRAY] > 0
-    assert uses[LocalUse.SPILL] == len(spills) > 0
-    assert uses[LocalUse.UNKNOWN] == 0
+    assert uses[LocalPurpose.ARRAY] > 0
+    assert uses[LocalPurpose.SPILL] == len(spills) > 0
+    assert uses[LocalPurpose.UNKNOWN] == 0
     assert sum(place.store_bytes for place in both.spills) == both.spill_store_bytes
 
 

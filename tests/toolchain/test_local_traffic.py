@@ -10,7 +10,7 @@ from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
-from warpwright.toolchain.local_traffic import LocalAccess, LocalUse, local_traffic
+from warpwright.toolchain.local_traffic import LocalAccess, LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import MachineInstruction, machine_code
 
 BODY = """\
@@ -58,7 +58,7 @@ def traffic(
     return {name: (r, local_traffic(code[r.mangled_name], r)) for name, r in compiled.kernels.items()}
 
 
-def total(accesses: tuple[LocalAccess, ...], kind: str, use: LocalUse) -> int:
+def total(accesses: tuple[LocalAccess, ...], kind: str, use: LocalPurpose) -> int:
     return sum(access.width for access in accesses if access.kind == kind and access.use is use)
 
 
@@ -69,9 +69,9 @@ def test_the_spills_add_up_to_what_ptxas_says(
 ) -> None:
     resources, accesses = traffic[name]
     assert resources.spill_store_bytes > 0
-    assert total(accesses, "store", LocalUse.SPILL) == resources.spill_store_bytes
-    assert total(accesses, "load", LocalUse.SPILL) == resources.spill_load_bytes
-    assert not [access for access in accesses if access.use is LocalUse.UNKNOWN]
+    assert total(accesses, "store", LocalPurpose.SPILL) == resources.spill_store_bytes
+    assert total(accesses, "load", LocalPurpose.SPILL) == resources.spill_load_bytes
+    assert not [access for access in accesses if access.use is LocalPurpose.UNKNOWN]
 
 
 @pytest.mark.sass
@@ -79,10 +79,10 @@ def test_an_array_and_an_argument_of_printf_are_no_spills(
     traffic: dict[str, tuple[KernelResources, tuple[LocalAccess, ...]]],
 ) -> None:
     _, accesses = traffic["both"]
-    assert total(accesses, "store", LocalUse.ARRAY) == 4 * 33
+    assert total(accesses, "store", LocalPurpose.ARRAY) == 4 * 33
     resources, accesses = traffic["array"]
     assert resources.spill_store_bytes == 0
-    assert {access.use for access in accesses} == {LocalUse.ARRAY}
+    assert {access.use for access in accesses} == {LocalPurpose.ARRAY}
     assert Counter(access.kind.value for access in accesses)["load"] == 1
     assert {Path(access.file).name for access in accesses} == {"k.cu"}
 
@@ -90,13 +90,13 @@ def test_an_array_and_an_argument_of_printf_are_no_spills(
 def test_sums_that_no_offset_explains_are_unknown() -> None:
     code = [MachineInstruction(0, "STL", "[R1], R4"), MachineInstruction(16, "LDL", "R4, [R1]")]
     resources = KernelResources("k", "k", 32, 12, 12, 64, 0, 0, 0)
-    assert {access.use for access in local_traffic(code, resources)} == {LocalUse.UNKNOWN}
+    assert {access.use for access in local_traffic(code, resources)} == {LocalPurpose.UNKNOWN}
 
 
 def test_what_a_called_function_does_in_a_kernel_that_spills_is_unknown() -> None:
     code = [MachineInstruction(0, "STL", "[R1], R4"), MachineInstruction(16, "STL", "[R1], R4", function="f")]
     resources = KernelResources("k", "k", 32, 4, 0, 64, 0, 0, 0)
-    assert [access.use for access in local_traffic(code, resources)] == [LocalUse.SPILL, LocalUse.UNKNOWN]
+    assert [access.use for access in local_traffic(code, resources)] == [LocalPurpose.SPILL, LocalPurpose.UNKNOWN]
 
 
 def test_a_load_that_never_runs_is_no_traffic() -> None:

@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _ON_STACK = re.compile(r"R1(?:\+(-?0x[0-9a-f]+))?")
 
 
-class LocalUse(StrEnum):
+class LocalPurpose(StrEnum):
     """What an access to local memory is for. ARRAY is any object with an address, printf's arguments among them."""
 
     SPILL = "spill"
@@ -37,7 +37,7 @@ class LocalAccess:
     instruction: MachineInstruction
     kind: AccessKind
     width: int
-    use: LocalUse
+    use: LocalPurpose
 
     @property
     def file(self) -> str:
@@ -80,14 +80,14 @@ def local_traffic(
     by_mark = [(kind, width, 0) for i, kind, width, _ in found if i.offset in marked]
     is_marked = any(spills) and (_bytes(by_mark, AccessKind.STORE, 0), _bytes(by_mark, AccessKind.LOAD, 0)) == spills
 
-    def use_of(instruction: MachineInstruction, offset: int | None) -> LocalUse:
+    def use_of(instruction: MachineInstruction, offset: int | None) -> LocalPurpose:
         if is_marked:
-            return LocalUse.SPILL if instruction.offset in marked else LocalUse.ARRAY
+            return LocalPurpose.SPILL if instruction.offset in marked else LocalPurpose.ARRAY
         if offset is None or not any(spills):
-            return LocalUse.ARRAY
+            return LocalPurpose.ARRAY
         if first is None or instruction.function:
-            return LocalUse.UNKNOWN
-        return LocalUse.SPILL if offset >= first else LocalUse.ARRAY
+            return LocalPurpose.UNKNOWN
+        return LocalPurpose.SPILL if offset >= first else LocalPurpose.ARRAY
 
     return tuple(LocalAccess(i, kind, width, use_of(i, offset)) for i, kind, width, offset in found)
 

@@ -18,7 +18,7 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain.compile import Compiled, CompiledPtx
 from warpwright.toolchain.cubin_info import KernelInfo, kernel_info
-from warpwright.toolchain.local_traffic import LocalUse, local_traffic
+from warpwright.toolchain.local_traffic import LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import MachineInstruction, machine_code
 from warpwright.toolchain.names import demangle
 from warpwright.toolchain.opcodes import Family, MemoryUse, family_of, is_double, memory_uses, width_of
@@ -150,7 +150,7 @@ def kernel_code(
     return KernelCode(resources, tuple(_step(each, local) for each in code), ptx)
 
 
-def _step(instruction: MachineInstruction, local: Mapping[int, LocalUse]) -> Step:
+def _step(instruction: MachineInstruction, local: Mapping[int, LocalPurpose]) -> Step:
     opcode = instruction.opcode
     family, uses = family_of(opcode, instruction.operands), memory_uses(opcode)
     width = width_of(opcode) if uses else 0
@@ -162,17 +162,17 @@ def _marks(
     family: Family,
     uses: tuple[MemoryUse, ...],
     width: int,
-    local: Mapping[int, LocalUse],
+    local: Mapping[int, LocalPurpose],
 ) -> Iterable[Mark]:
     if instruction.is_never_executed:
         yield Mark.NEVER
         return
     match local.get(instruction.offset):
-        case LocalUse.SPILL:
+        case LocalPurpose.SPILL:
             yield Mark.SPILL
-        case LocalUse.ARRAY:
+        case LocalPurpose.ARRAY:
             yield Mark.VARIABLE
-        case LocalUse.UNKNOWN:
+        case LocalPurpose.UNKNOWN:
             yield Mark.LOCAL
     if is_double(instruction.opcode):
         yield Mark.FP64

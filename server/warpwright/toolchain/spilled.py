@@ -11,7 +11,7 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.toolchain.compile import Compiled
 from warpwright.toolchain.cubin_info import kernel_info
-from warpwright.toolchain.local_traffic import LocalAccess, LocalUse, local_traffic
+from warpwright.toolchain.local_traffic import LocalAccess, LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import DisassemblyError, machine_code
 
 
@@ -45,11 +45,11 @@ def with_spills(compiled: Compiled, is_cancelled: IsCancelled = never_cancelled)
 
 def _by_place(accesses: Sequence[LocalAccess]) -> tuple[SpillPlace, ...]:
     """One for each place, in the order of the source; none where an access may be a spill or not."""
-    if any(access.use is LocalUse.UNKNOWN for access in accesses):
+    if any(access.use is LocalPurpose.UNKNOWN for access in accesses):
         return ()
     places: dict[tuple[tuple[str, int], ...], list[LocalAccess]] = {}
     for access in accesses:
-        if access.use is LocalUse.SPILL:
+        if access.use is LocalPurpose.SPILL:
             places.setdefault(access.instruction.places, []).append(access)
     return tuple(_place(at, places[at]) for at in sorted(places))
 
