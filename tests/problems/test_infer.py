@@ -435,6 +435,7 @@ def test_every_sample_can_be_run_and_written_out(path: Path, tmp_path: Path) -> 
     ("text", "words"),
     [
         ("[kernels.copy\n", "is not a TOML file"),
+        ("[kernels]\ncopy = 3\n", "with a table [kernels.copy] (copy is not a table)"),
         ("[kernels.copy]\nblocks = 3\n", "has the unknown key `blocks`"),
         ("[kernels.copy]\ngrid = ['n +']\n", "ends where a value should stand"),
         ("[kernels.copy]\nshape = { n = 'big' }\n", "does not give each symbol a whole number"),

@@ -42,21 +42,34 @@ def read_document(path: Path, kernel: str) -> Overrides:
     Raises ExpressionError with one sentence that names the file and the key.
     """
     overrides = Overrides(origin=FILE_NAME)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    table = read_table(path, "kernels", kernel)
+    if table is None:
         return overrides
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExpressionError(f"{path} cannot be read ({error})") from None
-    try:
-        table = tomllib.loads(text).get("kernels", {}).get(kernel, {})
-    except (tomllib.TOMLDecodeError, AttributeError) as error:
-        raise ExpressionError(f"{path} is not a TOML file with a table [kernels.{kernel}] ({error})") from None
     try:
         _read(overrides, table)
     except ExpressionError as error:
         raise ExpressionError(f"{path}: [kernels.{kernel}] {error}") from None
     return overrides
+
+
+def read_table(path: Path, section: str, name: str) -> dict[str, Any] | None:
+    """The table [section.name] of a TOML file, empty where it has none; None where there is no such file.
+
+    Raises ExpressionError.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExpressionError(f"{path} cannot be read ({error})") from None
+    try:
+        table = tomllib.loads(text).get(section, {}).get(name, {})
+        if not isinstance(table, dict):
+            raise AttributeError(f"{name} is not a table")
+    except (tomllib.TOMLDecodeError, AttributeError) as error:
+        raise ExpressionError(f"{path} is not a TOML file with a table [{section}.{name}] ({error})") from None
+    return table
 
 
 def _read(overrides: Overrides, table: dict[str, Any]) -> None:

@@ -24,7 +24,6 @@ The file is the same that describes kernels. What it says goes before the commen
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from typing import Any
 from tree_sitter import Node
 
 from warpwright.problems.comments import directive_pattern, directives_above, read_sizes
+from warpwright.problems.document import read_table
 from warpwright.problems.expressions import ExpressionError, parse, split_arguments
 from warpwright.problems.extension.model import scalar_of
 from warpwright.problems.shapes import Shape
@@ -70,18 +70,9 @@ def read_document(path: Path, entry: str) -> Said:
     Raises ExpressionError with one sentence that names the file and the key.
     """
     said = Said()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    table = read_table(path, "extension", entry)
+    if table is None:
         return said
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExpressionError(f"{path} cannot be read ({error})") from None
-    try:
-        table = tomllib.loads(text).get("extension", {}).get(entry, {})
-        if not isinstance(table, dict):
-            raise AttributeError(f"{entry} is not a table")
-    except (tomllib.TOMLDecodeError, AttributeError) as error:
-        raise ExpressionError(f"{path} is not a TOML file with a table [extension.{entry}] ({error})") from None
     try:
         _read_table(said, table)
     except ExpressionError as error:
