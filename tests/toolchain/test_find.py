@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,24 @@ def test_no_compiler_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.Mon
     missing = find_toolchain()
     assert isinstance(missing, Missing)
     assert "pip install 'warpwright[cuda]'" in missing.advice
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
+def test_a_compiler_that_never_stops_printing_costs_neither_memory_nor_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = tmp_path / "pid"
+    script = tmp_path / "nvcc"
+    script.write_text(f"#!/bin/sh\nyes V13.0.88 &\necho $! > {pid}\nwait\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("WARPWRIGHT_NVCC", str(script))
+    found = find_toolchain()
+    assert isinstance(found, Missing)
+    assert "does not answer `--version`" in found.reason
+    with pytest.raises(ProcessLookupError):
+        for _ in range(50):  # the group was killed; whoever adopts the child may take a moment to reap it
+            os.kill(int(pid.read_text()), 0)
+            stat = Path(f"/proc/{int(pid.read_text())}/stat")
+            if stat.is_file() and stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                raise ProcessLookupError
+            time.sleep(0.1)

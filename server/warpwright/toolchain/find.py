@@ -10,15 +10,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from warpwright.missing import Missing
+from warpwright.progress import never_cancelled
+from warpwright.toolchain.process import Finished, run_limited
 
+ANSWER_SECONDS = 10
+ANSWER_BYTES = 1 << 20
 _ADVICE = "Install it with `pip install 'warpwright[cuda]'`, or set WARPWRIGHT_NVCC to the path of nvcc."
 
 
@@ -96,26 +100,31 @@ def _version(nvcc: Path, modified: int) -> tuple[str, Path] | Missing:
     The folder is what nvcc itself calls TOP: nvcc on PATH may be a script that starts the real one elsewhere.
     """
     try:
-        version = subprocess.run(
-            [str(nvcc), "--version"], capture_output=True, text=True, errors="replace", timeout=10, check=False
-        )
-        match = re.search(r"\bV(\d+\.\d+\.\d+)", version.stdout)
-        if version.returncode != 0 or not match:
+        asked = _asked(nvcc, "--version")
+        match = re.search(r"\bV(\d+\.\d+\.\d+)", asked.output)
+        if asked.timed_out:
+            return Missing("nvcc", f"{nvcc} did not answer `--version` within {ANSWER_SECONDS} seconds.", _ADVICE)
+        if asked.stopped or asked.returncode != 0 or not match:
             return Missing("nvcc", f"{nvcc} does not answer `--version` as NVIDIA's compiler does.", _ADVICE)
-        dry = subprocess.run(
-            [str(nvcc), "--dryrun", "-cubin", "-x", "cu", os.devnull],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=10,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Missing("nvcc", f"{nvcc} did not answer `--version` within 10 seconds.", _ADVICE)
+        dry = _asked(nvcc, "--dryrun", "-cubin", "-x", "cu", os.devnull)
     except OSError as error:
         return Missing("nvcc", f"{nvcc} cannot be run ({error.strerror}).", _ADVICE)
-    top = re.search(r"^#\$ TOP=(.+)$", dry.stderr, re.MULTILINE)
+    top = re.search(r"^#\$ TOP=(.+)$", dry.output, re.MULTILINE)
     return match.group(1), Path(top.group(1)).resolve() if top else nvcc.resolve().parent.parent
+
+
+def _asked(nvcc: Path, *arguments: str) -> Finished:
+    """What a program that may be no compiler at all answers. Raises OSError where it cannot be started."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run_limited(
+            [str(nvcc), *arguments],
+            directory=Path(folder),
+            environment=os.environ,
+            timeout=ANSWER_SECONDS,
+            output_bytes=ANSWER_BYTES,
+            memory_bytes=None,
+            is_cancelled=never_cancelled,
+        )
 
 
 def _tool(name: str, home: Path) -> Path | None:
