@@ -73,7 +73,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status. Whatever goes wrong is one sentence on stderr, never a traceback."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the process was started with it closed
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     log_to_stderr()
     try:
         status = cli.main(None if arguments is None else list(arguments), prog_name="warpwright", standalone_mode=False)
