@@ -67,3 +67,16 @@ def test_of_an_older_text_no_occupancy_and_no_finding_is_said() -> None:
     assert "66 registers" in _hover(analysis)
     assert "occupancy" not in _hover(analysis)
     assert [each.rule for each in analysis.findings if each.rule in ("low-occupancy", "register-spill")] == []
+
+
+def test_many_instances_keep_the_hover_short() -> None:
+    text = TEXT.replace(b"__global__", b"template <int N> __global__").replace(b"heavy<<<", b"heavy<1><<<")
+    taken = [replace(HEAVY, name=f"heavy<{n}>", registers=40 + n % 5) for n in range(40)]
+    answer = {"kernels": {"sm_90": {each.name: asdict(each) for each in taken}}, "compiler": "nvcc 13.0.88"}
+    analysis = analyse(Source(PATH, text), read_include, Settings(), build=build_of(answer, text))
+    found = hover(analysis, text.index(b"heavy"))
+    assert found is not None
+    said = found.markdown.partition("**Compiled for sm_90**")[2]
+    assert "`heavy<4>` and 7 more: 44 registers" in said
+    assert "16 more instances, with no more spills" in said
+    assert len([line for line in said.splitlines() if line.startswith("- ")]) <= 8

@@ -20,6 +20,7 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
         "Fix kernel transpose",
         "Verify kernel transpose",
         "Profile kernel transpose (emulated)",
+        "Show SASS of kernel transpose",
     ]
 
 
@@ -33,7 +34,7 @@ def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     where = page.range("tile[x][y]")
     assert {a.title.split()[0] for a in page.actions(where, ["quickfix"])} == {"Pad", "Suppress"}
-    commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile"}
+    commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile", "Show"}
     assert {a.title.split()[0] for a in page.actions(where, ["refactor"])} == commands
     assert page.actions(where, ["source.organizeImports"]) == []
 

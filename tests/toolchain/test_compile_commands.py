@@ -111,6 +111,7 @@ def test_what_cmake_writes_becomes_options_for_nvcc_in_any_folder(tmp_path: Path
         f"-I{build}/inc",
     )  # fmt: skip
     assert found.left_out == ("-rdc=true",)
+    assert found.words == f"{found.origin}, without its -rdc=true"
     assert found.trouble == ""
 
 

@@ -79,7 +79,7 @@ def command(
                 is_cancelled=is_cancelled,
                 arch=compiled.arch,
                 flags=compiled.flags(before.source),
-                flags_from=compiled.found(before.source).origin,
+                flags_from=compiled.found(before.source).words,
                 backend=backend,
                 again=again,
             )

@@ -153,3 +153,4 @@ def _commands(analysis: Analysis, offset: int) -> Iterator[KernelCommand]:
             yield KernelCommand(_TITLES[goal].format(kernel.name), command, kernel.name)
         yield KernelCommand(f"Verify kernel {kernel.name}", VERIFY, kernel.name)
         yield KernelCommand(f"Profile kernel {kernel.name} (emulated)", PROFILE, kernel.name)
+        yield KernelCommand(f"Show SASS of kernel {kernel.name}", SHOW_SASS, kernel.name)

@@ -104,8 +104,8 @@ def compiler_options(path: str, settings: Settings) -> tuple[str, ...]:
 
 
 def options_origin(path: str, settings: Settings) -> str:
-    """Where the project's options for a file are from, for people; "" where it has none."""
-    return _found(path, settings).origin if Path(path).is_absolute() else ""
+    """Where the project's options for a file are from and which are not taken, for people; "" where it has none."""
+    return _found(path, settings).words if Path(path).is_absolute() else ""
 
 
 def _found(path: str, settings: Settings) -> CompileFlags:

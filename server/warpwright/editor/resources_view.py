@@ -14,6 +14,8 @@ from warpwright.facts.model import Basis, Kernel
 
 OLDER = "before the last edits"
 MOST_LINES = 3
+MOST_INSTANCES = 3
+"""Kinds of instances that the hover tells apart: the rest are counted."""
 
 
 def resource_words(analysis: Analysis, kernel: Kernel) -> str:
@@ -38,17 +40,41 @@ def resource_lines(analysis: Analysis, kernel: Kernel) -> Iterator[str]:
         return
     for arch, compiled in _by_architecture(analysis, build, kernel):
         yield f"\n**Compiled for {arch}** ({build.compiler}{'' if analysis.build_is_current else f', {OLDER}'})\n"
-        for each in compiled.compiled:
-            name = f"{code(each.name)}: " if len(compiled.compiled) > 1 else ""
+        said: dict[str, list[str]] = {}
+        for each in sorted(compiled.compiled, key=lambda one: (-one.spill_bytes, -one.registers)):
             taken = (
                 f"{each.registers} registers, {spill_words(each.spill_store_bytes, each.spill_load_bytes)}, "
                 f"{each.stack_bytes:,} bytes of stack a thread; {each.shared_bytes:,} bytes of static shared memory, "
                 f"{each.constant_bytes:,} of constant memory, {_barriers(each.barriers)} a block"
             )
             at = ", ".join(str(line.line) for line in spill_lines(compiled, each)[:MOST_LINES])
-            yield f"- {name}{taken}{f'; spills most at lines {at}' if at and analysis.build_is_current else ''}"
+            where = f"; spills most at lines {at}" if at and analysis.build_is_current else ""
+            said.setdefault(taken + where, []).append(each.name)
+        yield from _instance_lines(said, len(compiled.compiled))
         if analysis.build_is_current:
-            yield from dict.fromkeys(_occupancy_line(found, len(compiled.compiled)) for found in occupancies(compiled))
+            yield from _occupancy_lines(sorted(occupancies(compiled), key=lambda one: one.occupancy.fraction), compiled)
+
+
+def _instance_lines(said: dict[str, list[str]], instances: int) -> Iterator[str]:
+    """What is said, of which instances; those that take the same in one line, the worst first."""
+    kinds = list(said.items())
+    for taken, names in kinds[:MOST_INSTANCES]:
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        yield f"- {f'{code(names[0])}{more}: ' if instances > 1 else ''}{taken}"
+    if rest := sum(len(names) for _, names in kinds[MOST_INSTANCES:]):
+        yield f"- {rest:,} more instance{'s' if rest != 1 else ''}, with no more spills"
+
+
+def _occupancy_lines(found: list[LaunchOccupancy], kernel: Kernel) -> Iterator[str]:
+    """One line for launches and instances that come out alike; the least occupancy first."""
+    alike: dict[object, list[LaunchOccupancy]] = {}
+    for each in found:
+        alike.setdefault((each.launch.block, each.basis, each.footprint, each.occupancy), []).append(each)
+    kinds = list(alike.values())
+    for group in kinds[:MOST_INSTANCES]:
+        yield _occupancy_line(group[0], len({each.resources.name for each in group}), len(kernel.compiled))
+    if (rest := len(kinds) - MOST_INSTANCES) > 0:
+        yield f"- {rest:,} more, with no lower occupancy"
 
 
 def spill_words(stores: int, loads: int) -> str:
@@ -97,9 +123,10 @@ def _occupancy_words(found: list[LaunchOccupancy]) -> str:
     return f"occupancy {share} %" + (f" ({', '.join(why)})" if why else "")
 
 
-def _occupancy_line(found: LaunchOccupancy, instances: int) -> str:
+def _occupancy_line(found: LaunchOccupancy, alike: int, instances: int) -> str:
     now = found.occupancy
-    name = f"{code(found.resources.name)}, " if instances > 1 else ""
+    more = f" and {alike - 1:,} more" if alike > 1 else ""
+    name = f"{code(found.resources.name)}{more}, " if instances > 1 else ""
     block = f"block {dims_text(found.launch.block)}{', assumed' if found.basis is not Basis.EXACT else ''}"
     limit = f", limited by {' and '.join(now.limiters)}" if now.fraction < 1 else ""
     lifts = "".join(f"\n  - {lift_words(found.footprint, lift)}" for lift in found.lifts)

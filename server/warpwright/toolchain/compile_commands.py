@@ -44,6 +44,11 @@ class CompileFlags:
     origin: str = ""
     trouble: str = ""
 
+    @property
+    def words(self) -> str:
+        """Where they are from, and what of them is not taken, for reports; "" where there is no entry."""
+        return f"{self.origin}, without its {' '.join(self.left_out)}" if self.left_out else self.origin
+
 
 def compile_flags(
     path: str, *, arch: str | None = None, database: str = "", workspace: Sequence[str] = ()
