@@ -125,7 +125,9 @@ def _problems(source: Source) -> tuple[list[ExtensionProblem], list[str]]:
             described.append(problem)
         else:
             lacking.append(str(problem))
-    return described, lacking or ["No function is bound to Python in the file."]
+    if not described and not lacking:
+        lacking.append("No function is bound to Python in the file.")
+    return described, lacking
 
 
 def _unlike(described: list[ExtensionProblem], candidate: Source) -> str:
