@@ -18,7 +18,7 @@ __global__ void sum(int *out, const int *in) {
 }
 
 void run(int *out, const int *in) {
-  sum<<<1024, 256>>>(out, in);
+  sum<<<64, 256>>>(out, in);
 }
 ```
 
@@ -40,7 +40,7 @@ __global__ void sum(int *out, const int *in) {
 }
 
 void run(int *out, const int *in) {
-  sum<<<1024, 256>>>(out, in);
+  sum<<<64, 256>>>(out, in);
 }
 ```
 
