@@ -13,7 +13,7 @@ from warpwright.editor.settings import Settings
 from warpwright.facts.resources import KernelResources, SpillPlace
 from warpwright.syntax.source import Source, read_include
 
-PATH = "/work/a.cu"
+PATH = "/project/a.cu"
 TEXT = b"""\
 __global__ void heavy(float* x) {
     x[threadIdx.x] *= 2.0f;
