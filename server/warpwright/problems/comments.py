@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
@@ -19,7 +19,21 @@ def directive_pattern(verbs: str) -> re.Pattern[str]:
     return re.compile(rf"^\s*(?://+|/?\*+)?\s*warpwright:\s*({verbs})\b\s*(.*?)\s*(?:\*/)?$")
 
 
-def directives_above(source: Source, node: Node, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, str]]:
+def take_directives(source: Source, node: Node, pattern: re.Pattern[str], take: Callable[[str, str], None]) -> None:
+    """Hand the verb and the rest of each directive above a definition to `take`.
+
+    Raises ExpressionError, with the line, for one that `take` cannot read.
+    """
+    for line, verb, rest in _directives_above(source, node, pattern):
+        try:
+            take(verb, rest)
+        except ExpressionError as error:
+            raise ExpressionError(
+                f"{source.path}:{line}: the directive `{verb} {rest}` cannot be read: {error}"
+            ) from None
+
+
+def _directives_above(source: Source, node: Node, pattern: re.Pattern[str]) -> Iterator[tuple[int, str, str]]:
     """(line, verb, rest) in the comments that stand directly above a definition, its template line included."""
     if node.parent is not None and node.parent.type == "template_declaration":
         node = node.parent

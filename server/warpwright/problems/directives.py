@@ -18,9 +18,10 @@ that a profile is made at.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from warpwright.facts.model import Kernel
-from warpwright.problems.comments import directive_pattern, directives_above, read_sizes
+from warpwright.problems.comments import directive_pattern, read_sizes, take_directives
 from warpwright.problems.expressions import ExpressionError, parse, split_arguments
 from warpwright.problems.overrides import ArrayOverride, Overrides
 
@@ -33,15 +34,8 @@ _PART = re.compile(r"\b(grid|block|shared)\s*\(")
 def read_directives(kernel: Kernel) -> Overrides:
     """The directives above a kernel. Raises ExpressionError, with the line, for one that cannot be read."""
     overrides = Overrides(origin="directive")
-    if kernel.node is None:
-        return overrides
-    for line, verb, rest in directives_above(kernel.source, kernel.node, _DIRECTIVE):
-        try:
-            _read(overrides, verb, rest)
-        except ExpressionError as error:
-            raise ExpressionError(
-                f"{kernel.source.path}:{line}: the directive `{verb} {rest}` cannot be read: {error}"
-            ) from None
+    if kernel.node is not None:
+        take_directives(kernel.source, kernel.node, _DIRECTIVE, partial(_read, overrides))
     return overrides
 
 

@@ -25,12 +25,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tree_sitter import Node
 
-from warpwright.problems.comments import directive_pattern, directives_above, read_sizes
+from warpwright.problems.comments import directive_pattern, read_sizes, take_directives
 from warpwright.problems.document import read_table
 from warpwright.problems.expressions import ExpressionError, parse, split_arguments
 from warpwright.problems.extension.model import scalar_of
@@ -148,15 +149,8 @@ def read_directives(source: Source, function: Node | None) -> Said:
     node = function
     if node is not None and node.type == "lambda_expression":
         node = enclosing(node, "expression_statement")
-    if node is None:
-        return said
-    for line, verb, rest in directives_above(source, node, _DIRECTIVE):
-        try:
-            _read_directive(said, verb, rest)
-        except ExpressionError as error:
-            raise ExpressionError(
-                f"{source.path}:{line}: the directive `{verb} {rest}` cannot be read: {error}"
-            ) from None
+    if node is not None:
+        take_directives(source, node, _DIRECTIVE, partial(_read_directive, said))
     return said
 
 
