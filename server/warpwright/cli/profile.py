@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options
-from warpwright.cli.terminal import CannotRun, progress_line, say_note, say_warning, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.editor.profile.store import placed, store_profile
 from warpwright.editor.profile.view import View, view_of
 from warpwright.emulator.profiling import Wanted, emulated_profile
@@ -186,11 +186,4 @@ def _print(view: View, output: str, order: str, target: Path | None) -> None:
 
         shown = sys.stdout.isatty() or "COLUMNS" in os.environ
         text = profile_text(view, order, shutil.get_terminal_size().columns if shown else None)
-    if target is None:
-        click.echo(text)
-        return
-    try:
-        target.write_text(click.unstyle(text) if output == "text" else text, encoding="utf-8")
-    except OSError as error:
-        raise CannotRun(f"{target} cannot be written ({error.strerror})") from None
-    say_note(f"written to {target}")
+    print_or_write(text, target, styled=output == "text")

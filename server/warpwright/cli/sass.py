@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from warpwright.cli.inputs import Compiled, compile_options, read_program
-from warpwright.cli.terminal import CannotRun, progress_line, say_note, stop_on_ctrl_c
+from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, stop_on_ctrl_c
 from warpwright.editor.machine.listing import Listing, listing
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
@@ -136,11 +136,4 @@ def _print(
         from warpwright.cli.sass_text import sass_text
 
         text = "\n\n".join(sass_text(each, ptx=ptx, line=line) for each in listings)
-    if path is None:
-        click.echo(text)
-        return
-    try:
-        path.write_text(click.unstyle(text) if output == "text" else text, encoding="utf-8")
-    except OSError as error:
-        raise CannotRun(f"{path} cannot be written ({error.strerror})") from None
-    say_note(f"written to {path}")
+    print_or_write(text, path, styled=output == "text")

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
@@ -39,6 +40,18 @@ def say_warning(message: str) -> None:
 
 def say_note(message: str) -> None:
     click.echo(f"{click.style('note', fg='cyan')}: {message}", err=True)
+
+
+def print_or_write(text: str, target: Path | None, *, styled: bool) -> None:
+    """Print a text, or write it to a file, without colours where it is `styled`. Raises CannotRun."""
+    if target is None:
+        click.echo(text)
+        return
+    try:
+        target.write_text(click.unstyle(text) if styled else text, encoding="utf-8")
+    except OSError as error:
+        raise CannotRun(f"{target} cannot be written ({error.strerror})") from None
+    say_note(f"written to {target}")
 
 
 @contextmanager
