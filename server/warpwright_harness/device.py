@@ -17,7 +17,8 @@ try:
 except ImportError:  # said by `probe`
     _driver = None
 
-DYNAMIC_SHARED_WITHOUT_ASKING = 48 << 10
+SHARED_UNASKED = 48 << 10
+"""Bytes of shared memory, static and dynamic, that a launch may have without being asked for."""
 
 
 class CudaFaultError(Exception):
@@ -109,7 +110,7 @@ class Module:
 
         Raises LaunchRefusedError where the kernel cannot have that much shared memory.
         """
-        if shared_bytes > DYNAMIC_SHARED_WITHOUT_ASKING:
+        if shared_bytes and shared_bytes + int(_checked(_attribute(_STATIC_SHARED, function.handle))) > SHARED_UNASKED:
             _checked(_set_attribute(function.handle, _MOST_DYNAMIC_SHARED, shared_bytes))
         kept = tuple(arguments)
         pointers = (ctypes.c_void_p * max(1, len(kept)))(*[ctypes.addressof(a) for a in kept])
@@ -191,7 +192,9 @@ if _driver is not None:
     _launch, _synchronize, _set_attribute = _driver.cuLaunchKernel, _driver.cuCtxSynchronize, _driver.cuFuncSetAttribute
     _find_variable, _copy_to_host = _driver.cuModuleGetGlobal, _driver.cuMemcpyDtoH
     _copy_to_device = _driver.cuMemcpyHtoD
+    _attribute = _driver.cuFuncGetAttribute
     _MOST_DYNAMIC_SHARED = _driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    _STATIC_SHARED = _driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
 
 
 _CTYPES: dict[str, Any] = {

@@ -1,9 +1,9 @@
 // Asks for more shared memory than a block may have.
 // row: 11
-// caught: the launch's status is read
-// emulator: unsafe
-// cuda: unsafe
-// words: launch | fails
+// caught: what a block may have on the architecture is known
+// emulator: wrong
+// cuda: wrong
+// words: more than the
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out
@@ -22,6 +22,7 @@ void run(const float* in, float* out, int n) {
 //// original
     scale<<<(n + 127) / 128, 128>>>(in, out, n);
 //// candidate
+    cudaFuncSetAttribute(scale, cudaFuncAttributeMaxDynamicSharedMemorySize, 240000);
     scale<<<(n + 127) / 128, 128, 240000>>>(in, out, n);
 //// both
 }

@@ -1,14 +1,17 @@
-"""Sizes that nobody knows beforehand, and sizes of nothing."""
+"""Sizes that nobody knows beforehand, and sizes of nothing; launches that CUDA refuses."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from warpwright.facts.analyze import analyze
+from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.syntax.source import Source
-from warpwright.verify.plan import empty_shape, hidden_shape
+from warpwright.verify.plan import CandidateLaunchError, Side, empty_shape, hidden_shape, make_request
 
 ONE = """// warpwright: array in[n] in
 // warpwright: array out[n] out
@@ -53,3 +56,51 @@ def test_the_hidden_size_has_what_all_known_ones_have_in_common() -> None:
 )
 def test_the_empty_size(more: str, grid: str, shape: dict[str, int] | None, words: str) -> None:
     assert empty_shape(problem_of(more, grid)) == (shape, words)
+
+
+def side_of(folder: Path, launch: str, before: str = "", static_bytes: int = 0) -> Side:
+    """A kernel as if it were compiled to something that takes `static_bytes` of shared memory."""
+    text = ONE.format(more="", grid=launch).replace("{ copy<<<", f"{{ {before} copy<<<").replace(", 64>>>", ">>>")
+    program = analyze(Source("/nowhere/a.cu", text.encode()))
+    problem = find_problem(program, program.defined_kernels[0])
+    assert not isinstance(problem, Missing), problem
+    cubin = folder / "a.cubin"
+    cubin.write_bytes(b"machine code")
+    return Side(cubin, KernelResources("copy", "copy", 32, 0, 0, 0, static_bytes, 0, 0, "sm_86"), problem)
+
+
+ASKS = "cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, {});"
+
+
+@pytest.mark.parametrize(
+    ("launch", "before", "static_bytes", "words"),
+    [
+        ("8, 64, 49152", "", 0, ""),
+        ("8, 64, 49152", "", 4, "it takes 49,156 bytes of shared memory, and the host code asks for no more than"),
+        ("8, 64, 60000", "", 0, "it takes 60,000 bytes of shared memory, and the host code asks for no more than"),
+        ("8, 64, 60000", ASKS.format(60000), 4, ""),
+        ("8, 64, 60000", ASKS.format(59999), 4, "the host code asks for only 59,999 of dynamic"),
+        ("8, 64, 60000", ASKS.format("most_of(device)"), 4, ""),
+        (
+            "8, 64, 102400",
+            ASKS.format(102400),
+            0,
+            "102,400 bytes of shared memory are more than the 101,376 of a block",
+        ),
+    ],
+)
+def test_shared_memory_that_a_launch_does_not_get(
+    launch: str, before: str, static_bytes: int, words: str, tmp_path: Path
+) -> None:
+    modest, greedy = side_of(tmp_path, "8, 64"), side_of(tmp_path, launch, before, static_bytes)
+    if words:
+        with pytest.raises(CandidateLaunchError, match=words):
+            make_request(modest, greedy, seed=1, judge="baseline", timed=False)
+    else:
+        make_request(modest, greedy, seed=1, judge="baseline", timed=False)
+
+
+def test_a_launch_that_is_refused_on_both_sides_is_said_and_run(tmp_path: Path) -> None:
+    greedy = side_of(tmp_path, "8, 64, 60000")
+    request = make_request(greedy, greedy, seed=1, judge="baseline", timed=False)
+    assert any("CUDA refuses the original's own launch: it takes 60,000" in note for note in request["notes"])

@@ -47,13 +47,13 @@ def _asked(source: Source) -> Iterator[tuple[str, int | None]]:
         if name == "cudaDeviceSetCacheConfig" and len(given) == 1:
             yield EVERY_KERNEL, _share(source, given[0])
         elif name == "cudaFuncSetCacheConfig" and len(given) == 2:
-            yield _kernel(source, given[0]), _share(source, given[1])
+            yield kernel_named(source, given[0]), _share(source, given[1])
         elif name == "cudaFuncSetAttribute" and len(given) == 3 and source.node_text(given[1]).endswith(_ATTRIBUTE):
-            yield _kernel(source, given[0]), _share(source, given[2])
+            yield kernel_named(source, given[0]), _share(source, given[2])
 
 
-def _kernel(source: Source, argument: Node) -> str:
-    """The name in `kernel`, `&kernel`, `kernel<float, 3>` or `(const void *)kernel`."""
+def kernel_named(source: Source, argument: Node) -> str:
+    """The kernel that an argument names: `kernel`, `&kernel`, `kernel<float, 3>`, `(const void *)kernel`."""
     value = argument.child_by_field_name("value") or argument.child_by_field_name("argument") or argument
     return unqualified(source.node_text(value).lstrip("&"))
 

@@ -28,10 +28,12 @@ from warpwright.problems.kernel_text import KernelText, kernel_text
 from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
 from warpwright.problems.launching import covering_grid, found_block, found_grid
 from warpwright.problems.model import Array, Problem, Scalar, grid_symbols
+from warpwright.problems.opt_in import opt_in
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.reach import KernelReach, kernel_reach
 from warpwright.problems.shapes import Shape, check_shapes, profile_shape, timed_shapes
 from warpwright.problems.sites import LaunchText, launch_site
+from warpwright.syntax.nodes import enclosing
 
 _ADVICE = "Say it in a directive above the kernel, such as `// warpwright: {}`, or in sample.toml beside the file."
 _LAUNCH_EXAMPLE = "launch grid((n + 255) / 256) block(256)"
@@ -89,7 +91,8 @@ class _Finder:
         self._settle_floats(symbols)
         reader = ArrayReader(self.arguments, reach, symbols, (grid, block), own)
         arrays = reader.arrays()
-        shared = said_shared or reader.dynamic_shared_bytes(shared, self.text.site)
+        of_launch = shared
+        shared = said_shared or reader.dynamic_shared_bytes(of_launch, self.text.site)
         draft = Problem(
             kernel=self.kernel.name,
             arguments=self.arguments.filled(arrays),
@@ -104,6 +107,7 @@ class _Finder:
             instance=self.arguments.instance(),
             reference=self._reference(),
             globals=reader.globals(),
+            shared_opt_in=self._shared_opt_in(symbols) if launch_origin == "launch" and shared == of_launch else None,
         )
         self.notes += dict.fromkeys(self.reader.assumed)
         self.notes += _shared_arrays(draft, self.site)
@@ -264,6 +268,21 @@ class _Finder:
             except ExpressionError:
                 pass
         return None if any(array.dynamic for array in self.kernel.shared_arrays) else "0"
+
+    def _shared_opt_in(self, symbols: tuple[str, ...]) -> str | None:
+        """The bytes of dynamic shared memory that the host code asks for; "0" for none, None where it is not known."""
+        found = opt_in(self.program, self.kernel.name)
+        if found is None:
+            return "0"
+        if (
+            found.bytes is None
+            or enclosing(found.bytes, "function_definition", "lambda_expression") != self.reader.function
+        ):
+            return None
+        try:
+            return show(self.arguments.settled(self.reader.resolve(found.bytes), symbols))
+        except ExpressionError:
+            return None
 
     # Shapes ---------------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A problem at one shape, all numbers: what the harness launches."""
+    """A problem at one shape, all numbers: what the harness launches; `shared_opt_in` is for `Problem`'s."""
 
     shape: Shape
     counts: Mapping[str, int]
@@ -67,6 +67,7 @@ class Case:
     grid: Dim3
     block: Dim3
     dynamic_shared_bytes: int
+    shared_opt_in: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,10 @@ class Problem:
     `grid`, `block` and `dynamic_shared_bytes` are expressions. `own_shape` holds the values that the user's own launch
     gives the symbols, None where they are not known. `instance` holds the launch's template arguments as written.
     `globals` are `__constant__` and `__device__` variables that the kernel reads and the host code is to set before it
-    runs. `profile` is the shape for a profile: few threads, several full blocks and a partial one. `notes` are what was
-    assumed, one sentence each.
+    runs. `profile` is the shape for a profile: few threads, several full blocks and a partial one. `shared_opt_in` is
+    the dynamic shared memory that the host code asks for, in bytes: "0" where it asks for none, None where it is not
+    known how much, or the launch's text does not say how much it takes. `notes` are what was assumed, one sentence
+    each.
     """
 
     kernel: str
@@ -95,6 +98,7 @@ class Problem:
     notes: tuple[str, ...] = field(default=())
     globals: tuple[Array, ...] = ()
     profile: Shape | None = None
+    shared_opt_in: str | None = None
 
     @property
     def parts(self) -> tuple[Array | Scalar, ...]:
@@ -131,7 +135,8 @@ class Problem:
         }
         scalars = {s.name: evaluate(s.value, values) for s in self.scalars}
         shared = _whole(self.dynamic_shared_bytes, values, "the dynamic shared memory", least=0)
-        return Case(dict(shape), counts, scalars, limits, grid, block, shared)
+        asked = None if self.shared_opt_in is None else int(evaluate(self.shared_opt_in, values))
+        return Case(dict(shape), counts, scalars, limits, grid, block, shared, asked)
 
     def bytes(self, shape: Shape) -> int:
         """The memory that the arrays take at a shape; 0 where the kernel cannot be launched there."""

@@ -11,7 +11,7 @@ from math import gcd, prod
 from pathlib import Path
 from typing import Any
 
-from warpwright.facts.occupancy import MAX_THREADS_PER_BLOCK, occupancy
+from warpwright.facts.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, architecture_number, occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
@@ -20,6 +20,9 @@ from warpwright.problems.types import element_type
 
 EVERY_DISTRIBUTION = ("normal", "integers", "large", "zeros", "special")
 EDGE_DISTRIBUTIONS = ("normal", "integers")
+SHARED_UNASKED = 48 << 10
+"""Bytes of shared memory, static and dynamic, that a launch may have without being asked for."""
+
 SECONDS_PER_SHAPE = 0.4
 """Of timing, where the interval is not narrow before that; eight rounds are always done."""
 
@@ -58,7 +61,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     shapes += [s for s in (hidden, empty, *times) if s is not None and s not in shapes]
     pairs = list(paired_cases(problem, candidate.problem, shapes))
     for case, other in pairs:
-        if (reason := _no_room(candidate.resources, other)) and not _no_room(original.resources, case):
+        if (reason := _refusal(candidate.resources, other)) and not _refusal(original.resources, case):
             raise CandidateLaunchError(f"the candidate's launch is impossible: {reason}")
     cases = [
         _case(case, other, whole=number == 0 or case.shape == hidden, timed=case.shape in times)
@@ -72,7 +75,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "arguments": [_argument(a) for a in problem.arguments],
         "variables": [_argument(a) for a in problem.globals],
         "cases": cases,
-        "notes": [*problem.notes, *([no_empty] if no_empty else [])],
+        "notes": [*problem.notes, *([no_empty] if no_empty else []), *_refused(original, [case for case, _ in pairs])],
         "seed": seed,
         "judge": judge,
         "reference": str(problem.reference) if problem.reference else None,
@@ -82,16 +85,41 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     }
 
 
-def _no_room(resources: KernelResources, case: Case) -> str:
-    """Why a multiprocessor has no registers for one block, so that CUDA refuses the launch; "" where it has."""
+def _refusal(resources: KernelResources, case: Case) -> str:
+    """Why CUDA refuses the launch: registers that a multiprocessor has not, or shared memory that a block may not have
+    or that the host code does not ask for; "" where it does not."""
     threads = prod(case.block)
     try:
         limits = occupancy(resources.arch, resources.registers, 0, threads).limits
+        most = ARCHITECTURES[architecture_number(resources.arch)].shared_bytes_per_block
     except ValueError:  # no known architecture
         return ""
-    if threads > MAX_THREADS_PER_BLOCK or limits.registers != 0:
+    if threads <= MAX_THREADS_PER_BLOCK and limits.registers == 0:
+        return f"{threads:,} threads of {resources.registers} registers each are more than a multiprocessor has"
+    shared = resources.shared_bytes + case.dynamic_shared_bytes
+    if case.dynamic_shared_bytes and shared > most:
+        return f"{shared:,} bytes of shared memory are more than the {most:,} of a block on {resources.arch}"
+    return _not_asked_for(resources, case)
+
+
+def _not_asked_for(resources: KernelResources, case: Case) -> str:
+    """Why the shared memory of a launch is more than it gets with what its host code asks for; "" where it is not."""
+    asked, shared = case.shared_opt_in, resources.shared_bytes + case.dynamic_shared_bytes
+    if asked is None or not case.dynamic_shared_bytes or shared <= max(SHARED_UNASKED, resources.shared_bytes + asked):
         return ""
-    return f"{threads:,} threads of {resources.registers} registers each are more than a multiprocessor has"
+    most = f"only {asked:,} of dynamic" if asked else f"no more than the {SHARED_UNASKED:,} that every launch may have"
+    return (
+        f"it takes {shared:,} bytes of shared memory, and the host code asks for {most} "
+        "(cudaFuncSetAttribute with cudaFuncAttributeMaxDynamicSharedMemorySize)"
+    )
+
+
+def _refused(original: Side, cases: Iterable[Case]) -> Iterator[str]:
+    """A note where CUDA would refuse the original's own launch for the shared memory that nothing asks for. Both sides
+    are run nevertheless, with as much as their launches take."""
+    reasons = (reason for case in cases if (reason := _not_asked_for(original.resources, case)))
+    if reason := next(reasons, ""):
+        yield f"CUDA refuses the original's own launch: {reason}; it was run as if the host code asked for them"
 
 
 def gpu_lock() -> str:

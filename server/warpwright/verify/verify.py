@@ -380,7 +380,7 @@ class _Climb:
             return replace(base, reason=base.reason or f"{lacking}{ptx.reason}", not_run_because=because)
         original, candidate = plan.problems
         seed = plan.request["seed"]
-        empty, no_empty = empty_shape(original)
+        empty, _ = empty_shape(original)
         more = (original.own_shape, original.profile, hidden_shape(original, seed), empty)
         shapes = list(original.check)
         shapes += [shape for shape in more if shape is not None and shape not in shapes]
@@ -403,7 +403,7 @@ class _Climb:
             observed, ran_on = self.memory.answer((EMULATOR, version("numpy"), hashes, *asked), ran_on, run)
         except UnableError as error:
             return replace(base, reason=base.reason or f"{lacking}{error}", not_run_because=because)
-        notes = (*base.notes, *original.notes, *([no_empty] if no_empty else []))
+        notes = (*base.notes, *plan.request["notes"])
         return _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
 
 
