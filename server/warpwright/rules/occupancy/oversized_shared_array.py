@@ -54,7 +54,7 @@ void run(float *out, const float *in) {
 - Launches from other files are not in sight; an array sized for their larger blocks is found too.
 - Information where the rest would let another block fit on a multiprocessor, else a hint; from a quarter of the array
   and half a kilobyte unused.
-- There is no fix to press: what the size is meant to be is the author's to say.
+- The fix gives the array the size that the launches in sight need.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, SharedArray
 from warpwright.facts.occupancy import occupancy
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.syntax.nodes import descendants
 
 severity = Severity.HINT
@@ -93,6 +93,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             message=f"{used} of the {size} bytes of {array.name} are used at the launches in sight.{then}",
             severity=Severity.INFORMATION if gained else Severity.HINT,
             evidence={"bytes": size, "used_bytes": used, "basis": "exact"},
+            fixes=(Fix("shrink-shared-array", "Shrink it to what is used"),),
         )
 
 
