@@ -10,6 +10,9 @@ from warpwright.rewrites._code import KNOWN_FUNCTIONS, called_name, functions_of
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source
 
+GRANULE = 128
+"""Bytes in which shared memory is given to a block from compute capability 8.0 on (`facts/occupancy`)."""
+
 
 def declarator_of(block: Node, source: Source, name: str) -> Node | None:
     """The array_declarator of a shared array's last dimension, whose `size` is the length of a row; None where the
@@ -110,12 +113,14 @@ def _is_reference(declarator: Node) -> bool:
     return inner is not None and inner.type == "reference_declarator"
 
 
-def first_extent(declarator: Node) -> Node | None:
-    """The extent of the first dimension of an array's declarator."""
-    inner = declarator.child_by_field_name("declarator")
+def extents_of(declarator: Node) -> list[Node]:
+    """The written extents of an array's declarator, the first dimension's first."""
+    found: list[Node] = []
+    inner: Node | None = declarator
     while inner is not None and inner.type == "array_declarator":
-        declarator, inner = inner, inner.child_by_field_name("declarator")
-    return declarator.child_by_field_name("size")
+        found += [size] if (size := inner.child_by_field_name("size")) is not None else []
+        inner = inner.child_by_field_name("declarator")
+    return found[::-1]
 
 
 def element_uses(block: Node, source: Source, name: str, declarator: Node) -> list[Node]:

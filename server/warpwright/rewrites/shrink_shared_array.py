@@ -65,7 +65,7 @@ from tree_sitter import Node
 
 from warpwright.facts.lifts import size_words
 from warpwright.facts.model import WARP, Access, Basis, Kernel, SharedArray, Space
-from warpwright.rewrites._arrays import declarator_of, element_uses, first_extent, indices_of, misuse
+from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, extents_of, indices_of, misuse
 from warpwright.rewrites._code import body, host_launches, macro_texts, overlaps, unseen_launch
 from warpwright.rewrites._names import deciding, reached_names
 from warpwright.rewrites.base import Declined, Rewrite
@@ -77,8 +77,6 @@ NAME = "shrink-shared-array"
 title = "Shrink the shared array to what is used of it"
 goals = ("memory",)
 
-GRANULE = 128
-"""Bytes in which shared memory is given to a block from compute capability 8.0 on (`facts/occupancy`)."""
 
 _OF_THE_BLOCK = frozenset({"blockIdx", "gridDim", "cooperative_groups", "cg"})
 
@@ -107,7 +105,7 @@ def _shrunk(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
         return Declined(NAME, f"Nothing to gain: {used} of the {size} bytes of `{array.name}` are used.")
     if reason := _uncertain(kernel, array, block, declarator):
         return Declined(NAME, reason)
-    extent = first_extent(declarator)
+    extent = next(iter(extents_of(declarator)), None)
     if extent is None or in_template(kernel, extent):
         return Declined(NAME, f"The extent of `{array.name}` is not written out, or is a template's.")
     text = _block_macro(kernel, extent, needed) or str(needed)
