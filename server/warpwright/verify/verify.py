@@ -48,6 +48,7 @@ from warpwright.verify.compiling import (
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
 from warpwright.verify.harness import Gpu, find_gpu
+from warpwright.verify.host_code import host_differences
 from warpwright.verify.memory import Memory
 from warpwright.verify.plan import (
     CandidateLaunchError,
@@ -239,6 +240,8 @@ class _Climb:
         before, after = compiled
         if self.torch is not None and isinstance(gpu, Gpu):
             return self._call(base, self.torch, gpu, units, after.arch)
+        if unread := host_differences(*units):
+            base = replace(base, notes=(*base.notes, unread))
         plan = self._plan(name, *units, before, after)
         if isinstance(plan, CandidateLaunchError):
             return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")

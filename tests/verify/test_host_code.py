@@ -1,0 +1,110 @@
+"""What is said of host code that a candidate changes, and of what nothing is said."""
+
+from __future__ import annotations
+
+import pytest
+from warpwright.facts.analyze import analyze
+from warpwright.syntax.source import Source
+from warpwright.verify.host_code import host_differences
+from warpwright.verify.verify import verify
+
+TEXT = """#include <cstdio>
+#define BLOCK 256
+#define N 1000
+__global__ void first(float* a, int n) { int i = threadIdx.x; if (i < n) a[i] = 1.0f; }
+__global__ void second(float* a, int n) { int i = threadIdx.x; if (i < n) a[i] += 1.0f; }
+int main() {
+    float* d;  // on the device
+    int n = N;
+    cudaMalloc(&d, n * sizeof(float));
+    cudaMemset(d, 0, n * sizeof(float));
+    dim3 block(BLOCK);
+    int blocks = (n + BLOCK - 1) / BLOCK;
+    if (blocks > 1024) { blocks = 1024; }
+    first<<<blocks, block>>>(d, n);
+    second<<<blocks, block>>>(d, n);
+    second<<<blocks, block>>>(d, n);
+    float h[N];
+    cudaMemcpy(h, d, n * sizeof(float), cudaMemcpyDeviceToHost);
+    for (int i = 0; i < n; ++i) if (h[i] != 3.0f) printf("%d", i);
+    return 0;
+}
+"""
+FIRST, SECOND = "    first<<<blocks, block>>>(d, n);\n", "    second<<<blocks, block>>>(d, n);\n"
+CLEARED = "    cudaMemset(d, 0, n * sizeof(float));\n"
+CHECKED = '    if (cudaError_t error = cudaGetLastError()) { fprintf(stderr, "first"); return 1; }\n'
+
+
+def told(*edits: tuple[str, str]) -> str:
+    text = TEXT
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return host_differences(analyze(Source("a.cu", TEXT.encode())), analyze(Source("b.cu", text.encode())))
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [("n * sizeof(float)", "n*sizeof(float) /* bytes */")],
+        [("BLOCK 256", "BLOCK 128")],
+        [("dim3 block(BLOCK);", "dim3 block; block.x = 64; block.y = 2;")],
+        [("int blocks = (n + BLOCK - 1) / BLOCK", "int half = n / 2, blocks = half / BLOCK + 1")],
+        [("    if (blocks > 1024) { blocks = 1024; }\n", "")],
+        [(FIRST, "    first<<<2 * blocks, block.x / 2, 16>>>(d, n);\n")],
+        [(SECOND, "    second<<<9, 64>>>(d, n);\n"), (SECOND, "    second<<<9, 64>>>(d, n);\n")],
+        [(FIRST, FIRST + CHECKED)],
+        [(FIRST, "    cudaFuncSetAttribute(first, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);\n" + FIRST)],
+        [('printf("%d", i)', 'printf("wrong at %d", i)')],
+        [("a[i] = 1.0f", "a[i] = 2.0f")],
+    ],
+    ids=[
+        "spacing", "a-macro-for-the-block", "the-block", "the-grid", "a-limit-of-the-grid", "the-launch-itself",
+        "both-launches", "the-error-is-read", "shared-memory-is-asked-for", "what-is-printed", "the-kernel",
+    ],
+)  # fmt: skip
+def test_nothing_is_said_of_what_is_read_or_shows_nowhere(edits: list[tuple[str, str]]) -> None:
+    assert told(*edits) == ""
+
+
+@pytest.mark.parametrize(
+    ("edits", "words"),
+    [
+        ([(CLEARED, "")], "`cudaMemset(d, 0, n * sizeof(float))` of the original's line 10 is gone"),
+        (
+            [("cudaMemset(d, 0,", "cudaMemset(d, 1,")],
+            "`cudaMemset(d, 1, n * sizeof(float))` at line 10 was `cudaMemset(d, 0, n * sizeof(float))`",
+        ),
+        ([("DeviceToHost", "DeviceToDevice")], "cudaMemcpyDeviceToDevice)` at line 18 was `cudaMemcpy(h, d,"),
+        (
+            [(FIRST, "    first<<<blocks, block>>>(d, n / 2);\n")],
+            "first is passed `(d, n / 2)` at line 14, and `(d, n)` by the original",
+        ),
+        ([(FIRST + SECOND, SECOND + FIRST)], "`second<<<blocks, block>>>(d, n)` stands elsewhere, at line 14"),
+        ([(SECOND, SECOND + SECOND)], "`second<<<blocks, block>>>(d, n)` at line"),
+        ([("N 1000", "N 999")], "`#define N 999` at line 3 was `#define N 1000`"),
+        ([("first<<<blocks, block>>>", "first<<<blocks, block, 0, one>>>")], "was `first<<<blocks, block>>>(d, n)`"),
+        (
+            [(SECOND + "    float", "    second<<<blocks / 2, block>>>(d, n);\n    float")],
+            "`second<<<blocks / 2, block>>>(d, n)` at line 16 was `second<<<blocks, block>>>(d, n)`",
+        ),
+        ([(FIRST, "    for (int k = 0; k < 2; ++k)\n    " + FIRST)], "`for (int k = 0; k < 2; ++k)` at line 14 is new"),
+        (
+            [(CLEARED, ""), ("N 1000", "N 999"), ("i < n; ++i", "i < 1; ++i"), ("return 0", "return 1")],
+            "; and 1 more",
+        ),
+    ],
+    ids=[
+        "memset-gone", "memset-changed", "memcpy-changed", "arguments", "order", "one-more", "a-size", "a-stream",
+        "another-shape-further-down", "a-loop-around-it", "many",
+    ],
+)  # fmt: skip
+def test_what_is_not_read_is_said(edits: list[tuple[str, str]], words: str) -> None:
+    assert words in told(*edits)
+
+
+@pytest.mark.nvcc
+def test_the_report_says_it() -> None:
+    original, candidate = (Source("/nowhere/a.cu", text.encode()) for text in (TEXT, TEXT.replace(CLEARED, "")))
+    report = verify(original, candidate, kernel="first", backend="emulator", goal="fix", again=True)
+    assert any("`cudaMemset(d, 0, n * sizeof(float))` of the original's line 10 is gone" in n for n in report.notes)
