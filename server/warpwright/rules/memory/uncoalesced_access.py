@@ -61,7 +61,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from warpwright.facts.model import SECTOR_BYTES, Access, Kernel, Space
+from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.memory._lanes import elements_of_a_lane, steps_over_structures, walks_on
 from warpwright.rules.memory._neighbours import MOSTLY_USED, Neighbours
@@ -137,4 +137,11 @@ def _advice(kernel: Kernel, cached: bool) -> str:
 def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:
     if access.span.source is kernel.source and _uses_both_axes(kernel) and not kernel.shared_arrays:
         return (Fix("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),)
+    if _walks_a_row(access) and not kernel.shared_arrays and not kernel.barriers:
+        return (Fix("warp-per-row", "Give each row to a warp", safe=False),)
     return ()
+
+
+def _walks_a_row(access: Access) -> bool:
+    """Whether each lane goes along neighbouring elements in a loop long enough for a warp to share."""
+    return access.kind is AccessKind.LOAD and access.loop_step == access.bytes and access.iterations >= WARP

@@ -1,0 +1,67 @@
+"""Names, indents and lines for what a rewrite adds to a text."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.source import Source
+
+
+def free_name(text: str, wanted: str) -> str:
+    """`wanted`, with a number behind it where the text uses the name already.
+
+    >>> free_name("int lane = 0;", "lane"), free_name("int lanes;", "lane")
+    ('lane2', 'lane')
+    """
+    names = (wanted, *(f"{wanted}{n}" for n in range(2, 1000)))
+    return next(name for name in names if not re.search(rf"\b{name}\b", text))
+
+
+def indent_unit(source: Source, block: Node) -> str:
+    """By what the statements of a block in braces stand further in than the line that opens it; two spaces where
+    nothing tells."""
+    outer = source.line_indent(block.start_byte)
+    for child in block.named_children:
+        inner = source.line_indent(child.start_byte)
+        opens_line = not source.text(_line_start(source, child.start_byte), child.start_byte).strip()
+        if child.type not in ("comment", "preproc_call") and opens_line and inner.startswith(outer) and inner != outer:
+            return inner[len(outer) :]
+    return "  "
+
+
+def _line_start(source: Source, offset: int) -> int:
+    return source.line_starts[source.position(offset)[0] - 1]
+
+
+def line_of(source: Source, node: Node) -> int:
+    """The line where a node starts, from 1."""
+    return source.position(node.start_byte)[0]
+
+
+def before_statement(source: Source, node: Node, lines: list[str]) -> TextEdit:
+    """Lines put before a statement, at its indent."""
+    indent = source.line_indent(node.start_byte)
+    return TextEdit(node.start_byte, node.start_byte, "".join(f"{line}\n{indent}" for line in lines))
+
+
+def after_statement(source: Source, node: Node, lines: list[str]) -> TextEdit:
+    """Lines put after a statement, and behind a comment on its last line, at the indent of the line where it starts."""
+    indent = source.line_indent(node.start_byte)
+    at = node.end_byte
+    following = node.next_sibling
+    if following is not None and following.type == "comment":
+        same_line = source.position(following.start_byte)[0] == source.position(node.end_byte)[0]
+        at = following.end_byte if same_line else at
+    return TextEdit(at, at, "".join(f"\n{indent}{line}" for line in lines))
+
+
+def without_lines(source: Source, node: Node) -> TextEdit:
+    """Delete a statement, and its lines where nothing else is on them."""
+    start = _line_start(source, node.start_byte)
+    last = source.position(node.end_byte)[0]
+    end = source.line_starts[last] if last < len(source.line_starts) else len(source.data)
+    alone = not source.text(start, node.start_byte).strip() and not source.text(node.end_byte, end).strip()
+    return TextEdit(start, end, "") if alone else TextEdit(node.start_byte, node.end_byte, "")

@@ -1,0 +1,295 @@
+"""A loop whose iterations the lanes of a warp can share: counts up by 1, and each iteration stands for itself but for
+the variables that it accumulates into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import LOOPS
+from warpwright.facts.model import WARP, AccessKind, Kernel
+from warpwright.facts.types import CType
+from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
+from warpwright.rewrites._code import called_name, names, squeezed
+from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._threads import constant_of
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.source import Source
+
+Accumulated = dict[str, tuple[str, str, CType]]
+"""By variable: the operation, the function that is called for it, and the variable's type."""
+
+
+class UnfitError(Exception):
+    """The rewrite cannot be made; the message is the reason for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowLoop:
+    """`for (T step = initial; step < bound; step++)`; `updates` are its accumulations."""
+
+    node: Node
+    step: str
+    initial: Node
+    update: Node
+    updates: tuple[Update, ...]
+
+
+_WRITES = re.compile(r"sincos|modf|frexp|remquo|lgamma_r")
+"""Functions of the mathematical library that write through pointers."""
+
+
+def targets(node: Node, source: Source) -> Iterator[Node]:
+    """What is assigned or stepped below a node, or written through its address, and calls of atomics."""
+    for found in descendants(node, "assignment_expression", "update_expression", "call_expression"):
+        if found.type == "call_expression":
+            name = called_name(found, source)
+            if name.startswith("atomic"):
+                yield found
+            elif _WRITES.match(name):
+                for argument in uncommented(found.child_by_field_name("arguments")):
+                    inner = argument.child_by_field_name("argument") if argument.type == "pointer_expression" else None
+                    yield from [inner] if inner is not None else []
+        else:
+            target = found.child_by_field_name("left") or found.child_by_field_name("argument")
+            if target is not None:
+                yield target
+
+
+def root_name(source: Source, node: Node) -> str:
+    """The variable that an element belongs to: `a` of `a[i].x`, `*(a + i)` and `&a[i]`."""
+    first = next(descendants(node, "identifier"), None)
+    return source.node_text(first) if first is not None else ""
+
+
+def row_loop(kernel: Kernel, node: Node) -> RowLoop:
+    source = kernel.source
+    line = line_of(source, node)
+    if node.type != "for_statement":
+        raise UnfitError(f"The loop at line {line} is not a `for` that counts up by 1.")
+    initializer, condition, update = (node.child_by_field_name(f) for f in ("initializer", "condition", "update"))
+    inside = node.child_by_field_name("body")
+    step, initial = _start(source, initializer)
+    if initial is None or condition is None or update is None or inside is None:
+        raise UnfitError(f"The loop at line {line} does not start an int or a wider integer of its own at a value.")
+    s = re.escape(step)
+    if not re.fullmatch(rf"{s}\+\+|\+\+{s}|{s}\+=1[uU]?|{s}={s}\+1[uU]?", squeezed(source.node_text(update))):
+        raise UnfitError(f"The loop at line {line} does not count {step} up by 1.")
+    left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
+    operator = condition.child_by_field_name("operator")
+    if condition.type != "binary_expression" or operator is None or left is None or right is None:
+        raise UnfitError(f"The loop at line {line} does not run while {step} is less than a bound.")
+    if source.node_text(operator) not in ("<", "<=") or source.node_text(left) != step:
+        raise UnfitError(f"The loop at line {line} does not run while {step} is less than a bound.")
+    bound = squeezed(source.node_text(right))
+    if (constant_of(source, bound) or WARP) < WARP:
+        raise UnfitError(f"Nothing to gain: the loop at line {line} has fewer than {WARP} iterations.")
+    changed = {source.node_text(t) for t in targets(inside, source) if t.type == "identifier"}
+    if any(n in changed for n in re.findall(r"\w+", bound)) or re.search(r"[(\[]", bound.replace("sizeof(", "")):
+        raise UnfitError(f"The bound {source.node_text(right)} at line {line} may change while the loop runs.")
+    if step in changed:
+        raise UnfitError(f"The loop at line {line} changes {step} in its body.")
+    for jump in descendants(inside, "break_statement", "return_statement"):
+        around = enclosing(jump, "for_statement", "while_statement", "do_statement", "switch_statement")
+        if jump.type == "return_statement" or around == node:
+            raise UnfitError(f"The loop ends early at line {line_of(source, jump)}.")
+    if node.parent is None or node.parent.type != "compound_statement":
+        raise UnfitError(f"The loop at line {line} is the body of another statement without braces.")
+    return RowLoop(node, step, initial, update, _updates(kernel, node, inside))
+
+
+def _start(source: Source, initializer: Node | None) -> tuple[str, Node | None]:
+    declared = [c for c in initializer.named_children if c.type == "init_declarator"] if initializer is not None else []
+    if initializer is None or initializer.type != "declaration" or len(declared) != 1:
+        return "", None
+    if any(c.type == "," for c in initializer.children):
+        return "", None
+    name, value = declared[0].child_by_field_name("declarator"), declared[0].child_by_field_name("value")
+    if name is None or name.type != "identifier":
+        return "", None
+    kind = initializer.child_by_field_name("type")
+    wide = shuffled_type(source.node_text(kind)) if kind is not None else None
+    return (source.node_text(name), value) if wide is not None and wide.is_integer else ("", None)
+
+
+def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
+    """The accumulations of a loop's body; refuses every other change that outlives an iteration."""
+    source = kernel.source
+    own = _declared(inside, source)
+    if hidden := own & _visible_at(kernel, loop):
+        line = line_of(source, loop)
+        raise UnfitError(f"`{min(hidden)}` names one variable in the loop at line {line} and another around it.")
+    updates: dict[int, Update] = {}
+    for statement in descendants(inside, "expression_statement", "if_statement"):
+        update = match_update(source, statement)
+        if update is not None:
+            updates.setdefault(update.target.start_byte, update)
+    found: list[Update] = []
+    for target in targets(inside, source):
+        name = root_name(source, target)
+        line = line_of(source, target)
+        if target.type == "call_expression":
+            raise UnfitError(f"The loop changes memory by {called_name(target, source)} at line {line}.")
+        if target.type == "identifier":
+            if name in own:
+                continue
+            update = updates.get(target.start_byte)
+            if update is None or (update.operand is not None and any(names(update.operand, source, name))):
+                raise UnfitError(
+                    f"What happens to `{name}` at line {line} depends on the iteration before in another way than a "
+                    "sum, product, minimum or maximum."
+                )
+            found.append(update)
+        elif name not in own:
+            _require_apart(kernel, target, line)
+    for update in found:
+        name = source.node_text(update.target)
+        if any(name == source.node_text(o.target) and _kind(o) != _kind(update) for o in found):
+            line = line_of(source, loop)
+            raise UnfitError(f"`{name}` is changed by different operations in the loop at line {line}.")
+        mine = [u.node for u in found if source.node_text(u.target) == name]
+        for use in names(loop, source, name):
+            if not any(_part_of(use, u) for u in found if u.node in mine):
+                raise UnfitError(f"`{name}` is read at line {line_of(source, use)}, in the midst of the loop.")
+    return tuple(found)
+
+
+def _kind(update: Update) -> tuple[str, str]:
+    return update.operation, update.function
+
+
+def _part_of(use: Node, update: Update) -> bool:
+    """Whether a use of the variable is the update's own, not a part of what it combines or does besides."""
+    operand = update.operand
+    in_operand = operand is not None and operand.start_byte <= use.start_byte < operand.end_byte
+    return update.node.start_byte <= use.start_byte < update.node.end_byte and not in_operand
+
+
+def _declared(inside: Node, source: Source) -> set[str]:
+    """The variables of an iteration's own, but for pointers, references and static ones."""
+    found: set[str] = set()
+    for declaration in descendants(inside, "declaration"):
+        if re.search(r"\bstatic\b|__shared__", source.node_text(declaration)):
+            continue
+        for child in declaration.children_by_field_name("declarator"):
+            inner = child
+            while inner.type in ("init_declarator", "array_declarator"):
+                following = inner.child_by_field_name("declarator")
+                if following is None:
+                    break
+                inner = following
+            if inner.type == "identifier":
+                found.add(source.node_text(inner))
+    return found
+
+
+def _visible_at(kernel: Kernel, loop: Node) -> set[str]:
+    """The names of the variables that are declared around a loop, and of the parameters."""
+    found = {p.name for p in kernel.parameters}
+    for around in ancestors(loop):
+        if around.type in ("compound_statement", "for_statement"):
+            for child in around.named_children:
+                if child.type == "declaration" and child.start_byte < loop.start_byte:
+                    found |= _declared(child, kernel.source)
+        if around.type == "function_definition":
+            break
+    return found
+
+
+def _require_apart(kernel: Kernel, target: Node, line: int) -> None:
+    """A store goes to another place in every iteration."""
+    source = kernel.source
+    span = source.span(target)
+    seen = [
+        a
+        for a in kernel.accesses
+        if a.kind is AccessKind.STORE and a.span.source is source and span.start <= a.span.start < span.end
+    ] or [
+        a
+        for a in kernel.accesses
+        if a.kind is AccessKind.STORE and a.span.source is source and a.span.start <= span.start < a.span.end
+    ]
+    if not seen or any(a.loop_step is None or abs(a.loop_step) < a.bytes for a in seen):
+        raise UnfitError(
+            f"`{source.node_text(target)}` at line {line} is not known to be another element in each iteration."
+        )
+
+
+def accumulated(kernel: Kernel, block: Node, loop: RowLoop) -> Accumulated:
+    """The variables that a loop accumulates into, each with a type that a shuffle takes and a start that may be had by
+    all lanes."""
+    source = kernel.source
+    found: Accumulated = {}
+    for update in loop.updates:
+        name = source.node_text(update.target)
+        if name in found:
+            continue
+        kind = _type(kernel, block, name)
+        if not is_idempotent(update.operation):
+            _require_neutral_start(source, block, loop, name, update.operation)
+        found[name] = update.operation, update.function, kind
+    return found
+
+
+def _type(kernel: Kernel, block: Node, name: str) -> CType:
+    source = kernel.source
+    declared: list[str] = []
+    for declaration in descendants(block, "declaration"):
+        for child in declaration.children_by_field_name("declarator"):
+            inner = child.child_by_field_name("declarator") if child.type == "init_declarator" else child
+            if inner is not None and source.node_text(inner) == name:
+                first = declaration.children_by_field_name("declarator")[0]
+                declared.append(source.text(declaration.start_byte, first.start_byte))
+    kind = shuffled_type(declared[0].strip()) if len(declared) == 1 else None
+    if kind is None:
+        what = declared[0].strip() if len(declared) == 1 else "not of one known type"
+        raise UnfitError(f"`{name}` is {what}, which is not known to be a number that a shuffle takes.")
+    return kind
+
+
+def _require_neutral_start(source: Source, block: Node, loop: RowLoop, name: str, operation: str) -> None:
+    """Each time before the loop runs, the variable is set to the number that changes nothing, with no loop between."""
+    start = None
+    for node in (loop.node, *ancestors(loop.node)):
+        if node == block or (node != loop.node and node.type in LOOPS):
+            break
+        start, is_set = _last_set_before(source, node, name)
+        if is_set:
+            break
+    if start is None or not is_neutral(source.node_text(start), operation):
+        raise UnfitError(
+            f"`{name}` does not start at the neutral number right before the loop at line "
+            f"{line_of(source, loop.node)}, so 32 lanes would each add what it starts at."
+        )
+
+
+def _last_set_before(source: Source, node: Node, name: str) -> tuple[Node | None, bool]:
+    """The value that a variable is last set to by a statement before a node in the same braces, and whether one
+    changes it; no value where it is changed in another way than by being set."""
+    earlier = node.prev_named_sibling
+    while earlier is not None:
+        if earlier.type == "declaration":
+            for child in earlier.children_by_field_name("declarator"):
+                inner = child.child_by_field_name("declarator") if child.type == "init_declarator" else child
+                if inner is not None and source.node_text(inner) == name:
+                    return (child.child_by_field_name("value") if child.type == "init_declarator" else None), True
+        if any(source.node_text(t) == name for t in targets(earlier, source)):
+            return (_set_to(source, earlier, name) if earlier.type == "expression_statement" else None), True
+        earlier = earlier.prev_named_sibling
+    return None, False
+
+
+def _set_to(source: Source, statement: Node, name: str) -> Node | None:
+    """The value in `name = value;` and in `other = name = value;`."""
+    node: Node | None = statement.named_children[0] if len(statement.named_children) == 1 else None
+    is_ours = False
+    while node is not None and node.type == "assignment_expression":
+        left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")
+        if operator is None or left is None or source.node_text(operator) != "=":
+            return None
+        is_ours = is_ours or source.node_text(left) == name
+        node = node.child_by_field_name("right")
+    return node if is_ours else None

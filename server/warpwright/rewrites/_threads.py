@@ -1,0 +1,166 @@
+"""How a kernel's text uses the number of the thread, and what its launches give."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import WARP, Basis, Kernel, Launch
+from warpwright.rewrites._code import (
+    KNOWN_FUNCTIONS,
+    called_name,
+    functions_of,
+    host_launches,
+    macro_texts,
+    unseen_launch,
+)
+from warpwright.rewrites._layout import line_of
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, launch_configuration, node_at, parameters_of, uncommented
+from warpwright.syntax.source import Source
+
+NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize")
+WARP_LEVEL = re.compile(
+    r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|__syncthreads\w*|asm"
+    r"|__asm__|volatile|cooperative_groups|cg|wmma|mma_sync|__nanosleep|this_thread_block|tiled_partition|__shared__"
+    r"|clock|clock64|__trap|__threadfence\w*)\b"
+)
+"""What ties a thread to the others of its warp or block, or may not be run more or less often."""
+_UNFIT_MACRO = re.compile(
+    r"\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize|return|break|continue|goto|for|while|do|if|atomic\w*)\b"
+    r"|(?<![=<>!])=(?!=)|\+\+|--|;|__"
+)
+_SIDE_EFFECT = re.compile(r"\b(?:atomic\w+|printf|assert|__prof_trigger)\b")
+
+
+def constant_of(source: Source, text: str, depth: int = 0) -> int | None:
+    """The value of a literal, or of a macro or constant of this file that is one; None for anything else."""
+    if re.fullmatch(r"\d+[uUlL]*", text):
+        return int(text.rstrip("uUlL"))
+    if depth > 4 or not re.fullmatch(r"\w+", text):
+        return None
+    found: set[str] = set()
+    for macro in descendants(source.root, "preproc_def"):
+        name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
+        if name is not None and source.node_text(name) == text:
+            found.add(re.sub(r"[\s()]|//.*", "", source.node_text(value)) if value is not None else "")
+    for declarator in descendants(source.root, "init_declarator"):
+        name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+        if name is not None and value is not None and source.node_text(name) == text:
+            before = source.text(declarator.parent.start_byte, declarator.start_byte) if declarator.parent else ""
+            found.add(re.sub(r"\s", "", source.node_text(value)) if re.search(r"\bconst(?:expr)?\b", before) else "")
+    return constant_of(source, found.pop(), depth + 1) if len(found) == 1 else None
+
+
+def unfit_call(kernel: Kernel, node: Node) -> str:
+    """What a piece of code calls that may depend on the thread, change memory or be seen from outside; empty for
+    nothing. Atomics are left to the caller.
+    """
+    source, functions, macros = kernel.source, functions_of(kernel.source), macro_texts(kernel.source)
+    called = [(called_name(call, source), call) for call in descendants(node, "call_expression")]
+    called += [(w, n) for n in descendants(node, "identifier") if (w := source.node_text(n)) in macros]
+    for name, call in called:
+        line = line_of(source, call)
+        if name in macros:
+            if any(_UNFIT_MACRO.search(text) for text in macros[name]):
+                return f"The macro {name}, used at line {line}, hides what it does."
+        elif name in functions:
+            if reason := _unfit_function(source, functions[name], name):
+                return reason
+        elif _SIDE_EFFECT.fullmatch(name):
+            if not name.startswith("atomic"):
+                return f"{name} at line {line} would run another number of times."
+        elif not (KNOWN_FUNCTIONS.fullmatch(name) or name.endswith("_cast") or builtin_call(name)):
+            return f"{name or 'What is called'} at line {line} is not in this file, so what it does is not known."
+    return ""
+
+
+def builtin_call(name: str) -> bool:
+    """Whether a name is a type's that is written like a call, as in `float(x)`."""
+    types = r"u?int(?:8|16|32|64)?(?:_t)?|float|double|bool|char|long|short|unsigned|size_t"
+    return re.fullmatch(types, name) is not None
+
+
+def _unfit_function(source: Source, definitions: list[Node], name: str) -> str:
+    for function in definitions:
+        text = source.node_text(function)
+        if any(re.search(rf"\b{number}\b", text) for number in NUMBERS) or WARP_LEVEL.search(text):
+            return f"{name} depends on which thread calls it."
+        if _SIDE_EFFECT.search(text):
+            return f"{name} does more than compute a value."
+        for parameter in parameters_of(function):
+            declared = source.node_text(parameter)
+            if re.search(r"[*&\[]", declared) and not re.search(r"\bconst\b", declared):
+                return f"{name} may write through its parameter `{declared}`."
+        for call in descendants(function, "call_expression"):
+            inner = called_name(call, source)
+            if not (KNOWN_FUNCTIONS.fullmatch(inner) or inner.endswith("_cast") or builtin_call(inner)):
+                return f"{name} calls {inner or 'something'}, which is not followed."
+    return ""
+
+
+def whole_warps(kernel: Kernel) -> list[Launch] | str:
+    """The launches of a kernel if all are in this file with one-dimensional blocks of whole warps, or the reason why
+    not."""
+    if reason := unseen_launch(kernel):
+        return reason
+    launches = host_launches(kernel)
+    if not launches:
+        return f"No launch of {kernel.name} is in this file, and its grid or block decides."
+    for launch in launches:
+        if launch.span is None or launch.span.source is not kernel.source:
+            return f"{kernel.name} is launched at {launch.source}, in another file than the kernel's."
+        x, y, z = launch.block
+        if launch.basis is not Basis.EXACT or x is None:
+            return f"The block of the launch at {launch.source} is not known from the text."
+        if (y, z) != (1, 1):
+            return f"The block at {launch.source} has more than one dimension."
+        if x % WARP:
+            return f"The block at {launch.source} has {x} threads, which is not a multiple of {WARP}."
+    return launches
+
+
+def grid_times(source: Source, launch: Launch, factor: int) -> TextEdit | str:
+    """The edit that gives a launch `factor` times as many blocks in x, or the reason why it cannot be written."""
+    node = node_at(source.root, launch.span.start, launch.span.end) if launch.span is not None else None
+    configuration = launch_configuration(node) if node is not None else None
+    if configuration is None or not uncommented(configuration):
+        return f"The launch at {launch.source} is in a macro."
+    grid = uncommented(configuration)[0]
+    text = source.node_text(grid)
+    arguments: Node | None = None
+    if grid.type == "call_expression" and called_name(grid, source) == "dim3":
+        arguments = grid.child_by_field_name("arguments")
+    elif grid.type == "initializer_list":
+        arguments = grid
+    elif grid.type == "compound_literal_expression":
+        arguments = grid.child_by_field_name("value")
+    if arguments is not None:
+        if not uncommented(arguments):
+            return f"The grid of the launch at {launch.source} is not written as a number of blocks."
+        grid = uncommented(arguments)[0]
+    elif grid.type == "identifier" and re.search(
+        rf"\bdim3\b[^;]*\b{re.escape(text)}\b", source.text(0, grid.start_byte)
+    ):
+        rest = "" if launch.grid[1:] == (1, 1) else f", {text}.y, {text}.z"
+        new = f"dim3({text}.x * {factor}{rest})" if rest else f"{text}.x * {factor}"
+        return TextEdit(grid.start_byte, grid.end_byte, new)
+    return TextEdit(grid.start_byte, grid.end_byte, times(source, grid, factor))
+
+
+def times(source: Source, node: Node, factor: int) -> str:
+    """An expression with a factor, in parentheses where it needs them.
+
+    `n / 256` becomes `n / 256 * 32`, `n + 1` becomes `(n + 1) * 32`.
+    """
+    text = source.node_text(node)
+    operator = node.child_by_field_name("operator")
+    product = (
+        node.type == "binary_expression" and operator is not None and source.node_text(operator) in ("*", "/", "%")
+    )
+    plain = product or node.type in (
+        "identifier", "number_literal", "call_expression", "parenthesized_expression", "field_expression",
+        "qualified_identifier", "subscript_expression",
+    )  # fmt: skip
+    return f"{text} * {factor}" if plain else f"({text}) * {factor}"

@@ -1,0 +1,340 @@
+"""Give each row to a warp instead of a thread, so that the lanes of a warp read neighbouring elements.
+
+## Before
+
+```cuda
+constexpr int columns = 64;
+
+__global__ void row_sums(float *sums, const float *in, int rows) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  float sum = 0.0f;
+  for (int c = 0; c < columns; c++)
+    sum += in[row * columns + c];
+  sums[row] = sum;
+}
+
+void run(float *sums, const float *in, int rows) {
+  row_sums<<<(rows + 127) / 128, 128>>>(sums, in, rows);
+}
+```
+
+## After
+
+```cuda
+constexpr int columns = 64;
+
+__global__ void row_sums(float *sums, const float *in, int rows) {
+  int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  int lane = threadIdx.x % 32;
+  if (row >= rows)
+    return;
+  float sum = 0.0f;
+  for (int c = lane; c < columns; c += 32)
+    sum += in[row * columns + c];
+  for (int offset = 16; offset > 0; offset /= 2)
+    sum += __shfl_xor_sync(0xffffffff, sum, offset);
+  if (lane == 0)
+    sums[row] = sum;
+}
+
+void run(float *sums, const float *in, int rows) {
+  row_sums<<<(rows + 127) / 128 * 32, 128>>>(sums, in, rows);
+}
+```
+
+## Assumes
+
+- The kernel knows its thread by the row alone, `blockIdx.x * blockDim.x + threadIdx.x`, and by
+  `gridDim.x * blockDim.x` of a loop over rows. It has no shared memory, barrier or operation of a warp.
+- Every launch is in this file, its block one-dimensional and of whole warps. The grid becomes 32 times as large, so
+  that warp *i* does what thread *i* did; all 32 lanes do what stands outside the loops over a row, and lane 0 stores.
+- A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
+  `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max). What it
+  stores, it stores at other places in each iteration.
+- What the kernel stores, it reads nowhere else than at the same element of the same row. Pointers that are handed
+  different arguments lead to memory that does not overlap.
+
+## Cost
+
+Rows of fewer than 32 elements leave lanes idle. The order of a sum or product changes: of floating-point numbers the
+last bits can change. For a sum of n numbers the error of any order is at most about n * 2^-24 * sum(|x|) in float and
+n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); 32 partial
+sums and 5 steps usually come closer than one long chain.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import handed_the_same, loop_around
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
+from warpwright.rewrites._accumulate import combined, is_exact
+from warpwright.rewrites._code import body, in_macro, macros_naming, overlaps, squeezed
+from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._row_loop import RowLoop, UnfitError, accumulated, row_loop
+from warpwright.rewrites._row_stores import guarded_stores
+from warpwright.rewrites._threads import NUMBERS, WARP_LEVEL, constant_of, grid_times, unfit_call, whole_warps
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.source import Source, Span
+
+NAME = "warp-per-row"
+title = "Give each row to a warp"
+goals = ("speed",)
+
+WORTHWHILE = 4.0
+"""Sectors for each one needed from which the lanes are taken to be in rows of their own."""
+
+_LINEAR = re.compile(
+    r"(?:blockIdx\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*blockIdx\.x)\+threadIdx\.x"
+    r"|threadIdx\.x\+(?:blockIdx\.x\*(?P<c>[\w.]+)|(?P<d>[\w.]+)\*blockIdx\.x)"
+)
+_ALL_THREADS = re.compile(r"gridDim\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*gridDim\.x")
+_CAST = re.compile(r"\((?:unsigned|int|unsignedint|size_t|long|longlong|u?int(?:32|64)_t)\)|static_cast<[\w:]+>")
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    block = body(kernel)
+    if block is None:
+        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    walking = [a for a in kernel.accesses if _walks_a_row(a) and _is_own(kernel, a.span)]
+    if not [a for a in walking if at is None or overlaps(a.span, at)]:
+        return Declined(NAME, "Nothing to gain: no loop here is known to walk a row of its own in each lane.")
+    try:
+        return _rewrite(kernel, block, walking)
+    except UnfitError as unfit:
+        return Declined(NAME, str(unfit))
+
+
+def _walks_a_row(access: Access) -> bool:
+    """Whether each lane moves along by one element while its neighbours are far away."""
+    size = access.structure.bytes if access.structure is not None else access.bytes
+    return (
+        access.space is Space.GLOBAL
+        and access.kind is AccessKind.LOAD
+        and access.loop_step is not None
+        and 0 < access.loop_step <= max(size, 16)
+        and access.iterations >= WARP
+        and (access.excess or 0.0) >= WORTHWHILE
+    )
+
+
+def _is_own(kernel: Kernel, span: Span) -> bool:
+    return span.source is kernel.source and kernel.span.start <= span.start < kernel.span.end
+
+
+def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
+    source = kernel.source
+    _require_plain(kernel, block)
+    launches = whole_warps(kernel)
+    if isinstance(launches, str):
+        raise UnfitError(launches)
+    edits, row = _numbering(kernel, block, {launch.block[0] for launch in launches})
+    lane = free_name(kernel.span.text, "lane")
+    offset = free_name(kernel.span.text, "offset")
+    unit = indent_unit(source, block)
+    loops = _row_loops(kernel, block, walking)
+    place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
+    edits.append(place(source, row, [f"int {lane} = threadIdx.x % {WARP};"]))
+    exact = True
+    reduced: list[str] = []
+    for loop in loops:
+        edits += _strided(source, loop, lane)
+        found = accumulated(kernel, block, loop)
+        lines: list[str] = []
+        for name, (operation, function, kind) in found.items():
+            exact = exact and is_exact(operation, kind)
+            other = f"__shfl_xor_sync(0xffffffff, {name}, {offset})"
+            lines.append(combined(operation, function, kind, name, other))
+        reduced += found
+        if lines:
+            edits.append(after_statement(source, loop.node, _shuffles(lines, offset, unit)))
+    edits += guarded_stores(kernel, block, loops, lane, unit)
+    for launch in launches:
+        edit = grid_times(source, launch, WARP)
+        if isinstance(edit, str):
+            raise UnfitError(edit)
+        edits.append(edit)
+    before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits)
+    if before is None or after is None or after * 2 > before:
+        raise UnfitError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
+    kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
+    joined = f" {', '.join(dict.fromkeys(reduced))} is put together by shuffles." if reduced else ""
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=tuple(edits),
+        explanation=(
+            f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now the 32 lanes "
+            f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined} Lane 0 stores, and 32 times "
+            f"as many blocks are launched. Rows of fewer than 32 elements leave lanes idle.{kept}"
+        ),
+        safe=exact,
+    )
+
+
+def _require_plain(kernel: Kernel, block: Node) -> None:
+    source = kernel.source
+    if kernel.incomplete:
+        raise UnfitError(f"{kernel.name} could not be followed whole: {kernel.incomplete}")
+    if kernel.shared_arrays:
+        raise UnfitError(f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads.")
+    if tied := WARP_LEVEL.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)):
+        raise UnfitError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
+    if reason := unfit_call(kernel, block):
+        raise UnfitError(reason)
+    for jump in descendants(block, "goto_statement", "lambda_expression", "preproc_if", "preproc_ifdef"):
+        raise UnfitError(f"What line {line_of(source, jump)} does to the order of the statements is not followed.")
+    if macros := macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx)\b")):
+        text = source.node_text(block)
+        if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
+            raise UnfitError(f"{kernel.name} uses the macro {used}, which reads the thread's number.")
+    for around in descendants(block, "reference_declarator"):
+        raise UnfitError(f"What the reference at line {line_of(source, around)} leads to is not followed.")
+    for taken in descendants(block, "init_declarator"):
+        value = taken.child_by_field_name("value")
+        if value is not None and value.type == "pointer_expression" and _is_local_address(value):
+            raise UnfitError(f"What the pointer at line {line_of(source, taken)} leads to is not followed.")
+    constant = {p.name for p in kernel.parameters if p.is_const}
+    for one, other in handed_the_same(kernel):
+        if not {one, other} <= constant:
+            raise UnfitError(f"A launch hands {one} and {other} the same array, so lanes could read what others store.")
+
+
+def _is_local_address(value: Node) -> bool:
+    """`&x` of a variable as a whole."""
+    argument = value.child_by_field_name("argument")
+    return value.children[0].type == "&" and argument is not None and argument.type == "identifier"
+
+
+def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[list[TextEdit], Node]:
+    """The edits that make threads of one warp one thread, and the statement that computes the row."""
+    source = kernel.source
+    edits: list[TextEdit] = []
+    seen: set[int] = set()
+    row: Node | None = None
+    for use in descendants(block, "identifier"):
+        if source.node_text(use) not in NUMBERS or use.start_byte in seen:
+            continue
+        whole = _whole_number(source, use)
+        if whole is None or in_macro(use):
+            raise UnfitError(
+                f"`{source.node_text(use.parent or use)}` at line {line_of(source, use)} is not a part of "
+                "`blockIdx.x * blockDim.x + threadIdx.x`, so the row alone does not say which thread it is."
+            )
+        size = _size(source, whole)
+        if size != "blockDim.x" and {constant_of(source, size)} != blocks:
+            raise UnfitError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
+        for part in descendants(whole, "field_expression", "identifier", "number_literal"):
+            text = squeezed(source.node_text(part))
+            if part.type == "field_expression":
+                seen.update(n.start_byte for n in descendants(part, "identifier"))
+            if text == size and not _inside(part, "field_expression"):
+                edits.append(TextEdit(part.start_byte, part.end_byte, f"({source.node_text(part)} / {WARP})"))
+            elif text == "threadIdx.x":
+                edits.append(TextEdit(part.end_byte, part.end_byte, f" / {WARP}"))
+                if row is not None:
+                    raise UnfitError(f"The row is computed again at line {line_of(source, part)}.")
+                row = next(n for n in (part, *ancestors(part)) if n.parent == block)
+    if row is None:
+        raise UnfitError("No row is computed as `blockIdx.x * blockDim.x + threadIdx.x`.")
+    return edits, row
+
+
+def _inside(node: Node, kind: str) -> bool:
+    return node.parent is not None and node.parent.type == kind
+
+
+def _whole_number(source: Source, use: Node) -> Node | None:
+    """The largest expression around a built-in variable that is the thread's number or the number of threads."""
+    best: Node | None = None
+    for node in ancestors(use):
+        if node.type not in ("binary_expression", "field_expression", "cast_expression", "parenthesized_expression"):
+            break
+        if _size(source, node):
+            best = node
+    return best
+
+
+def _size(source: Source, node: Node) -> str:
+    """What stands for the size of the block in `blockIdx.x * blockDim.x + threadIdx.x` or `gridDim.x * blockDim.x`;
+    empty for any other expression."""
+    text = _CAST.sub("", squeezed(source.node_text(node)))
+    text = re.sub(r"\(([\w.]+(?:\*[\w.]+)?)\)", r"\1", text)
+    match = _LINEAR.fullmatch(text) or _ALL_THREADS.fullmatch(text)
+    return next((size for size in match.groupdict().values() if size), "") if match else ""
+
+
+def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLoop]:
+    """The loops whose iterations the lanes share: those that walk a row, and those that store along one."""
+    source = kernel.source
+    found: dict[int, RowLoop] = {}
+    stores = [
+        a
+        for a in kernel.accesses
+        if a.space is Space.GLOBAL and a.kind is AccessKind.STORE and _is_own(kernel, a.span) and a.loop_step
+    ]
+    for access in [*walking, *(s for s in stores if abs(s.loop_step or 0) <= 16 and s.iterations >= WARP)]:
+        node = loop_around(access.span)
+        if node is None or in_macro(node):
+            raise UnfitError(f"The loop around {access.expression} is not in the kernel's own text.")
+        if node.start_byte not in found:
+            found[node.start_byte] = row_loop(kernel, node)
+    loops = [found[start] for start in sorted(found)]
+    for loop in loops:
+        if any(loop.node.start_byte < other.node.start_byte < loop.node.end_byte for other in loops):
+            raise UnfitError(f"The loop at line {line_of(source, loop.node)} holds another that walks a row.")
+    return loops
+
+
+def _strided(source: Source, loop: RowLoop, lane: str) -> list[TextEdit]:
+    first = source.node_text(loop.initial)
+    start = lane if re.fullmatch(r"0[uUlL]*", first) else f"{first} + {lane}"
+    if not re.fullmatch(r"[\w.\s*+]+", first):
+        start = f"({first}) + {lane}"
+    return [
+        TextEdit(loop.initial.start_byte, loop.initial.end_byte, start),
+        TextEdit(loop.update.start_byte, loop.update.end_byte, f"{loop.step} += {WARP}"),
+    ]
+
+
+def _shuffles(lines: list[str], offset: str, unit: str) -> list[str]:
+    head = f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)"
+    if len(lines) == 1:
+        return [head, unit + lines[0]]
+    return [f"{head} {{", *(unit + line for line in lines), "}"]
+
+
+def _sectors(kernel: Kernel, loops: list[Node]) -> float | None:
+    """Sectors of a request to global memory within the loops, on average; None where none is known."""
+    counted = [
+        (a.sectors_per_request, a.requests)
+        for a in kernel.accesses
+        if a.space is Space.GLOBAL
+        and a.sectors_per_request is not None
+        and a.launch == 0
+        and any(loop.start_byte <= a.span.start < loop.end_byte for loop in loops)
+    ]
+    requests = sum(count for _, count in counted)
+    return round(sum(sectors * count for sectors, count in counted) / requests, 1) if requests else None
+
+
+def _sectors_after(kernel: Kernel, edits: list[TextEdit]) -> float | None:
+    edited = analyze(kernel.source.edited(edits)).kernel(kernel.name)
+    block = body(edited) if edited is not None else None
+    if edited is None or block is None:
+        return None
+    strided = [
+        loop
+        for loop in descendants(block, "for_statement")
+        if (update := loop.child_by_field_name("update")) is not None
+        and re.fullmatch(rf"\w+ \+= {WARP}", edited.source.node_text(update))
+    ]
+    return _sectors(edited, strided)
