@@ -1,29 +1,31 @@
 """Does `warpwright verify` reject torch extensions that cheat, and pass honest ones? On a CUDA GPU.
 
 Every file of tests/attacks/extension claims to replace original.cu there, and every candidate.cu of
-tests/honest/extension its original.cu. Prints a table, writes benchmarks/results/extension_attacks.json, and exits with
-1 where a verdict is not the one that is true.
+tests/honest/extension its original.cu. The honest ones come first, one at a time; all of a kind are built before any is
+verified. Prints a table, keeps benchmarks/results/extension_attacks.json up to date with each verdict, and exits with 1
+where a verdict is not the one that is true, or a pair was not run.
 
-    python benchmarks/extension_attacks.py [NAME ...] [--part K/N] [--out FILE] [--join FILE ...]
-
-`--join` makes one result of those of several parts.
+    python benchmarks/extension_attacks.py [NAME ...] [--seconds S] [--out FILE] [--reports DIR]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from warpwright.missing import Missing
-from warpwright.progress import never_cancelled
+from warpwright.progress import CancelledError, never_cancelled
 from warpwright.syntax.source import Source, read_source
 from warpwright.toolchain.compile import EXTENSION_SECONDS, TorchBuild, compile_cubin, compile_extension
 from warpwright.verify.harness import Gpu, find_gpu
@@ -35,7 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent
 ATTACKS = ROOT / "tests" / "attacks" / "extension"
 HONEST = ROOT / "tests" / "honest" / "extension"
 OUT = ROOT / "benchmarks" / "results" / "extension_attacks.json"
-AT_ONCE = 5
+HONEST_AT_ONCE, ATTACKS_AT_ONCE = 1, 5
+"""Verifications at once: a cheat is to be seen beside others, and how long an honest one takes without them."""
 PASSED = ("correct", "faster", "inconclusive", "slower")
 
 
@@ -48,6 +51,10 @@ class Check:
     candidate: Path
     statuses: tuple[str, ...]
     words: str = ""
+
+    @property
+    def is_honest(self) -> bool:
+        return self.statuses == PASSED
 
     def sources(self) -> tuple[Source, Source]:
         return read_source(self.original), read_source(self.candidate)
@@ -110,12 +117,10 @@ CHECKS: tuple[Check, ...] = (
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="only these")
-    parser.add_argument("--part", default="1/1", help="K/N: the K-th of N parts of them")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many, and say what was not run")
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--join", type=Path, nargs="+", help="results of parts to put together")
+    parser.add_argument("--reports", type=Path, metavar="DIR", help="keep the whole report of each pair here")
     asked = parser.parse_args(arguments)
-    if asked.join:
-        return _joined(asked.join, asked.out)
     gpu, torch = find_gpu(never_cancelled), find_torch()
     for found in (gpu, torch):
         if isinstance(found, Missing):
@@ -123,80 +128,117 @@ def main(arguments: Sequence[str]) -> int:
             return 2
     assert isinstance(gpu, Gpu)
     assert isinstance(torch, TorchBuild)
-    part, parts = map(int, asked.part.split("/"))
-    chosen = [check for check in CHECKS if not asked.names or check.name in asked.names][part - 1 :: parts]
-    started = time.monotonic()
-    _build(chosen, torch, gpu.arch)
-    print(f"built in {time.monotonic() - started:.0f} s")
+    chosen = [check for check in CHECKS if not asked.names or check.name in asked.names]
     command = f"python benchmarks/extension_attacks.py {' '.join(arguments)}".strip()
-    versions = {key: gpu.details[key] for key in ("driver", "torch", "cuda")}
-    results: list[dict[str, Any]] = []
-    surprises: list[str] = []
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in as_completed([pool.submit(_result, check) for check in chosen]):
-            results.append(done.result())
-            surprises = _write(asked.out, [command], gpu.name, versions, results)  # what is there survives a time-out
-    print(f"{len(results)} verified in {time.monotonic() - started:.0f} s, surprises: {', '.join(surprises) or 'none'}")
-    return 1 if surprises else 0
-
-
-def _write(
-    out: Path, commands: list[str], hardware: str, versions: dict[str, str], results: list[dict[str, Any]]
-) -> list[str]:
-    """Write the result; the names of those that were not as expected."""
-    surprises = [result["name"] for result in results if not result["as_expected"]]
-    document = {
-        "commands": commands,
-        "hardware": hardware,
-        "versions": versions,
-        "rejected": sum(r["status"] not in PASSED for r in results),
-        "passed": sum(r["status"] in PASSED for r in results),
-        "surprises": surprises,
-        "results": results,
-    }
-    out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    return surprises
-
-
-def _joined(parts: Sequence[Path], out: Path) -> int:
-    """One result of several, on one kind of machine; the later of two of one name counts."""
-    documents = [json.loads(part.read_text(encoding="utf-8")) for part in parts]
-    first = documents[0]
-    if any((d["hardware"], d["versions"]) != (first["hardware"], first["versions"]) for d in documents):
-        print("the parts stem from different machines")
-        return 2
-    results = {result["name"]: result for document in documents for result in document["results"]}
-    ordered = [results[check.name] for check in CHECKS if check.name in results]
-    commands = [command for document in documents for command in document["commands"]]
-    surprises = _write(out, commands, first["hardware"], first["versions"], ordered)
-    lacking = [check.name for check in CHECKS if check.name not in results]
+    run = Run(chosen, command, gpu, asked.out, asked.reports, asked.seconds)
+    for checks, at_once in (
+        ([check for check in chosen if check.is_honest], HONEST_AT_ONCE),
+        ([check for check in chosen if not check.is_honest], ATTACKS_AT_ONCE),
+    ):
+        run.build(checks, torch)
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(run.verify, checks))
+    surprises, lacking = run.surprises(), run.not_run()
     print(
-        f"{len(ordered)} joined, surprises: {', '.join(surprises) or 'none'}, lacking: {', '.join(lacking) or 'none'}"
+        f"{len(run.results)} verified in {run.seconds():.0f} s, surprises: {', '.join(surprises) or 'none'}, "
+        f"not run: {', '.join(lacking) or 'none'}"
     )
     return 1 if surprises or lacking else 0
 
 
-def _build(checks: Sequence[Check], torch: TorchBuild, arch: str) -> None:
-    """Fill the cache: as many compilers at once as there are cores."""
-    sources = {path: read_source(path) for check in checks for path in (check.original, check.candidate)}
+class Run:
+    """What has come of the checks so far; its file is up to date after each."""
 
-    def library(source: Source) -> object:
-        return compile_extension(source, torch, arch=arch)
+    def __init__(
+        self, checks: Sequence[Check], command: str, gpu: Gpu, out: Path, reports: Path | None, most_seconds: float
+    ) -> None:
+        self.checks, self.command, self.gpu, self.out, self.reports = checks, command, gpu, out, reports
+        self.started, self.most_seconds = time.monotonic(), most_seconds
+        self.results: dict[str, dict[str, Any]] = {}
+        self.build_seconds = 0.0
+        self._writing = threading.Lock()
 
-    def cubin(source: Source) -> object:
-        return compile_cubin(source, arch=arch, flags=torch.flags, timeout=EXTENSION_SECONDS)
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
 
-    work: list[tuple[Callable[[Source], object], Source]] = [(f, s) for f in (library, cubin) for s in sources.values()]
-    with ThreadPoolExecutor(max(2, (os.cpu_count() or 2) - 1)) as pool:
-        list(pool.map(lambda one: one[0](one[1]), work))
+    def is_over(self) -> bool:
+        return self.seconds() > self.most_seconds
+
+    def surprises(self) -> list[str]:
+        return [result["name"] for result in self.results.values() if not result["as_expected"]]
+
+    def not_run(self) -> list[str]:
+        return [check.name for check in self.checks if check.name not in self.results]
+
+    def build(self, checks: Sequence[Check], torch: TorchBuild) -> None:
+        """Fill the cache: as many compilers at once as there are cores. What fails is told by the verification."""
+        sources = {path: read_source(path) for check in checks for path in (check.original, check.candidate)}
+        arch, started = self.gpu.arch, self.seconds()
+
+        def library(source: Source) -> object:
+            return compile_extension(source, torch, arch=arch, is_cancelled=self.is_over)
+
+        def cubin(source: Source) -> object:
+            return compile_cubin(
+                source, arch=arch, flags=torch.flags, timeout=EXTENSION_SECONDS, is_cancelled=self.is_over
+            )
+
+        def built(one: tuple[Callable[[Source], object], Source]) -> None:
+            with suppress(CancelledError):
+                one[0](one[1])
+
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            list(pool.map(built, [(make, source) for make in (library, cubin) for source in sources.values()]))
+        took = self.seconds() - started
+        self.build_seconds += took
+        print(f"{len(sources)} files built in {took:.0f} s", flush=True)
+
+    def verify(self, check: Check) -> None:
+        """One check, unless the time is up before its verdict is there."""
+        if self.is_over():
+            return
+        started = time.monotonic()
+        try:
+            report = verify(*check.sources(), goal="speed", again=True, is_cancelled=self.is_over)
+        except CancelledError:
+            return
+        seconds = time.monotonic() - started
+        with self._writing:
+            self.results[check.name] = _result(check, report, seconds)
+            self._write()
+            if self.reports is not None:
+                self.reports.mkdir(parents=True, exist_ok=True)
+                text = json.dumps(report.to_json(), indent=1)
+                (self.reports / f"{check.name}.json").write_text(text, encoding="utf-8")
+
+    def _write(self) -> None:
+        results = [self.results[check.name] for check in self.checks if check.name in self.results]
+        document = {
+            "command": self.command,
+            "hardware": self.gpu.name,
+            "versions": {key: self.gpu.details[key] for key in ("driver", "torch", "cuda")},
+            "seconds": {"all": round(self.seconds()), "builds": round(self.build_seconds)},
+            "rejected": sum(r["status"] not in PASSED for r in results),
+            "passed": sum(r["status"] in PASSED for r in results),
+            "surprises": self.surprises(),
+            "not_run": self.not_run(),
+            "results": results,
+        }
+        self.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
-def _result(check: Check) -> dict[str, Any]:
-    started = time.monotonic()
-    report = verify(*check.sources(), goal="speed", again=True)
-    seconds = time.monotonic() - started
+def _result(check: Check, report: Report, seconds: float) -> dict[str, Any]:
+    """The row of a check; prints it, too."""
     as_expected = str(report.status) in check.statuses and check.words in report.reason
-    print(f"{'ok' if as_expected else 'SURPRISE':9}{check.name:28}{seconds:5.1f} s  {_said(report)}", flush=True)
+    stages = dict(report.environment.get("seconds", {}))
+    stages["else"] = round(seconds - sum(stages.values()), 2)
+    longest = sorted(stages.items(), key=lambda one: -one[1])
+    print(
+        f"{'ok' if as_expected else 'SURPRISE':9}{check.name:28}{seconds:5.1f} s  {report.badge()}: {report.reason}"[
+            :240
+        ]
+    )
+    print(f"{'':37}{', '.join(f'{name} {took:.1f}' for name, took in longest if took >= 0.1)}", flush=True)
     return {
         "name": check.name,
         "status": str(report.status),
@@ -208,11 +250,8 @@ def _result(check: Check) -> dict[str, Any]:
         "speed": [speed.to_json() for speed in report.speed],
         "notes": list(report.notes),
         "seconds": round(seconds, 1),
+        "stages": stages,
     }
-
-
-def _said(report: Report) -> str:
-    return f"{report.badge()}: {report.reason}"[:200]
 
 
 if __name__ == "__main__":

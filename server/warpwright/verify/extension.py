@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import secrets
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from warpwright.toolchain.compile import EXTENSION_MODULE, CompiledExtension, En
 from warpwright.toolchain.library_symbols import kernel_symbols, library_calls
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, SECONDS_PER_SHAPE
 from warpwright.verify.report import Status
-from warpwright.verify.run import Observed, observe
+from warpwright.verify.run import Observed, added, observe
 
 _HIDDEN_SIZES = (3000, 300, 60)
 """The largest drawn, for a call of one, of two and of more sizes."""
@@ -79,6 +80,7 @@ def observe_extension(
     if why := _unlike(described, candidate):
         return ExtensionOutcome(Observed(Status.WRONG, why))
     progress("Building both extensions", 0.36)
+    started = time.monotonic()
 
     def built(one: tuple[Source, frozenset[str]]) -> Built | CompiledExtension | Missing:
         return _built(one[0], torch, arch=arch, flags=flags, kernels=one[1], is_cancelled=is_cancelled)
@@ -102,7 +104,9 @@ def observe_extension(
     if new := sorted(after.calls - before.calls):
         reason = f"The candidate makes a library call where a kernel was asked for: {', '.join(new[:3])}."
         return ExtensionOutcome(Observed(Status.WRONG, reason), facts=facts)
-    outcome = ExtensionOutcome(Observed(notes=list(lacking)), tuple(p.entry.called for p in described), facts=facts)
+    building = {"build": round(time.monotonic() - started, 2)}
+    observed = Observed(notes=list(lacking), seconds=building)
+    outcome = ExtensionOutcome(observed, tuple(p.entry.called for p in described), facts=facts)
     for number, problem in enumerate(described):
         name = problem.entry.called
         request = make_request(problem, before, after, timed=goal != "fix", judge=_judge_of(problem, goal), rates=rates)
@@ -110,6 +114,7 @@ def observe_extension(
         _add(outcome.observed, observe(request, progress=said, is_cancelled=is_cancelled), name, first=number == 0)
         if outcome.observed.status in (*_BAD, Status.NOT_RUN):
             break
+    facts["seconds"] = dict(observed.seconds)
     if outcome.observed.status is Status.NOT_RUN:
         outcome.not_run_because = "it could not be run"
     return outcome
@@ -236,6 +241,7 @@ def _add(whole: Observed, part: Observed, name: str, *, first: bool) -> None:
     whole.speed += part.speed
     whole.rates = part.rates or whole.rates
     whole.sandbox = part.sandbox or whole.sandbox
+    whole.seconds = added(whole.seconds, part.seconds)
     whole.notes += part.notes if first else [f"{name}: {note}" for note in part.notes]
     order = (*_BAD, Status.NOT_RUN, Status.SLOWER, Status.FASTER, Status.INCONCLUSIVE, Status.CORRECT)
     if first or order.index(part.status) < order.index(whole.status):

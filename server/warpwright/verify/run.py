@@ -23,7 +23,8 @@ Backend = Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]
 @dataclass(slots=True)
 class Observed:
     """What was reported of one candidate. `reason` is one sentence where the status needs one; `rates` are the
-    machine's, where they had to be measured; `sandbox` says what the process that ran it was kept from."""
+    machine's, where they had to be measured; `sandbox` says what the process that ran it was kept from, `seconds` where
+    the time of an extension went, by stage."""
 
     status: Status = Status.NOT_RUN
     reason: str = ""
@@ -32,6 +33,7 @@ class Observed:
     notes: list[str] = field(default_factory=lambda: [])
     rates: Mapping[str, float] = field(default_factory=lambda: {})
     sandbox: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=lambda: {})
 
 
 def observe(
@@ -92,6 +94,8 @@ def _attempt(
                     observed.speed.append(_speed(event))
                 case "peers":
                     observed.speed = [_with_peers(speed, event) for speed in observed.speed]
+                case "seconds":
+                    observed.seconds = added(observed.seconds, event["seconds"])
                 case "rates":
                     observed.rates = event["rates"]
                 case "unsupported":
@@ -119,6 +123,11 @@ def _attempt(
     if observed.status is Status.NOT_RUN:
         _conclude(observed, proof, len(request["cases"]))
     return None
+
+
+def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """The sum of both by key."""
+    return {key: round(one.get(key, 0.0) + other.get(key, 0.0), 2) for key in {**one, **other}}
 
 
 def _failure(event: Event) -> Status:

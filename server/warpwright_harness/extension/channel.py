@@ -12,6 +12,7 @@ import select
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 MOST_BYTES = 16 << 20
@@ -87,4 +88,6 @@ class Channel:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
+        with suppress(OSError):  # wakes a thread that waits for an answer, and the other process
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,44 +1,26 @@
-"""Is one torch extension the same as another, and faster? The judge's part; the answer is a harness's events.
+"""What one verification of a torch extension needs: both sides, called in processes of their own on the judge's inputs.
 
-Both extensions are called on the same inputs, each in a process of its own. The candidate is called first. A call that
-hangs, fails or dies costs the candidate its verdict, and the original that size.
+A call that hangs, fails or dies costs the candidate its verdict, and the original that size.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import torch
 
-from warpwright_harness.buffers import coarser, make_values, perturbed
-from warpwright_harness.checks.impostors import impostor_that_passes
+from warpwright_harness.buffers import make_values
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.arena import ArenaError
 from warpwright_harness.extension.batch import Batch, Parameters, Values, changed_since, run_batch
-from warpwright_harness.extension.outputs import (
-    Compared,
-    differences,
-    flat,
-    misbehaviour,
-    restless,
-    spec_of,
-    tolerances,
-    unlike,
-    widened,
-    worst,
-)
-from warpwright_harness.extension.reference import Reference, call_reference, error_of
 from warpwright_harness.extension.side import STEP_SECONDS, RaisedError, Side, SideError
 
-PERTURBATIONS = 3
-MOST_ALONE = 4
-"""Inputs of which each is changed alone."""
 HEARTBEAT_SECONDS = 5.0
 LEAST_WAIT, MOST_WAIT = 0.002, 0.02
 """Seconds after which the outputs are looked at once more."""
@@ -86,6 +68,8 @@ class Judge:
     written: frozenset[str] = frozenset()
     """The inputs that the original was seen to write to: outputs, even where a call leaves them as they were."""
     phase: str = "check"
+    seconds: dict[str, float] = field(default_factory=lambda: {})
+    """By stage, where the time went."""
     patience: float = STEP_SECONDS
     """Seconds in which a side has to answer."""
 
@@ -100,6 +84,15 @@ class Judge:
     def begin(self, case: Case, side: str) -> None:
         """Tell the parent what runs next, so that a hang has a culprit."""
         self.emit({"event": "begin", "phase": self.phase, "case": case.index, "side": side})
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time inside to a stage."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
 
     def side(self, name: str) -> Side:
         """The side's process, started anew where the last one was given up. Raises SideError."""
@@ -191,24 +184,6 @@ class Judge:
             raise CandidateError(str(error), timed_out=error.timed_out) from None
 
 
-def check_case(judge: Judge, case: Case, reference: Reference | None) -> str:
-    """Compare at one size with every distribution, an event each: "right", "wrong" or "unsupported"."""
-    for distribution in case.distributions:
-        try:
-            result = _check(judge, case, distribution, reference)
-        except OriginalError as error:
-            judge.emit({"event": "unsupported", "case": case.index, "shape": dict(case.shape), "reason": str(error)})
-            return "unsupported"
-        except CandidateError as error:
-            result = failure(error)
-        judge.emit({
-            "event": "case", "case": case.index, "shape": dict(case.shape), "distribution": distribution, **result,
-        })  # fmt: skip
-        if not result["ok"]:
-            return "wrong"
-    return "right"
-
-
 def failure(error: CandidateError) -> dict[str, Any]:
     """An event's part for a candidate that is not compared any further."""
     return {
@@ -219,153 +194,6 @@ def failure(error: CandidateError) -> dict[str, Any]:
         "max_abs": None,
         "max_rel": None,
     }
-
-
-def _check(judge: Judge, case: Case, distribution: str, reference: Reference | None) -> dict[str, Any]:
-    values = judge.draw(case, distribution)
-    plan = [values, values, *_changed_alone(judge, case, values, distribution)]
-    places = list(range(len(plan)))
-    judge.order.shuffle(places)
-    given = [plan[place] for place in places]
-    try:
-        mine = judge.candidate(case, given)
-    except RaisedError as error:
-        judge.original(case, given)  # raises where the original does, too
-        raise CandidateError(str(error), unsafe=False) from None
-    later = judge.later(mine)
-    theirs = judge.original(case, given)
-    judge.learn(theirs)
-    written = judge.written
-    _require_sound(theirs, written)
-    for call, expected in zip(mine.calls, theirs.calls, strict=True):
-        if why := misbehaviour(call, expected, written):
-            raise CandidateError(why)
-        if why := unlike(call, expected):
-            raise CandidateError(why, unsafe=False)
-    if replaced := sorted(mine.replaced - theirs.replaced):
-        raise CandidateError(f"it replaces {replaced[0]}")
-    own, expected_all = _flat(mine, written), _flat(theirs, written)
-    first, second = places.index(0), places.index(1)
-    if name := restless([expected_all[first], expected_all[second]]):
-        raise OriginalError(f"the original's own {name.removeprefix('its ')} differs from run to run")
-    truth = call_reference(judge.emit, reference, case.parameters, values, expected_all[first]) if reference else None
-    by_reference = judge.request["judge"] == "reference" and truth is not None
-    measured = (own if by_reference else expected_all)[first], (own if by_reference else expected_all)[second]
-    allowed = _tolerances(judge, case, values, distribution, measured, written, by_reference=by_reference)
-    if truth is not None and not by_reference:
-        allowed = widened(allowed, expected_all[first], truth)
-    if distribution == "normal":
-        judge.allowed[case.index] = allowed
-    compared = _compared(own, expected_all, allowed, places, truth if by_reference else None)
-    if not compared.why and later:
-        raise CandidateError("a result changes after the call that returned it")
-    if judge.threads_more() > 0:
-        raise CandidateError(f"it leaves {judge.threads_more()} threads running that the original does not")
-    shown = expected_all[first]
-    result: dict[str, Any] = {
-        "ok": not compared.why,
-        **compared.figures(),
-        "reason": compared.why,
-        "spread": any(bool((t != t.reshape(-1)[0]).any()) for t in shown.values() if t.numel() > 1),
-        "loose": _loose(case, shown, allowed) if distribution != "zeros" else {},
-        "sample": {name: repr(t[:1].tolist()) for name, t in shown.items()},
-    }
-    if truth is not None:
-        result["reference"] = {
-            "candidate_max_abs": error_of(own[first], truth),
-            "baseline_max_abs": error_of(expected_all[first], truth),
-        }
-    return result
-
-
-def _flat(batch: Batch, written: frozenset[str]) -> list[dict[str, torch.Tensor]]:
-    """Copies, because a side's next batch lies where this one does."""
-    return [{name: tensor.clone() for name, tensor in flat(call, written).items()} for call in batch.calls]
-
-
-def _require_sound(batch: Batch, written: frozenset[str]) -> None:
-    """Raises OriginalError where the original itself does what nobody can be compared with."""
-    for call in batch.calls:
-        if call.outside:
-            raise OriginalError(f"the original is not sound here: it writes outside {min(call.outside)}")
-        if not call.outputs and not written:
-            raise OriginalError("the original returns nothing here and changes none of its inputs")
-
-
-def _loose(case: Case, outputs: Mapping[str, torch.Tensor], allowed: Mapping[str, float]) -> dict[str, str]:
-    """The outputs for which something that computes nothing would pass, and what."""
-    found = {}
-    for name, tensor in outputs.items():
-        if not tensor.is_floating_point() or allowed[name] < 0 or not tensor.numel():
-            continue
-        everywhere = torch.ones(tensor.numel(), dtype=torch.bool, device=tensor.device)
-        passes = impostor_that_passes(spec_of(name, tensor), tensor, everywhere, allowed[name], None, case.shape)
-        if passes:
-            found[name] = passes
-    return found
-
-
-def _compared(
-    own: Sequence[Mapping[str, torch.Tensor]],
-    expected: Sequence[Mapping[str, torch.Tensor]],
-    allowed: Mapping[str, float],
-    places: Sequence[int],
-    truth: Mapping[str, torch.Tensor] | None,
-) -> Compared:
-    """Every call with the original's, or only those of the first values with the reference's."""
-    found = []
-    for place, mine, theirs in zip(places, own, expected, strict=True):
-        if truth is None:
-            found.append(differences(mine, theirs, allowed))
-        elif place < 2:
-            found.append(differences(mine, {n: truth[n].to(theirs[n].dtype) for n in theirs}, allowed))
-    return worst(found)
-
-
-def _changed_alone(judge: Judge, case: Case, values: Values, distribution: str) -> list[Values]:
-    """Inputs of which one is new, each in turn; and inputs that differ in one stretch of one tensor."""
-    other = judge.draw(case, distribution)
-    plans: list[Values] = [{**values, name: other[name]} for name in list(other)[:MOST_ALONE]]
-    names = [spec.name for spec in case.parameters.tensors if spec.scalars]
-    if names:
-        plans.append({**values, **(twin(judge.order, values, other, names))})
-    return plans
-
-
-def twin(order: random.Random, values: Values, other: Values, names: Sequence[str]) -> dict[str, torch.Tensor]:
-    """One tensor with another stretch somewhere, and its beginning and end as they were where it has a middle."""
-    name = order.choice(names)
-    count = values[name].numel()
-    start = order.randrange(count // 4, max(count // 4 + 1, count // 2))
-    end = min(count, start + max(1, count // 8))
-    changed = values[name].clone()
-    changed[start:end] = other[name][start:end]
-    return {name: changed}
-
-
-def _tolerances(
-    judge: Judge,
-    case: Case,
-    values: Values,
-    distribution: str,
-    measured: tuple[Mapping[str, torch.Tensor], Mapping[str, torch.Tensor]],
-    written: frozenset[str],
-    *,
-    by_reference: bool,
-) -> dict[str, float]:
-    """How far rounding may move each output, measured on the original, or on the candidate against a reference."""
-    runs = list(measured)
-    if distribution == "zeros" or not any(t.is_floating_point() for t in runs[0].values()):
-        return tolerances(runs, [], None, exact=distribution == "integers")
-    run = judge.candidate if by_reference else judge.original
-    specs = case.parameters.tensors
-    seeds = [judge.order.randrange(1 << 60) for _ in range(PERTURBATIONS)]
-    moved = [{s.name: perturbed(s, values[s.name], seed + i) for i, s in enumerate(specs)} for seed in seeds]
-    if distribution == "integers":  # small whole numbers are the same in every precision: a control would say nothing
-        return tolerances(runs, _flat(run(case, moved), written), None, exact=True)
-    rough = {s.name: coarser(s, values[s.name]) for s in specs}
-    outputs = _flat(run(case, [*moved, rough]), written)
-    return tolerances(runs, outputs[:-1], outputs[-1], exact=False)
 
 
 def flush_bytes(device: str) -> int:

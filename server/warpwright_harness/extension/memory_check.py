@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,43 +35,84 @@ def find_sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=folders)
 
 
-def check_memory(judge: Judge, cases: list[Case]) -> None:
-    """Raises CandidateError where the candidate reaches outside and the original does not. Emits a note where that was
-    not looked for."""
-    tool = find_sanitizer()
-    small = [case for case in cases if 0 < case.parameters.bytes <= MOST_BYTES]
-    if tool is None or not small:
-        why = "compute-sanitizer was not found" if tool is None else "no size to check is small enough"
-        judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {why}"})
-        return
-    case = max(small, key=lambda one: one.parameters.bytes)
-    fault = _fault(judge, case, "candidate", tool)
-    if fault and not _fault(judge, case, "baseline", tool):
-        raise CandidateError(f"compute-sanitizer finds: {fault}")
+class MemoryCheck:
+    """The candidate's process under the tool, which takes long to get ready and does so beside other work."""
+
+    def __init__(self, judge: Judge, cases: Sequence[Case]) -> None:
+        """Start it; a note says it where accesses cannot be looked for. Call `end` at the end."""
+        self._judge = judge
+        self._tool = find_sanitizer()
+        self._watched: _Watched | None = None
+        if self._tool is None:
+            self._not_looked_for("compute-sanitizer was not found")
+        elif any(0 < case.parameters.bytes <= MOST_BYTES for case in cases):
+            self._watched = _Watched(judge, "candidate", self._tool)
+
+    def look(self, cases: Sequence[Case]) -> None:
+        """Raises CandidateError where the candidate reaches outside and the original does not. Emits a note where that
+        was not looked for."""
+        small = [case for case in cases if 0 < case.parameters.bytes <= MOST_BYTES]
+        if self._tool is None or not cases:
+            return
+        if self._watched is None or not small:
+            self._not_looked_for("no size to check is small enough")
+            return
+        case = max(small, key=lambda one: one.parameters.bytes)
+        try:
+            fault = self._watched.fault(case)
+            if fault:
+                original = _Watched(self._judge, "baseline", self._tool)
+                try:
+                    fault = "" if original.fault(case) else fault
+                finally:
+                    original.end()
+        except SideError as error:
+            self._not_looked_for(str(error))
+            return
+        if fault:
+            raise CandidateError(f"compute-sanitizer finds: {fault}")
+
+    def end(self) -> None:
+        if self._watched is not None:
+            self._watched.end()
+
+    def _not_looked_for(self, why: str) -> None:
+        self._judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {why}"})
 
 
-def _fault(judge: Judge, case: Case, name: str, tool: str) -> str:
-    """The first fault of one call, in the tool's words; "" where there is none."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "sanitizer.txt"
-        command = [tool, "--tool", "memcheck", "--print-limit", "1", "--log-file", str(log)]
-        side = Side(judge.loaded(name), under=command, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+class _Watched:
+    """A side's process under the tool, which loads its extension in a thread of its own."""
+
+    def __init__(self, judge: Judge, name: str, tool: str) -> None:
+        self._judge, self._name = judge, name
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._log = Path(self._folder.name) / "sanitizer.txt"
+        command = [tool, "--tool", "memcheck", "--print-limit", "1", "--log-file", str(self._log)]
+        loaded = {**judge.loaded(name), "flush_bytes": 4}
+        self._side = Side(loaded, under=command, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+        self._loader = ThreadPoolExecutor(1)
+        self._loaded = self._loader.submit(self._side.load, LOAD_SECONDS)
+
+    def fault(self, case: Case) -> str:
+        """The first fault of one call, in the tool's words; "" where there is none. Raises SideError where the
+        extension is not loaded."""
 
         def called() -> None:
-            side.load(LOAD_SECONDS)
-            values = judge.draw(case, "normal")
+            self._loaded.result()
+            values = self._judge.draw(case, "normal")
             with suppress(SideError, ArenaError):  # what is wrong stands in the log, or was seen without the tool
-                call_once(side, case.parameters, values, judge.order, ask="call", place="host", guarded=False)
-            side.leave(LEAVE_SECONDS)
+                call_once(
+                    self._side, case.parameters, values, self._judge.order, ask="call", place="host", guarded=False
+                )
+            self._side.leave(LEAVE_SECONDS)
 
-        try:
-            judge.meanwhile(case, name, called)
-        except SideError as error:
-            judge.emit({"event": "note", "text": f"accesses outside of results were not looked for: {error}"})
-            return ""
-        finally:
-            side.end()
-        return first_fault(log.read_text(encoding="utf-8", errors="replace") if log.is_file() else "")
+        self._judge.meanwhile(case, self._name, called)
+        return first_fault(self._log.read_text(encoding="utf-8", errors="replace") if self._log.is_file() else "")
+
+    def end(self) -> None:
+        self._side.end()
+        self._loader.shutdown()
+        self._folder.cleanup()
 
 
 def first_fault(log: str) -> str:

@@ -14,17 +14,19 @@ import torch
 from warpwright_harness.buffers import ArraySpec, bits
 from warpwright_harness.checks.compare import (
     NOISE_FACTOR,
+    STRICT_ULPS,
     ULPS,
     Difference,
     compare,
     is_exact,
     largest_gap,
     largest_size,
-    strict_tolerance,
 )
 from warpwright_harness.extension.batch import Called, Output
 
 MOST_ROUNDINGS = 128
+LEAST_FINITE = 32
+"""Of fewer finite elements the rounding is measured on more than one set of values."""
 
 
 @dataclass(frozen=True)
@@ -118,53 +120,83 @@ def spec_of(name: str, data: torch.Tensor) -> ArraySpec:
     return ArraySpec(name, scalar, 1, "out", data.numel(), None)
 
 
-def tolerances(
+@dataclass(frozen=True)
+class Sample:
+    """What one output showed of its rounding on one set of values, where all gaps are absolute and of finite elements.
+
+    `noise` is how far it moves from run to run and with inputs that are moved by one unit in the last place, `rough`
+    the same with inputs in the next lower precision (None where that would say nothing), `error` how far it is from
+    the reference in float64 (0 without one). `whole` says that it holds whole numbers alone, on small whole numbers.
+    """
+
+    epsilon: float
+    finite: int
+    largest: float
+    noise: float
+    rough: float | None
+    error: float
+    whole: bool
+
+    @property
+    def strict(self) -> float:
+        return STRICT_ULPS * self.epsilon * self.largest
+
+
+def sampled(
     runs: Sequence[Mapping[str, torch.Tensor]],
     moved: Sequence[Mapping[str, torch.Tensor]],
     rough: Mapping[str, torch.Tensor] | None,
+    truth: Mapping[str, torch.Tensor] | None,
     *,
     exact: bool,
-) -> dict[str, float]:
-    """By output, the allowed absolute difference: -1 asks for equality.
+) -> dict[str, Sample]:
+    """A sample of each floating-point output that has elements.
 
     `runs` are one side's outputs of the same inputs, `moved` those of inputs that were moved by one unit in the last
-    place, `rough` those of inputs in the next lower precision, which must not pass. `exact` says that the inputs are
-    small whole numbers, on which results that are whole numbers must be equal.
+    place, `rough` those of inputs in the next lower precision. `exact` says that the inputs are small whole numbers.
     """
     found = {}
     for name, base in runs[0].items():
         spec = spec_of(name, base)
-        if not spec.is_float or not base.numel():
-            found[name] = 0.0
-            continue
-        if exact and is_exact(spec, base):
-            found[name] = -1.0
-            continue
-        noise = max((largest_gap(run[name], base) for run in (*runs[1:], *moved)), default=0.0)
-        tolerance = NOISE_FACTOR * noise
-        if rough is None:
-            tolerance = max(tolerance, strict_tolerance(spec, base))
-        elif tolerance > 0 and largest_gap(rough[name], base) <= tolerance:
-            tolerance = min(tolerance, strict_tolerance(spec, base))
-        found[name] = tolerance
+        if spec.is_float and base.numel():
+            found[name] = Sample(
+                float(torch.finfo(base.dtype).eps),
+                int(torch.isfinite(base).sum()),
+                largest_size(base),
+                max((largest_gap(run[name], base) for run in (*runs[1:], *moved)), default=0.0),
+                None if rough is None else largest_gap(rough[name], base),
+                0.0 if truth is None else largest_gap(base, truth[name]),
+                exact and is_exact(spec, base),
+            )
     return found
 
 
-def widened(
-    allowed: Mapping[str, float], original: Mapping[str, torch.Tensor], truth: Mapping[str, torch.Tensor]
-) -> dict[str, float]:
-    """Tolerances that leave room for the original's own error, which a candidate need not share.
+def is_few(samples: Mapping[str, Sample]) -> bool:
+    """Whether an output has so few finite elements that its rounding may have looked small by luck."""
+    return any(sample.finite < LEAST_FINITE and not sample.whole for sample in samples.values())
 
-    A long sum in another order is as right and differs by more than inputs that move by one unit in the last place.
-    No wider than MOST_ROUNDINGS of the largest value: a reference that is wrong widens nothing much, and the next
-    lower precision does not pass.
+
+def tolerance_of(samples: Sequence[Sample]) -> float:
+    """The allowed absolute difference of an output that gave these samples, one or more: -1 asks for equality.
+
+    Whole numbers on small whole numbers must be equal. Else it is NOISE_FACTOR times the noise; where the next lower
+    precision would pass that, STRICT_ULPS of the largest value are taken if they are less.
+
+    A reference leaves room for the original's own error, which a candidate need not share: a long sum in another order
+    is as right and differs by more than inputs that move by one unit in the last place. No wider than MOST_ROUNDINGS of
+    the largest value: a reference that is wrong widens nothing much, and the next lower precision does not pass.
     """
-    found = dict(allowed)
-    for name, base in original.items():
-        if base.is_floating_point() and allowed[name] >= 0:
-            most = MOST_ROUNDINGS * float(torch.finfo(base.dtype).eps) * largest_size(base)
-            found[name] = max(allowed[name], min(2 * largest_gap(base, truth[name]), most))
-    return found
+    if all(sample.whole for sample in samples):
+        return -1.0
+    strict = max(sample.strict for sample in samples)
+    tolerance = NOISE_FACTOR * max(sample.noise for sample in samples)
+    rough = [sample.rough for sample in samples if sample.rough is not None]
+    if not rough:
+        tolerance = max(tolerance, strict)
+    elif tolerance > 0 and max(rough) <= tolerance:
+        tolerance = min(tolerance, strict)
+    most = MOST_ROUNDINGS / STRICT_ULPS * strict
+    return max(tolerance, min(2 * max(sample.error for sample in samples), most))
 
 
 def restless(runs: Sequence[Mapping[str, torch.Tensor]]) -> str:

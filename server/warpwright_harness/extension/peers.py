@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any
 
 import torch
@@ -15,6 +18,18 @@ from warpwright_harness.timing.peers import microseconds_of, operations_counted,
 from warpwright_harness.timing.stopwatch import Stopwatch
 
 
+def import_compiler() -> Thread:
+    """Begin to import what torch.compile needs, beside other work: it takes seconds."""
+
+    def work() -> None:
+        with suppress(Exception):  # whoever compiles is told
+            import_module("torch._inductor.compile_fx")
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
 def operations_of(judge: Judge, case: Case, reference: Reference) -> float:
     """What torch counts on the reference at a size (`timing.peers.operations_counted`)."""
     return operations_counted(partial(reference, **_arguments(judge, case)))
@@ -23,6 +38,9 @@ def operations_of(judge: Judge, case: Case, reference: Reference) -> float:
 def ready_peers(judge: Judge, cases: Sequence[Case], reference: Reference) -> dict[str, dict[int, str]]:
     """Run the reference at each size, eager and compiled, so that timing finds it ready: by peer and size, why it
     fails, "" where it does not."""
+    from torch._inductor import config
+
+    config.compile_threads = 1  # no further processes, which would live as long as this one
     compiled = torch.compile(reference, dynamic=False)
     failed: dict[str, dict[int, str]] = {"eager": {}, "compile": {}}
     for case in cases:

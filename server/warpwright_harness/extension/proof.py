@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from warpwright_harness.extension.batch import call_once
 from warpwright_harness.extension.judge import CandidateError, Case, Judge
@@ -36,8 +37,8 @@ class Ran:
 def prove(judge: Judge, case: Case) -> None:
     """Raises CandidateError, with what ran instead. Emits a note where the profiler sees nothing."""
     try:
-        original = _ran(judge, case, "baseline")
-        candidate = _ran(judge, case, "candidate")
+        both = (partial(_ran, judge, case, side) for side in ("baseline", "candidate"))
+        original, candidate = judge.meanwhile(case, "candidate", *both)
     except SideError as error:
         raise CandidateError(f"which kernels ran could not be seen: {error}") from None
     if not original.own_us and not original.others:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,10 @@ import torch
 
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.batch import Parameters
-from warpwright_harness.extension.judge import CandidateError, Case, Judge, check_case, failure
-from warpwright_harness.extension.memory_check import check_memory
-from warpwright_harness.extension.peers import operations_of, ready_peers, time_peers
+from warpwright_harness.extension.check import check_case
+from warpwright_harness.extension.judge import CandidateError, Case, Judge, failure
+from warpwright_harness.extension.memory_check import MemoryCheck
+from warpwright_harness.extension.peers import import_compiler, operations_of, ready_peers, time_peers
 from warpwright_harness.extension.proof import prove
 from warpwright_harness.extension.reference import Reference
 from warpwright_harness.extension.side import SideError
@@ -23,47 +25,94 @@ from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
 
 
 def judge_extension(request: Mapping[str, Any], reference: Reference | None, emit: Emit, device: str = "cuda") -> None:
-    """Answer a request for an extension with a harness's events."""
+    """Answer a request for an extension with a harness's events, the last of which says where the time went."""
     cases = [
         Case(i, c["shape"], Parameters(c["arguments"]), tuple(c["distributions"]), bool(c["check"]), bool(c["time"]))
         for i, c in enumerate(request["cases"])
     ]
-
-    def waiting() -> None:
-        emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
-
     with Judge(request, emit, device) as judge:
-        if not _load(judge, cases[0]):
-            return
-        sound = []
-        with gpu_shared(request["lock"], waiting):
-            for case in cases:
-                verdict = check_case(judge, case, reference) if case.check else "right"
-                if verdict == "wrong":
-                    return
-                if verdict == "right":
-                    sound.append(case)
-            if device == "cuda" and sound and not _keeps_inside(judge, sound):
+        try:
+            _judge(judge, cases, reference)
+        finally:
+            seconds = {name: round(took, 2) for name, took in judge.seconds.items()}
+            emit({"event": "seconds", "seconds": seconds})
+
+
+def _judge(judge: Judge, cases: Sequence[Case], reference: Reference | None) -> None:
+    on_gpu = judge.device == "cuda"
+    with ExitStack() as stack:
+        for side in ("baseline", "candidate"):
+            judge.start(side)
+        memory_check = MemoryCheck(judge, cases) if on_gpu else None
+        if memory_check is not None:
+            stack.callback(memory_check.end)
+        compiler = import_compiler() if on_gpu and reference is not None and any(c.time for c in cases) else None
+        with judge.stage("load"):
+            if not _load(judge, cases[0]):
                 return
+        with _gpu(judge, gpu_shared):
+            with judge.stage("compare"):
+                sound = _sound(judge, cases, reference)
+            if sound is None:
+                return
+            if memory_check is not None and sound:
+                with judge.stage("look for accesses outside"):
+                    if not _keeps_inside(judge, memory_check, sound):
+                        return
+                    memory_check.end()
+        if compiler is not None:
+            with judge.stage("import torch.compile"):
+                compiler.join()
         timed = [case for case in sound if case.time]
-        with gpu_alone(request["lock"], waiting):
-            stopwatch = Stopwatch() if timed and device == "cuda" else None
-            machine = _machine(judge, stopwatch)
-            for case in timed:
-                operations = operations_of(judge, case, reference) if reference is not None else 0.0
-                if not time_case(judge, case, machine, operations, float(request["seconds_per_shape"])):
-                    return
-            if device == "cuda":
+        with _gpu(judge, gpu_alone):
+            with judge.stage("measure the machine"):
+                stopwatch = Stopwatch() if timed and on_gpu else None
+                machine = _machine(judge, stopwatch)
+            with judge.stage("time"):
+                for case in timed:
+                    operations = operations_of(judge, case, reference) if reference is not None else 0.0
+                    seconds = float(judge.request["seconds_per_shape"])
+                    if not time_case(judge, case, machine, reference, operations, seconds):
+                        return
+        if not on_gpu:
+            return
+        with _gpu(judge, gpu_shared):
+            with judge.stage("see which kernels run"):
                 for case in timed or sound[:1]:
                     if not _proved(judge, case):
                         return
-        if reference is None or stopwatch is None:
-            return
-        with gpu_shared(request["lock"], waiting):
-            failed = ready_peers(judge, timed, reference)
-        with gpu_alone(request["lock"], waiting):
+            if reference is None or stopwatch is None:
+                return
+            with judge.stage("compile the reference"):
+                failed = ready_peers(judge, timed, reference)
+        with _gpu(judge, gpu_alone), judge.stage("time the reference"):
             for case in timed:
                 time_peers(judge, case, reference, failed, stopwatch)
+
+
+@contextmanager
+def _gpu(judge: Judge, lock: Callable[[str, Callable[[], None]], AbstractContextManager[None]]) -> Iterator[None]:
+    """Hold the GPU, shared or alone."""
+
+    def waiting() -> None:
+        judge.emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
+
+    with ExitStack() as stack:
+        with judge.stage("wait for the GPU"):
+            stack.enter_context(lock(judge.request["lock"], waiting))
+        yield
+
+
+def _sound(judge: Judge, cases: Sequence[Case], reference: Reference | None) -> list[Case] | None:
+    """The cases that the original can be compared at; None, after an event, where the candidate is at fault."""
+    sound = []
+    for case in cases:
+        verdict = check_case(judge, case, reference) if case.check else "right"
+        if verdict == "wrong":
+            return None
+        if verdict == "right":
+            sound.append(case)
+    return sound
 
 
 def _machine(judge: Judge, stopwatch: Stopwatch | None) -> Machine:
@@ -75,7 +124,7 @@ def _machine(judge: Judge, stopwatch: Stopwatch | None) -> Machine:
 
 
 def _load(judge: Judge, case: Case) -> bool:
-    """Start both sides, at once; False, after an event, where an extension cannot be loaded."""
+    """Load both extensions, at once; False, after an event, where one cannot be loaded."""
 
     def loaded(side: str) -> SideError | None:
         try:
@@ -84,8 +133,6 @@ def _load(judge: Judge, case: Case) -> bool:
             return error
         return None
 
-    for side in ("baseline", "candidate"):
-        judge.start(side)
     original, candidate = judge.meanwhile(case, "candidate", partial(loaded, "baseline"), partial(loaded, "candidate"))
     if original is not None:
         judge.emit({"event": "error", "text": f"the original cannot be loaded: {original}"})
@@ -95,9 +142,9 @@ def _load(judge: Judge, case: Case) -> bool:
     return original is None and candidate is None
 
 
-def _keeps_inside(judge: Judge, cases: list[Case]) -> bool:
+def _keeps_inside(judge: Judge, memory_check: MemoryCheck, cases: Sequence[Case]) -> bool:
     try:
-        check_memory(judge, cases)
+        memory_check.look(cases)
     except CandidateError as error:
         _reject(judge, cases[0], "under compute-sanitizer", error)
         return False

@@ -16,9 +16,12 @@ from typing import Any
 import torch
 
 from warpwright_harness.buffers import ArraySpec
-from warpwright_harness.extension.batch import Batch
-from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure, twin
-from warpwright_harness.extension.outputs import flat, misbehaviour, quick_differences, spec_of, unlike
+from warpwright_harness.extension.batch import Batch, Values
+from warpwright_harness.extension.check import twin
+from warpwright_harness.extension.judge import CandidateError, Case, Judge, OriginalError, failure
+from warpwright_harness.extension.outputs import differences, flat, misbehaviour, quick_differences, spec_of, unlike
+from warpwright_harness.extension.reference import Reference
+from warpwright_harness.extension.rounding import Rounding, either, kept, tolerances
 from warpwright_harness.extension.side import RaisedError
 from warpwright_harness.timing.bounds import Bound, bound_of
 from warpwright_harness.timing.intervals import is_enough, median_interval, ratio_of
@@ -74,13 +77,15 @@ class _Seen:
     outputs: tuple[ArraySpec, ...] = ()
 
 
-def time_case(judge: Judge, case: Case, machine: Machine, operations: float, seconds: float) -> bool:
+def time_case(
+    judge: Judge, case: Case, machine: Machine, reference: Reference | None, operations: float, seconds: float
+) -> bool:
     """Time both at one size and emit a "speed" event; False, after an event, where the candidate is at fault.
 
     `operations` are those of the reference at this size, 0 where they are not known.
     """
     try:
-        seen = _measured(judge, case, machine, seconds)
+        seen = _measured(Rounding(judge, case, "normal", reference), machine, seconds)
         _confirm(seen.cold, calls_of(case, machine))
         bound = bound_of(_arrays(case, seen), operations, machine.rates, machine.l2_bytes)
         _possible(seen, bound)
@@ -102,8 +107,9 @@ def calls_of(case: Case, machine: Machine) -> int:
     return max(2, min(MOST_CALLS, room // max(1, COPIES * case.parameters.bytes)))
 
 
-def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Seen:
+def _measured(rounding: Rounding, machine: Machine, seconds: float) -> _Seen:
     """Raises CandidateError and OriginalError."""
+    judge, case = rounding.judge, rounding.case
     judge.phase = "time"
     seen = _Seen()
     started = time.monotonic()
@@ -111,7 +117,7 @@ def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Se
     while True:
         values = _new_values(judge, case, calls_of(case, machine))
         for flush in judge.order.sample((True, False), 2):
-            batches = _both(judge, case, values, flush=flush)
+            batches = _both(rounding, values, flush=flush)
             outputs = flat(batches["baseline"].calls[0], judge.written)
             seen.outputs = tuple(spec_of(name, tensor) for name, tensor in outputs.items())
             if number >= UNCOUNTED_ROUNDS:
@@ -125,8 +131,9 @@ def _measured(judge: Judge, case: Case, machine: Machine, seconds: float) -> _Se
             return seen
 
 
-def _both(judge: Judge, case: Case, values: Sequence[Mapping[str, torch.Tensor]], *, flush: bool) -> dict[str, Batch]:
+def _both(rounding: Rounding, values: Sequence[Values], *, flush: bool) -> dict[str, Batch]:
     """Both sides' calls of one round, in random order and found alike. Raises CandidateError and OriginalError."""
+    judge, case = rounding.judge, rounding.case
     batches: dict[str, Batch] = {}
     later = False
     for side in judge.order.sample(SIDES, 2):
@@ -138,7 +145,7 @@ def _both(judge: Judge, case: Case, values: Sequence[Mapping[str, torch.Tensor]]
         except RaisedError as error:
             raise CandidateError(str(error), unsafe=False) from None
         later = judge.later(batches[side])
-    _require_alike(judge, case, batches["candidate"], batches["baseline"])
+    _require_alike(rounding, values, batches["candidate"], batches["baseline"])
     if later:
         raise CandidateError("a result changes after the call that returned it")
     if judge.threads_more() > 0:
@@ -146,27 +153,45 @@ def _both(judge: Judge, case: Case, values: Sequence[Mapping[str, torch.Tensor]]
     return batches
 
 
-def _new_values(judge: Judge, case: Case, calls: int) -> list[Mapping[str, torch.Tensor]]:
+def _new_values(judge: Judge, case: Case, calls: int) -> list[Values]:
     """Half of the calls have values of their own, the others differ from the one before in a stretch of one tensor."""
     names = [spec.name for spec in case.parameters.tensors if spec.scalars]
-    values: list[Mapping[str, torch.Tensor]] = []
+    values: list[Values] = []
     for number in range(calls):
         drawn = judge.draw(case, "normal")
         values.append({**values[-1], **twin(judge.order, values[-1], drawn, names)} if number % 2 and names else drawn)
     return values
 
 
-def _require_alike(judge: Judge, case: Case, mine: Batch, theirs: Batch) -> None:
-    """Raises CandidateError where a timed call gave or did something else than the original's."""
+def _require_alike(rounding: Rounding, values: Sequence[Values], mine: Batch, theirs: Batch) -> None:
+    """Raises CandidateError where a timed call gave or did something else than the original's.
+
+    One that differs by more than the values of the check allow is judged by what its own values allow.
+    """
+    judge = rounding.judge
     written = judge.written
-    allowed = {n: t if t < 0 else TIMED_TOLERANCE * t for n, t in judge.allowed[case.index].items()}
-    for call, expected in zip(mine.calls, theirs.calls, strict=True):
+    allowed = {n: t if t < 0 else TIMED_TOLERANCE * t for n, t in judge.allowed[rounding.case.index].items()}
+    beyond = []
+    for given, call, expected in zip(values, mine.calls, theirs.calls, strict=True):
         if why := misbehaviour(call, expected, written):
             raise CandidateError(why)
-        if why := unlike(call, expected) or quick_differences(flat(call, written), flat(expected, written), allowed):
+        if why := unlike(call, expected):
             raise CandidateError(why, unsafe=False)
+        if quick_differences(flat(call, written), flat(expected, written), allowed):
+            beyond.append((given, kept(call, written), kept(expected, written)))
     if replaced := sorted(mine.replaced - theirs.replaced):
         raise CandidateError(f"it replaces {replaced[0]}")
+    for given, own, due in beyond:
+        if why := differences(own, due, either(allowed, _own_tolerances(rounding, given, due))).why:
+            raise CandidateError(why, unsafe=False)
+
+
+def _own_tolerances(rounding: Rounding, values: Values, outputs: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """Those of the values of one call; equality where the original does not run on them."""
+    try:
+        return tolerances([rounding.sample(values, [outputs])])
+    except OriginalError:
+        return dict.fromkeys(outputs, -1.0)
 
 
 def _confirm(times: _Times, calls: int) -> None:

@@ -14,7 +14,8 @@ if importlib.util.find_spec("torch") is None:
     pytest.skip("not installed: torch", allow_module_level=True)
 
 from warpwright_harness.extension.batch import Parameters
-from warpwright_harness.extension.judge import Case, Judge, check_case
+from warpwright_harness.extension.check import check_case
+from warpwright_harness.extension.judge import Case, Judge
 from warpwright_harness.extension.run import judge_extension
 
 ORIGINAL = """
