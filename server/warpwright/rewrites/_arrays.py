@@ -68,7 +68,7 @@ def misuse(block: Node, source: Source, name: str, depth: int, declarator: Node)
         if parent is not None and parent.type in ("init_declarator", "initializer_list") and _is_reference(parent):
             return f"A reference to an element of `{name}` is bound at line {line}."
         call = parent.parent if parent is not None and parent.type == "argument_list" else None
-        if call is not None and not _takes_values(call, source):
+        if call is not None and not takes_values(call, source):
             callee = called_name(call, source) or "a function"
             return f"An element of `{name}` is passed to {callee} at line {line}, which may take its address."
     return ""
@@ -83,7 +83,7 @@ def _takes_address(parent: Node, source: Source) -> bool:
     return call is None or not called_name(call, source).startswith("atomic")
 
 
-def _takes_values(call: Node, source: Source) -> bool:
+def takes_values(call: Node, source: Source) -> bool:
     """Whether what is called only reads its arguments: no reference, and no macro that could write `&` before one.
 
     Example: `#define FLOAT4(x) (reinterpret_cast<float4 *>(&(x))[0])` reads the elements behind the one it is given.

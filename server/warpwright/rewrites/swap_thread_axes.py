@@ -55,24 +55,21 @@ of 8 neighbouring elements, which fills whole sectors, though 32 in x is the usu
 from __future__ import annotations
 
 import re
-from collections.abc import Container
 
 from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Basis, Kernel, Launch, Space
 from warpwright.rewrites._code import (
-    KNOWN_FUNCTIONS,
     body,
     called_name,
-    functions_of,
     host_launches,
     in_macro,
-    macro_texts,
     macros_naming,
     overlaps,
     unseen_launch,
 )
+from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
@@ -86,14 +83,6 @@ MOST_BLOCKS_Y = 65535
 """Largest grid extent in y (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
 
 _NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
-_NUMBER = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\b")
-_WARP_LEVEL = re.compile(
-    r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|warpSize|asm"
-    r"|cooperative_groups|cg|wmma|mma_sync|__nanosleep)\b"
-)
-
-
-_CALL = re.compile(r"\b(?!(?:if|for|while|switch|return|sizeof)\b)([A-Za-z_]\w*)\s*\(")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -142,49 +131,18 @@ def _dependence(kernel: Kernel, block: Node) -> str:
     if kernel.shared_arrays:
         return f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads."
     text = source.node_text(block)
-    warp_level = _WARP_LEVEL.search(text)
+    warp_level = WARP_LEVEL.search(text)
     if warp_level:
         return f"{kernel.name} uses `{warp_level.group()}`, which depends on which threads share a warp."
-    for macro in macros_naming(source, _NUMBER):
+    for macro in macros_naming(source, NUMBER):
         if re.search(rf"\b{re.escape(macro)}\b", text):
             return f"{kernel.name} uses the macro {macro}, which reads the thread's number."
     for kind in descendants(source.root, "struct_specifier", "class_specifier", "union_specifier"):
         name = kind.child_by_field_name("name")
         named = source.node_text(name).partition("<")[0] if name is not None else ""
-        if named and _NUMBER.search(source.node_text(kind)) and re.search(rf"\b{re.escape(named)}\b", text):
+        if named and NUMBER.search(source.node_text(kind)) and re.search(rf"\b{re.escape(named)}\b", text):
             return f"{kernel.name} uses {named}, which reads the thread's number."
-    return _calls(kernel, block)
-
-
-def _calls(kernel: Kernel, block: Node) -> str:
-    """What the kernel calls, itself or through other functions, that can depend on the thread's number; else empty."""
-    source, functions = kernel.source, functions_of(kernel.source)
-    texts, macros = macro_texts(source), macros_naming(source, _NUMBER)
-    followed: set[str] = set()
-    waiting = _called(block, source, texts)
-    while waiting:
-        name = waiting.pop()
-        if name in followed:
-            continue
-        followed.add(name)
-        if name in texts and name not in macros:
-            waiting += [called for text in texts[name] for called in _CALL.findall(text)]
-        elif name not in functions and not KNOWN_FUNCTIONS.fullmatch(name) and not name.endswith("_cast"):
-            callee = name or "something"
-            return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
-        for function in functions.get(name, ()):
-            callee = source.node_text(function)
-            number = _NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
-            if number or _WARP_LEVEL.search(callee) or "__shared__" in callee:
-                return f"{kernel.name} calls {name}, which depends on the thread's number."
-            waiting += _called(function, source, texts)
-    return ""
-
-
-def _called(node: Node, source: Source, macros: Container[str]) -> list[str]:
-    """Names that are called below a node, and macros that are used there without arguments."""
-    calls = [called_name(call, source) for call in descendants(node, "call_expression")]
-    return calls + [word for name in descendants(node, "identifier") if (word := source.node_text(name)) in macros]
+    return calls_by_number(kernel, block)
 
 
 def _launches_unfit(kernel: Kernel, launches: list[Launch]) -> str:

@@ -44,7 +44,8 @@ void run(float *out, const float4 *rgba, int n) {
 - Found where the lanes' elements are contiguous in all: nothing of what lies between them is left unused.
 - The array must be aligned to the wider type, as memory from cudaMalloc is; an offset into it may not be.
 - Bytes and halves are said once for each kernel, as a hint, and only where all that it loads and stores is so narrow.
-  There is no fix to press.
+- There is no fix to press for neighbouring elements. Bytes and halves have one, vectorize-elementwise, for kernels that
+  do the same to each element of their arrays.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.memory._lanes import elements_of_a_lane, stride
 from warpwright.rules.weighing import COUNTED, at_most, weighed
 from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
@@ -136,5 +137,6 @@ def _small(kernel: Kernel, accesses: list[Access]) -> Finding:
             "basis": first.basis.value,
             **launch_evidence(launch),
         },
+        fixes=(Fix("vectorize-elementwise", "Move several elements at once"),),
         related=launch_related(launch),
     )

@@ -1,0 +1,317 @@
+"""Expressions of the host or of a kernel as formulas over what the text leaves open, to be tried with many values.
+
+Example: in `int blocks = (n + 255) / 256; scale<<<blocks, 256>>>(x, n);` the grid is a formula over `n`. Whether the
+grid covers n is asked by trying values of n around every power of two and multiple that sizes come in.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+
+from tree_sitter import Node
+
+from warpwright.facts.constants import integer_operation, number, substitute
+from warpwright.facts.host_scopes import Definition, read_definitions, written_names
+from warpwright.facts.ir import Const
+from warpwright.facts.preprocessor import Macro
+from warpwright.rewrites._code import called_name, functions_of
+from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.source import Source
+
+Number = int | float
+Values = Mapping[str, int]
+
+DEEPEST = 12
+"""Definitions of definitions that are followed."""
+SIZES = (
+    1, 2, 3, 4, 7, 31, 32, 33, 64, 127, 255, 256, 257, 511, 1000, 1023, 1024, 1025, 4093, 4096, 65537, 1 << 20,
+    33_333_333, 2**31 - 1,
+)  # fmt: skip
+"""Values that a number which the text leaves open is given."""
+TRIALS = 400
+
+_MEMBER_CALL = re.compile(r"[\w.]+(?:->\w+|\.\w+)\(\w*\)")
+"""`in.numel()`, `x.size(0)`: the same number wherever it is asked."""
+_ROUNDINGS: dict[str, Callable[[Number], Number]] = {
+    "ceil": math.ceil, "ceilf": math.ceil, "floor": math.floor, "floorf": math.floor
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """`symbols` are what the text leaves open, by their text without white space; `value` is None where some operation
+    has none, such as a division by zero. Integers are unbounded, floating-point numbers are doubles."""
+
+    symbols: frozenset[str]
+    value: Callable[[Values], Number | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """`source` is the text that is read, `home` the file whose macros and functions it names."""
+
+    source: Source
+    home: Source
+    bound: Mapping[str, Formula]
+    depth: int = 0
+
+
+def formula(source: Source, node: Node, bound: Mapping[str, Formula] | None = None) -> Formula | None:
+    """The formula of an expression, through macros, constants, variables that are set once, and functions of one
+    `return`; `bound` gives names a formula. None where it holds something else."""
+    return _read(_Reader(source, source, bound or {}), node)
+
+
+def constant(value: int) -> Formula:
+    return Formula(frozenset(), lambda _values: value)
+
+
+def holds(test: Callable[[Values], bool | None], symbols: frozenset[str], fixed: Values | None = None) -> bool:
+    """Whether a statement is true for every value tried of the symbols, those of `fixed` left as they are. Trials in
+    which it has no truth are left out, unless that is all of them."""
+    given = dict(fixed or {})
+    names = sorted(symbols - given.keys())
+    random, truths = Random(1), 0
+    for trial in range(TRIALS if names else 1):
+        values = {name: SIZES[trial] if trial < len(SIZES) else random.choice(SIZES) for name in names}
+        truth = test({**given, **values})
+        if truth is False:
+            return False
+        truths += truth is not None
+    return truths > 0
+
+
+def same(one: Formula, other: Formula) -> bool:
+    """Whether two formulas have one value for every value tried of their symbols."""
+
+    def equal(values: Values) -> bool | None:
+        a, b = one.value(values), other.value(values)
+        return None if a is None and b is None else a == b
+
+    return holds(equal, one.symbols | other.symbols)
+
+
+def _read(reader: _Reader, node: Node | None) -> Formula | None:
+    if node is None or reader.depth > DEEPEST:
+        return None
+    source = reader.source
+    text = re.sub(r"\s+", "", source.node_text(node))
+    if text in reader.bound:
+        return reader.bound[text]
+    match node.type:
+        case "number_literal":
+            literal = number(text, source.span(node))
+            return _constant(literal.value) if isinstance(literal, Const) and literal.value is not None else None
+        case "parenthesized_expression" | "initializer_list" | "argument_list" | "parameter_declaration":
+            inner = uncommented(node)
+            return _read(reader, inner[0]) if len(inner) == 1 else None
+        case "identifier" | "type_identifier":  # the second in `dim3 grid(blocks);`, which reads as a function
+            return _name(reader, node, text)
+        case "binary_expression":
+            return _binary(reader, node)
+        case "unary_expression":
+            operand = _read(reader, node.child_by_field_name("argument"))
+            sign = source.node_text(node)[:1]
+            return _combined([operand], lambda a: -a if sign == "-" else a) if sign in "+-" else None
+        case "conditional_expression":
+            parts = [_read(reader, node.child_by_field_name(f)) for f in ("condition", "consequence", "alternative")]
+            return _combined(parts, lambda c, a, b: a if c else b)
+        case "cast_expression":
+            kind = node.child_by_field_name("type")
+            return _cast(source.node_text(kind) if kind else "", _read(reader, node.child_by_field_name("value")))
+        case "call_expression":
+            return _call(reader, node, text)
+        case "field_expression" | "subscript_expression":
+            return _open(reader, node, text)
+    return None
+
+
+def _constant(value: Number | str | None) -> Formula | None:
+    return Formula(frozenset(), lambda _values: value) if isinstance(value, (int, float)) else None
+
+
+def _symbol(text: str) -> Formula:
+    return Formula(frozenset({text}), lambda values: values.get(text))
+
+
+def _combined(parts: list[Formula | None], operation: Callable[..., Number | None]) -> Formula | None:
+    known = [part for part in parts if part is not None]
+    if len(known) != len(parts):
+        return None
+
+    def value(values: Values) -> Number | None:
+        operands = [part.value(values) for part in known]
+        return None if None in operands else operation(*operands)
+
+    return Formula(frozenset().union(*(part.symbols for part in known)), value)
+
+
+def _binary(reader: _Reader, node: Node) -> Formula | None:
+    sides = [_read(reader, node.child_by_field_name(side)) for side in ("left", "right")]
+    operator = node.child_by_field_name("operator")
+    return _combined(sides, lambda a, b: _operation(operator.type if operator is not None else "", a, b))
+
+
+def _operation(op: str, a: Number, b: Number) -> Number | None:
+    if op in ("&&", "||"):
+        return int(bool(a and b) if op == "&&" else bool(a or b))
+    if isinstance(a, int) and isinstance(b, int):
+        return integer_operation(op, a, b)
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return a / b if b else None
+    return None
+
+
+def _cast(kind: str, value: Formula | None) -> Formula | None:
+    floating = re.search(r"\b(?:float|double)\b", kind) is not None
+    return _combined([value], lambda a: float(a) if floating else int(a))
+
+
+def _name(reader: _Reader, node: Node, name: str) -> Formula | None:
+    """A variable that is set once, in its declaration or after one without a value; else what the function is given."""
+    source = reader.source
+    if macro := _macros(reader.home).get(name):
+        inner = _parsed(macro.body) if macro.parameters is None else None
+        return _read(_deeper(reader, inner[0]), inner[1]) if inner is not None else None
+    found = [d for d in _definitions(source, node).get(name, ()) if d.kind != "declare"]
+    changes = _changes(source, node, name)
+    if not found:
+        return _outer(reader, name) if not changes else None
+    first = found[0]
+    if len(found) > 1 or first.kind != "=" or first.start > node.start_byte or first.value is None:
+        return None
+    target = first.value.parent
+    if target is None or (target.type == "assignment_expression" and first.sides):
+        return None
+    if changes > (target.type == "assignment_expression"):
+        return None
+    value = _read(_deeper(reader, source), first.value)
+    written = _declared_type(source, node, name)
+    return value if written == "auto" else _cast(written, value)
+
+
+def _declared_type(source: Source, node: Node, name: str) -> str:
+    function = enclosing(node, "function_definition")
+    for declaration in descendants(function, "declaration") if function is not None else ():
+        kind = declaration.child_by_field_name("type")
+        for declarator in declaration.children_by_field_name("declarator"):
+            target = declarator.child_by_field_name("declarator") or declarator
+            if source.node_text(target) == name and kind is not None:
+                return source.node_text(kind)
+    return ""
+
+
+def _outer(reader: _Reader, name: str) -> Formula | None:
+    """A parameter of the function or of its template, or a constant of the file."""
+    home = reader.home
+    outside: list[Node | None] = []
+    for declarator in descendants(home.root, "init_declarator"):
+        target, declaration = declarator.child_by_field_name("declarator"), declarator.parent
+        if target is None or home.node_text(target) != name or declaration is None:
+            continue
+        if enclosing(declarator, "function_definition") is None:
+            qualified = re.search(r"\bconst(?:expr)?\b", home.text(declaration.start_byte, declarator.start_byte))
+            outside.append(declarator.child_by_field_name("value") if qualified else None)
+    if not outside:
+        return _symbol(name)
+    return _read(_deeper(reader, home), outside[0]) if len(outside) == 1 else None
+
+
+def _open(reader: _Reader, node: Node, text: str) -> Formula | None:
+    """`p.n`, `sizes[0]`, `x.numel()` where nothing that they are made of changes."""
+    words = [reader.source.node_text(n) for n in descendants(node, "identifier")]
+    return None if any(_changes(reader.source, node, word) for word in words) else _symbol(text)
+
+
+def _call(reader: _Reader, node: Node, text: str) -> Formula | None:
+    source, home, name = reader.source, reader.home, called_name(node, reader.source)
+    nodes = uncommented(node.child_by_field_name("arguments"))
+    if _MEMBER_CALL.fullmatch(text):
+        return _open(reader, node, text)
+    if macro := _macros(home).get(name):
+        inner = _parsed(substitute(macro, [source.node_text(n) for n in nodes]))
+        # what the arguments name is read where they stand
+        words = {source.node_text(w): _read(reader, w) for n in nodes for w in descendants(n, "identifier")}
+        bound = {**reader.bound, **{word: value for word, value in words.items() if value is not None}}
+        return _read(replace(_deeper(reader, inner[0]), bound=bound), inner[1]) if inner is not None else None
+    arguments = [_read(reader, n) for n in nodes]
+    function = node.child_by_field_name("function")
+    if len(arguments) == 1 and (name in _ROUNDINGS or (function is not None and function.type == "primitive_type")):
+        rounded = _ROUNDINGS.get(name)
+        return _combined(arguments, rounded) if rounded is not None else _cast(name or text, arguments[0])
+    if name == "static_cast" and function is not None:
+        return _cast(source.node_text(function), arguments[0]) if len(arguments) == 1 else None
+    defined = functions_of(home).get(name, [])
+    if len(defined) == 1:
+        return _returned(reader, defined[0], arguments)
+    if name in ("min", "max") and not defined:
+        return _combined(arguments, min if name == "min" else max)
+    return None
+
+
+def _returned(reader: _Reader, function: Node, arguments: list[Formula | None]) -> Formula | None:
+    block = function.child_by_field_name("body")
+    statements = uncommented(block)
+    if len(statements) != 1 or statements[0].type != "return_statement":
+        return None
+    home = reader.home
+    names = [next(_declared(p), None) for p in parameters_of(function)]
+    bound = {home.node_text(n): a for n, a in zip(names, arguments, strict=False) if n is not None and a}
+    if len(bound) != len(parameters_of(function)):
+        return None
+    value = uncommented(statements[0])
+    return _read(replace(_deeper(reader, home), bound=bound), value[0]) if value else None
+
+
+def _declared(parameter: Node) -> Iterator[Node]:
+    declarator = parameter.child_by_field_name("declarator")
+    return descendants(declarator, "identifier") if declarator is not None else iter(())
+
+
+def _deeper(reader: _Reader, source: Source) -> _Reader:
+    return replace(reader, source=source, depth=reader.depth + 1)
+
+
+def _changes(source: Source, node: Node, name: str) -> int:
+    """How often the function around a node assigns to a variable, counts it, or takes its address."""
+    function = enclosing(node, "function_definition")
+    return sum(source.node_text(n) == name for n in written_names(function)) if function is not None else 0
+
+
+@cache
+def _parsed(text: str) -> tuple[Source, Node] | None:
+    """An expression by itself, as the value of a declaration."""
+    source = Source("macro", f"auto value = {text};".encode())
+    declared = next(descendants(source.root, "init_declarator"), None)
+    value = declared.child_by_field_name("value") if declared is not None else None
+    return (source, value) if value is not None and not source.root.has_error else None
+
+
+def _macros(source: Source) -> dict[str, Macro]:
+    """The macros of a file that are defined once."""
+    found: dict[str, list[Macro]] = {}
+    for node in descendants(source.root, "preproc_def", "preproc_function_def"):
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        listed = node.child_by_field_name("parameters")
+        parameters = tuple(source.node_text(n) for n in uncommented(listed)) if listed is not None else None
+        if name is not None:
+            body = source.node_text(value).strip() if value is not None else ""
+            found.setdefault(source.node_text(name), []).append(Macro(source.node_text(name), parameters, body))
+    return {name: macros[0] for name, macros in found.items() if len(macros) == 1}
+
+
+def _definitions(source: Source, node: Node) -> Mapping[str, list[Definition]]:
+    function = enclosing(node, "function_definition")
+    return read_definitions(source, function) if function is not None else {}

@@ -1,0 +1,157 @@
+"""The grid of a launch as a formula, whether it covers a kernel's data, and its text with another extent."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.host_scopes import read_definitions, written_names
+from warpwright.facts.model import Basis, Kernel, Launch
+from warpwright.rewrites._code import called_name, host_launches, unseen_launch
+from warpwright.rewrites._formulas import Formula, Values, formula, holds
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, uncommented
+from warpwright.syntax.source import Source
+
+_PRIMARY = re.compile(r"[\w.:]+|[\w:]+\([^()]*\)")
+"""What needs no parentheses before it is added to."""
+
+
+def launches_in_sight(kernel: Kernel) -> list[Launch] | str:
+    """Every launch of a kernel, all with one-dimensional blocks of known size and one-dimensional grids, written in its
+    file; or the reason why they are not."""
+    if reason := unseen_launch(kernel):
+        return reason
+    launches = host_launches(kernel)
+    if not launches:
+        return f"No launch of {kernel.name} is in this file, and its grid has to change with the kernel."
+    for launch in launches:
+        if launch.span is None or launch.span.source is not kernel.source or call_of(launch) is None:
+            return f"The launch at {launch.source} is in a macro or in another file than the kernel."
+        if launch.basis is not Basis.EXACT or launch.block[0] is None:
+            return f"The block of the launch at {launch.source} is not known from the text."
+        if launch.block[1:] != (1, 1) or launch.grid[1:] != (1, 1):
+            return f"The launch at {launch.source} has more than one dimension."
+    return launches
+
+
+def call_of(launch: Launch) -> Node | None:
+    """The launch's call in the text; None where it is in a macro."""
+    span = launch.span
+    node = node_at(span.source.root, span.start, span.end) if span is not None else None
+    while node is not None and launch_configuration(node) is None:
+        node = next(iter(descendants(node, "call_expression")), None) if node.type != "call_expression" else None
+    return node
+
+
+def extent_x(source: Source, launch: Launch) -> tuple[Node, str] | None:
+    """What is written for the grid's extent in x, and the text that names it: `grid.x` where `grid` is a dim3.
+    None where neither a number nor a dim3 is written."""
+    call = call_of(launch)
+    configuration = launch_configuration(call) if call is not None else None
+    written = uncommented(configuration)
+    if not written:
+        return None
+    value = written[0]
+    arguments: Node | None = None
+    if value.type == "call_expression" and called_name(value, source) == "dim3":
+        arguments = value.child_by_field_name("arguments")
+    elif value.type == "compound_literal_expression":
+        arguments = value.child_by_field_name("value")
+    elif value.type == "initializer_list":
+        arguments = value
+    if arguments is not None:
+        inner = uncommented(arguments)
+        return (inner[0], source.node_text(inner[0])) if inner else None
+    text = source.node_text(value)
+    if value.type == "identifier" and _dim3_value(source, value) is not None:
+        return value, f"{text}.x"
+    return value, text
+
+
+def grid_formula(source: Source, launch: Launch) -> Formula | None:
+    """The number of blocks in x; None where the text does not say how it is made."""
+    written = extent_x(source, launch)
+    if written is None:
+        return None
+    node, text = written
+    if text != source.node_text(node):  # a variable of type dim3
+        value = _dim3_value(source, node)
+        return formula(source, value) if value is not None else None
+    return formula(source, node)
+
+
+def _dim3_value(source: Source, variable: Node) -> Node | None:
+    """The first extent in `dim3 grid(n)`, `dim3 grid = dim3(n)` and `dim3 grid{n}`; None where it is set otherwise."""
+    function, name = enclosing(variable, "function_definition"), source.node_text(variable)
+    found = read_definitions(source, function) if function is not None else {}
+    here = found.get(name, [])
+    value = here[0].value if len(here) == 1 else None
+    if value is None or function is None or f"{name}.x" in found or not _is_dim3(source, function, name):
+        return None
+    if any(source.node_text(n) == name for n in written_names(function)):
+        return None
+    if value.type == "call_expression":
+        called = called_name(value, source)
+        value = value.child_by_field_name("arguments") if called == "dim3" else None
+    listed = uncommented(value)
+    if here[0].kind != "construct" and not listed:
+        return None
+    return listed[0] if listed else None
+
+
+def _is_dim3(source: Source, function: Node, name: str) -> bool:
+    for declaration in descendants(function, "declaration"):
+        kind = declaration.child_by_field_name("type")
+        if kind is not None and source.node_text(kind) == "dim3":
+            for declarator in declaration.children_by_field_name("declarator"):
+                if source.node_text(declarator.child_by_field_name("declarator") or declarator) == name:
+                    return True
+    return False
+
+
+def arguments_of(kernel: Kernel, launch: Launch) -> dict[str, Formula]:
+    """What a launch hands to the kernel's parameters, by their names; those that are no formulas are left out."""
+    call = call_of(launch)
+    given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
+    formulas = {
+        p.name: formula(kernel.source, argument)
+        for p, argument in zip(kernel.parameters, given, strict=False)
+        if not p.is_pointer
+    }
+    return {name: value for name, value in formulas.items() if value is not None}
+
+
+def uncovered(kernel: Kernel, launch: Launch, bound: Node) -> str:
+    """Why a launch is not known to have as many threads as a bound in the kernel, or more; empty where it is."""
+    source, text = kernel.source, kernel.source.node_text(bound)
+    grid, threads = grid_formula(source, launch), launch.block[0]
+    given, inside = arguments_of(kernel, launch), formula(source, bound)
+    elements = formula(source, bound, given) if inside is not None and inside.symbols <= given.keys() else None
+    if grid is None or elements is None or threads is None:
+        return f"Whether the grid at {launch.source} covers {text} cannot be told from the text."
+
+    def covers(values: Values) -> bool | None:
+        blocks, wanted = grid.value(values), elements.value(values)
+        return None if blocks is None or wanted is None else int(blocks) * threads >= wanted
+
+    if not holds(covers, grid.symbols | elements.symbols):
+        return f"The grid at {launch.source} is not seen to cover {text}, so other elements would be reached than now."
+    return ""
+
+
+def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:
+    """The launch with a grid of so many times fewer blocks, rounded up; or the reason why it cannot be written."""
+    written = extent_x(source, launch)
+    if written is None:
+        return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
+    node, text = written
+    primary = _PRIMARY.fullmatch(text) or (node.type == "binary_expression" and _operator(node) in ("*", "/", "+", "-"))
+    whole = text if primary else f"({text})"
+    return TextEdit(node.start_byte, node.end_byte, f"({whole} + {factor - 1}) / {factor}")
+
+
+def _operator(node: Node) -> str:
+    operator = node.child_by_field_name("operator")
+    return operator.type if operator is not None else ""

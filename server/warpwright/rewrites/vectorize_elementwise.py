@@ -1,0 +1,405 @@
+"""Let each thread move four neighbouring elements as one `float4`.
+
+## Before
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = factor * in[i];
+}
+
+void run(float *out, const float *in, int n) {
+  scale<<<(n + 255) / 256, 256>>>(out, in, 2.0f, n);
+}
+```
+
+## After
+
+```cuda
+__global__ void scale(float *out, const float *in, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool aligned = (reinterpret_cast<size_t>(out) | reinterpret_cast<size_t>(in)) % 16 == 0;
+  const auto vectors = aligned ? n / 4 : 0;
+  if (i < vectors) {
+    alignas(16) float out_values[4];
+    alignas(16) float in_values[4];
+    *reinterpret_cast<float4 *>(in_values) = reinterpret_cast<const float4 *>(in)[i];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      out_values[k] = factor * in_values[k];
+    }
+    reinterpret_cast<float4 *>(out)[i] = *reinterpret_cast<const float4 *>(out_values);
+  }
+  for (i += 4 * vectors; i < n; i += blockDim.x * gridDim.x)
+    out[i] = factor * in[i];
+}
+
+void run(float *out, const float *in, int n) {
+  scale<<<((n + 255) / 256 + 3) / 4, 256>>>(out, in, 2.0f, n);
+}
+```
+
+A `double` goes in pairs, as `double2`; `__half`, `__nv_bfloat16` and other elements of two bytes or one go by eights.
+The arrays of values are registers once the loop is unrolled.
+
+## Assumes
+
+- The kernel does the same to each element below a bound, and works on element i of its arrays alone: what is read or
+  written elsewhere, in another order or only under a condition is left as it is or refused.
+- All launches are in this file, with one-dimensional blocks and a grid that is seen to cover the bound.
+- Five quarters of the bound (three halves for pairs) stay under the largest value of the index's type: 1.7 billion
+  elements for an `int`.
+- Nothing of the pointers: an address that is off by an element is seen at run time, and its elements go one by one.
+
+## Cost
+
+Registers for four elements, and a quarter of the threads: a launch that hardly fills the GPU gets slower. The work
+stands in the text twice. Results stay the same bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
+from warpwright.facts.model import Kernel, Parameter
+from warpwright.rewrites._arrays import takes_values
+from warpwright.rewrites._code import body, names, overlaps, squeezed
+from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
+from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
+from warpwright.rewrites._indent import blank_lines_end, end_with_comment, free_name, indent_unit, indented, moved
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.source import Source, Span
+
+NAME = "vectorize-elementwise"
+title = "Move several elements at once"
+goals = ("speed",)
+
+WIDEST = 16
+"""Bytes that one lane can load or store at once (CUDA C++ Programming Guide, "Device Memory Accesses")."""
+MOST = 8
+"""Elements of one thread: more of one byte each would only cost registers."""
+FEW_THREADS = 64 * 2048
+"""Threads that some 64 multiprocessors hold at once: a launch of no more has none to give away."""
+
+_SIZES = {
+    "float": 4, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "signed int": 4,
+    "double": 8, "long long": 8, "unsigned long long": 8, "long long int": 8, "unsigned long long int": 8,
+    "int64_t": 8, "uint64_t": 8,
+    "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "short": 2, "unsigned short": 2, "int16_t": 2,
+    "uint16_t": 2, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
+}  # fmt: skip
+_VECTORS = {("float", 16): "float4", ("float", 8): "float2", ("int", 16): "int4", ("int", 8): "int2",
+            ("double", 16): "double2"}  # fmt: skip
+_BY_BYTES = {16: "uint4", 8: "uint2", 4: "unsigned int", 2: "unsigned short"}
+_ALONE = ("subscript_argument_list", "parenthesized_expression", "init_declarator")
+"""What a sum may stand in without parentheses."""
+_CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LOOPS, "for_range_loop")
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """A parameter whose every use is `a[i]`. `uses` are these; `is_loaded` and `is_stored` what they do."""
+
+    name: str
+    type: str
+    uses: tuple[Node, ...]
+    is_loaded: bool
+    is_stored: bool
+
+    @property
+    def size(self) -> int:
+        return _SIZES[self.type]
+
+    def vector(self, factor: int) -> str:
+        return _VECTORS.get((self.type, self.size * factor)) or _BY_BYTES[self.size * factor]
+
+
+class _RefusedError(Exception):
+    """The message is the reason for the user."""
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    elements = match_elements(kernel)
+    if isinstance(elements, str):
+        return Declined(NAME, elements)
+    source = kernel.source
+    if at is not None and not any(overlaps(source.span(statement), at) for statement in elements.work):
+        return Declined(NAME, "What is marked is not the work on one element.")
+    try:
+        return _vectorized(kernel, elements)
+    except _RefusedError as refused:
+        return Declined(NAME, str(refused))
+
+
+def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
+    source = kernel.source
+    for statement in elements.before:
+        if statement.type != "declaration" or "__shared__" in source.node_text(statement):
+            line = source.position(statement.start_byte)[0]
+            raise _RefusedError(f"Line {line} prepares something for the block, which is left as it is.")
+    for loop in (n for statement in elements.work for n in descendants(statement, *LOOPS, "for_range_loop")):
+        line = source.position(loop.start_byte)[0]
+        raise _RefusedError(f"Nothing to gain: the time of an element goes into its loop at line {line}.")
+    arrays = _arrays(kernel, elements)
+    factor = min(MOST, WIDEST // max(array.size for array in arrays))
+    launches = launches_in_sight(kernel)
+    if isinstance(launches, str):
+        raise _RefusedError(launches)
+    if reason := not_the_thread(kernel, elements, launches) or not_by_element(kernel, elements):
+        raise _RefusedError(reason)
+    edits: list[TextEdit] = []
+    for launch in launches:
+        if reason := uncovered(kernel, launch, elements.bound):
+            raise _RefusedError(reason)
+        grid = grid_formula(source, launch)
+        blocks = grid.value({}) if grid is not None and not grid.symbols else None
+        if blocks is not None and blocks * (launch.block[0] or 0) <= FEW_THREADS:
+            raise _RefusedError(
+                f"Nothing to gain: the launch at {launch.source} has {int(blocks)} blocks of "
+                f"{launch.block[0]} threads, too few to do with a part of them."
+            )
+        edit = divided(source, launch, factor)
+        if isinstance(edit, str):
+            raise _RefusedError(edit)
+        edits.append(edit)
+    late = _loaded_after_store(arrays, elements)
+    if late is not None and set(late) in [set(pair) for pair in handed_the_same(kernel)]:
+        raise _RefusedError(
+            f"A launch hands the same array to {late[0]} and {late[1]}, and one is read after the other."
+        )
+    apart = late is None or bool(set(late) & restricted(kernel))
+    widths = sorted({array.vector(factor) for array in arrays})
+    listed = " and ".join(array.name for array in arrays)
+    bytes_now = max(array.size for array in arrays)
+    return Rewrite(
+        rewrite=NAME,
+        title=f"Move {factor} elements at once, as {' and '.join(widths)}",
+        source=source,
+        edits=(*edits, *_kernel_edits(kernel, elements, arrays, factor)),
+        explanation=(
+            f"Each thread works on {factor} neighbouring elements of {listed}, which it moves as one "
+            f"{' or '.join(widths)}: a request carries {bytes_now * factor * 32} bytes where it carried "
+            f"{bytes_now * 32}, so that fewer instructions keep more bytes in flight. The grid has a {_share(factor)} "
+            "of the blocks; elements behind the last whole vector, or at an address that is not aligned, go one by one."
+            + ("" if apart or late is None else f" {late[1]} must not be a part of {late[0]}, which is stored before.")
+        ),
+        safe=apart,
+    )
+
+
+def _loaded_after_store(arrays: list[_Array], elements: Elements) -> tuple[str, str] | None:
+    """A stored array, and another that a later statement loads: were they one, the load would see what was stored."""
+    for stored in arrays:
+        for loaded in arrays:
+            if stored.is_stored and loaded.is_loaded and stored is not loaded:
+                for statement in elements.work[1:]:
+                    before = any(use.start_byte < statement.start_byte for use in stored.uses)
+                    after = any(statement.start_byte <= use.start_byte < statement.end_byte for use in loaded.uses)
+                    if before and after:
+                        return stored.name, loaded.name
+    return None
+
+
+def _share(factor: int) -> str:
+    return {2: "half", 4: "quarter", 8: "eighth"}[factor]
+
+
+def _arrays(kernel: Kernel, elements: Elements) -> list[_Array]:
+    """The arrays that are moved as vectors, every stored one among them."""
+    found: list[_Array] = []
+    for parameter in kernel.parameters:
+        if not parameter.is_pointer:
+            continue
+        array = _array(kernel, elements, parameter)
+        if isinstance(array, _Array):
+            found.append(array)
+        elif array:
+            raise _RefusedError(array)
+    if not found:
+        raise _RefusedError(
+            f"Nothing to gain: no array of {kernel.name} is of numbers that are read or written one by one at "
+            f"[{elements.index}]."
+        )
+    return found
+
+
+def _array(kernel: Kernel, elements: Elements, parameter: Parameter) -> _Array | str:
+    """The array of a parameter; else empty where it may stay as it is, or why its uses keep all from being moved."""
+    source, name, block = kernel.source, parameter.name, body(kernel)
+    uses = list(names(block, source, name)) if block is not None else []
+    if not uses:
+        return ""
+    element_type = _element_type(parameter)
+    reason = ""
+    loads, stores, certain_loads, certain_stores = 0, 0, 0, 0
+    found: list[Node] = []
+    for use in uses:
+        element = use.parent
+        line = source.position(use.start_byte)[0]
+        indices = element.child_by_field_name("indices") if element is not None else None
+        plain = (
+            element is not None
+            and element.type == "subscript_expression"
+            and element.child_by_field_name("argument") == use
+            and indices is not None
+            and squeezed(source.node_text(indices)[1:-1]) == elements.index
+            and elements.start <= use.start_byte < elements.end
+        )
+        if element is None or not plain or not _is_value(element, source):
+            reason = reason or f"`{name}` is used at line {line} other than as one element at [{elements.index}]."
+            continue
+        found.append(element)
+        certain = _is_certain(element, elements)
+        read, written = _done(element, source)
+        loads, stores = loads + read, stores + written
+        certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
+    if "volatile" in parameter.type:
+        return f"`{name}` is volatile."
+    if reason:
+        return "" if parameter.is_const else reason
+    if element_type not in _SIZES:
+        return "" if not stores else f"Nothing to gain: the elements of `{name}` are {element_type}, moved as they are."
+    if stores and not certain_stores:
+        return f"`{name}` is stored only as a condition decides, and a whole vector would be."
+    if not stores and not certain_loads:
+        return ""
+    return _Array(name, element_type, tuple(found), loads > 0, stores > 0)
+
+
+def _element_type(parameter: Parameter) -> str:
+    words = parameter.type.replace("*", " ").split()
+    skipped = ("const", "__restrict__", "__restrict", "restrict", "volatile", parameter.name)
+    return " ".join(word.removeprefix("std::") for word in words if word not in skipped)
+
+
+def _is_value(element: Node, source: Source) -> bool:
+    """Whether an element is read or assigned as a value: no address, no reference, no call that could take one."""
+    parent = element.parent
+    while parent is not None and parent.type == "parenthesized_expression":
+        parent = parent.parent
+    if parent is None or parent.type in ("field_expression", "subscript_expression", "sizeof_expression"):
+        return False
+    if parent.type == "pointer_expression" and source.node_text(parent).startswith("&"):
+        return False
+    if parent.type == "init_declarator":
+        target = parent.child_by_field_name("declarator")
+        return target is not None and target.type != "reference_declarator"
+    if parent.type == "argument_list":
+        return parent.parent is not None and takes_values(parent.parent, source)
+    return True
+
+
+def _is_certain(element: Node, elements: Elements) -> bool:
+    """Whether every element of the data comes there: under no condition."""
+    child = element
+    for parent in ancestors(element):
+        if parent.start_byte < elements.start or parent.end_byte > elements.end or parent == elements.guard:
+            return True
+        logical = parent.type == "binary_expression" and any(c.type in ("&&", "||") for c in parent.children)
+        first = parent.child_by_field_name("left" if logical else "condition")
+        if (logical or parent.type in _CONDITIONS) and child != first:
+            return False
+        child = parent
+    return True
+
+
+def _done(element: Node, source: Source) -> tuple[bool, bool]:
+    """Whether an element is read, and whether it is written."""
+    parent = element.parent
+    if parent is not None and parent.type == "update_expression":
+        return True, True
+    if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == element:
+        operator = parent.child_by_field_name("operator")
+        plain = operator is not None and source.node_text(operator) == "="
+        value = parent.parent is not None and parent.parent.type != "expression_statement"
+        return not plain or value, True
+    return True, False
+
+
+def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[_Array], factor: int) -> list[TextEdit]:
+    """The work on whole vectors before the guard, and the guard as the loop over what is left."""
+    source, index, block, guard = kernel.source, elements.index, body(kernel), elements.guard
+    unit, indent = indent_unit(source, block) if block is not None else "  ", source.line_indent(guard.start_byte)
+    vectors = free_name(kernel, "vectors")
+    lines = _vector_lines(kernel, elements, arrays, factor, vectors, unit)
+    new = "".join(line + "\n" if line.startswith("#") or not line else f"{indent}{line}\n" for line in lines)
+    step = f"{index} += blockDim.x * gridDim.x"
+    loop = f"for ({index} += {factor} * {vectors}; {index} < {source.node_text(elements.bound)}; {step})"
+    edits = _without_const(source, elements.declaration)
+    if elements.early:
+        after, end = end_with_comment(source, guard.end_byte), end_with_comment(source, elements.end)
+        edits.append(TextEdit(after, blank_lines_end(source, after), f"\n{new}{indent}{loop} {{"))
+        edits += indented(source, [n for n in block.named_children if n.start_byte >= after] if block else (), unit)
+        edits.append(TextEdit(end, end, f"\n{indent}}}"))
+    else:
+        clause = guard.child_by_field_name("condition")
+        end = clause.end_byte if clause is not None else guard.start_byte
+        edits.append(TextEdit(guard.start_byte, end, f"{new.removeprefix(indent)}{indent}{loop}"))
+    return edits
+
+
+def _without_const(source: Source, declaration: Node) -> list[TextEdit]:
+    """The index counts on over what is left, so it is no constant any more."""
+    for child in declaration.children:
+        if child.type == "type_qualifier" and source.node_text(child) in ("const", "constexpr"):
+            after = child.end_byte + len(source.data[child.end_byte :]) - len(source.data[child.end_byte :].lstrip())
+            return [TextEdit(child.start_byte, after, "")]
+    return []
+
+
+def _vector_lines(
+    kernel: Kernel, elements: Elements, arrays: list[_Array], factor: int, vectors: str, unit: str
+) -> list[str]:
+    """The branch that works on whole vectors, without the indent of the guard."""
+    source, index = kernel.source, elements.index
+    counter, aligned = free_name(kernel, "k", "j", "e"), free_name(kernel, "aligned")
+    values = {array.name: free_name(kernel, f"{array.name}_values") for array in arrays}
+    addresses = " | ".join(f"reinterpret_cast<size_t>({array.name})" for array in arrays)
+    whole = f"({addresses})" if len(arrays) > 1 else addresses
+    bound = source.node_text(elements.bound)
+    bound = bound if elements.bound.type in ("identifier", "field_expression") else f"({bound})"
+    lines = [
+        f"const bool {aligned} = {whole} % {max(array.size for array in arrays) * factor} == 0;",
+        f"const auto {vectors} = {aligned} ? {bound} / {factor} : 0;",
+        f"if ({index} < {vectors}) {{",
+    ]
+    lines += [f"{unit}alignas({a.size * factor}) {a.type} {values[a.name]}[{factor}];" for a in arrays]
+    lines += [
+        f"{unit}*reinterpret_cast<{a.vector(factor)} *>({values[a.name]}) = "
+        f"reinterpret_cast<const {a.vector(factor)} *>({a.name})[{index}];"
+        for a in arrays
+        if a.is_loaded
+    ]
+    lines += ["#pragma unroll", f"{unit}for (int {counter} = 0; {counter} < {factor}; ++{counter}) {{"]
+    work = moved(_work(source, elements, arrays, values, counter, factor), source.line_indent(elements.start), 2 * unit)
+    lines += [*(2 * unit + work).split("\n"), f"{unit}}}"]
+    lines += [
+        f"{unit}reinterpret_cast<{a.vector(factor)} *>({a.name})[{index}] = "
+        f"*reinterpret_cast<const {a.vector(factor)} *>({values[a.name]});"
+        for a in arrays
+        if a.is_stored
+    ]
+    return [*lines, "}"]
+
+
+def _work(
+    source: Source, elements: Elements, arrays: list[_Array], values: dict[str, str], counter: str, factor: int
+) -> str:
+    """The work's text for one element of the vectors: `a[i]` as `a_values[k]`, any other i as `4 * i + k`."""
+    taken = [(use, f"{values[array.name]}[{counter}]") for array in arrays for use in array.uses]
+    edits = [TextEdit(use.start_byte, use.end_byte, text) for use, text in taken]
+    number = f"{factor} * {elements.index} + {counter}"
+    for statement in elements.work:
+        for use in names(statement, source, elements.index):
+            if not any(element.start_byte <= use.start_byte < element.end_byte for element, _ in taken):
+                alone = use.parent is not None and use.parent.type in _ALONE
+                edits.append(TextEdit(use.start_byte, use.end_byte, number if alone else f"({number})"))
+    start, end = elements.start, end_with_comment(source, elements.end)
+    shifted = [TextEdit(edit.start - start, edit.end - start, edit.new_text) for edit in edits]
+    return apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
