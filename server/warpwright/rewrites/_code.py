@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
@@ -36,6 +36,10 @@ KNOWN_FUNCTIONS = re.compile(
 underscores as well, are not told apart here."""
 
 
+class NoMatchError(Exception):
+    """The text is not the pattern; the message is the reason for the user."""
+
+
 def body(kernel: Kernel) -> Node | None:
     return kernel.node.child_by_field_name("body") if kernel.node is not None else None
 
@@ -65,6 +69,17 @@ def _matches(text: str) -> int:
 def names(node: Node, source: Source, name: str) -> Iterator[Node]:
     """Every identifier of that name below a node."""
     return (n for n in descendants(node, "identifier") if source.node_text(n) == name)
+
+
+def with_names(source: Source, node: Node, new: Mapping[str, str]) -> str:
+    """A node's text with variables under other names."""
+    out, at = "", node.start_byte
+    for use in descendants(node, "identifier"):
+        name = source.node_text(use)
+        if name in new:
+            out += source.text(at, use.start_byte) + new[name]
+            at = use.end_byte
+    return out + source.text(at, node.end_byte)
 
 
 def overlaps(span: Span, at: Span) -> bool:

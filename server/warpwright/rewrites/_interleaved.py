@@ -10,14 +10,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import called_name, names, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
 from warpwright.syntax.source import Source
 
 _BARRIERS = frozenset({"__syncthreads", "sync"})
-
-
-class NoMatchError(Exception):
-    """The loop is not the pattern; the message is the reason for the user."""
 
 
 @dataclass(frozen=True, slots=True)

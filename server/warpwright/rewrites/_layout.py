@@ -60,8 +60,36 @@ def after_statement(source: Source, node: Node, lines: list[str]) -> TextEdit:
 
 def without_lines(source: Source, node: Node) -> TextEdit:
     """Delete a statement, and its lines where nothing else is on them."""
-    start = _line_start(source, node.start_byte)
-    last = source.position(node.end_byte)[0]
-    end = source.line_starts[last] if last < len(source.line_starts) else len(source.data)
-    alone = not source.text(start, node.start_byte).strip() and not source.text(node.end_byte, end).strip()
-    return TextEdit(start, end, "") if alone else TextEdit(node.start_byte, node.end_byte, "")
+    return without_text(source, node.start_byte, node.end_byte)
+
+
+def without_text(source: Source, start: int, end: int) -> TextEdit:
+    """Delete bytes [start, end), and their lines where nothing else is on them."""
+    line_start = _line_start(source, start)
+    last = source.position(end)[0]
+    line_end = source.line_starts[last] if last < len(source.line_starts) else len(source.data)
+    alone = not source.text(line_start, start).strip() and not source.text(end, line_end).strip()
+    return TextEdit(line_start, line_end, "") if alone else TextEdit(start, end, "")
+
+
+def with_comment(source: Source, node: Node) -> tuple[int, int]:
+    """From a statement's first byte to the end of a comment behind it on its last line."""
+    following = node.next_named_sibling
+    if (
+        following is not None
+        and following.type == "comment"
+        and "\n" not in source.text(node.end_byte, following.start_byte)
+    ):
+        return node.start_byte, following.end_byte
+    return node.start_byte, node.end_byte
+
+
+def reindented(text: str, old: str, new: str) -> str:
+    """A statement's text, from its first character on, at another indentation; its first line has none in the text.
+
+    >>> reindented("for (;;)\\n    f();", "  ", "    ")
+    'for (;;)\\n      f();'
+    """
+    first, *rest = text.split("\n")
+    moved = [new + line[len(old) :] if line.startswith(old) and line.strip() else line for line in rest]
+    return "\n".join([first, *moved])

@@ -71,6 +71,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Basis, Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
+    NoMatchError,
     body,
     called_name,
     host_launches,
@@ -81,7 +82,7 @@ from warpwright.rewrites._code import (
     squeezed,
     unseen_launch,
 )
-from warpwright.rewrites._interleaved import InterleavedLoop, NoMatchError, has_operator, match_loop, statements_of
+from warpwright.rewrites._interleaved import InterleavedLoop, has_operator, match_loop, statements_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants

@@ -1,0 +1,196 @@
+"""Integer expressions as sums of products, to see what an index depends on and by how much.
+
+Example: with blocks of 16 x 16, `row * n + i` for `row = blockIdx.y * blockDim.y + threadIdx.y` is
+16 blockIdx.y n + threadIdx.y n + i.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Dim3, Kernel
+from warpwright.facts.types import builtin_type
+from warpwright.rewrites._code import NoMatchError, macro_texts, squeezed
+from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source
+
+Polynomial = Mapping[tuple[str, ...], int]
+"""Coefficients by product; a product is the sorted names of its factors, () for the number alone."""
+
+_LITERAL = re.compile(r"(0[xX][\da-fA-F]+|0|[1-9]\d*)[uUlL]*")
+_DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Reads the integer expressions of one kernel. `block` is the block of every launch, None where it is not known."""
+
+    kernel: Kernel
+    variables: Locals
+    block: Dim3 | None
+    macros: Mapping[str, list[str]] = field(repr=False)
+    constants: Mapping[str, Node] = field(repr=False)
+
+    def read(self, node: Node | None) -> Polynomial | None:
+        """The expression as a sum of products; None where it is more than sums, differences and products.
+
+        Variables that are set once stand for their values, constants and blockDim for their numbers.
+        """
+        return self._read(node, self.kernel.source, 0) if node is not None else None
+
+    def number(self, node: Node | None) -> int | None:
+        """The number that an expression is known to be, or None."""
+        return as_number(self.read(node))
+
+    def named(self, name: str) -> Polynomial | None:
+        """What a variable or constant of that name is; the name itself where nothing more is known."""
+        return self._name(name, 0)
+
+    def _read(self, node: Node, source: Source, depth: int) -> Polynomial | None:
+        if depth > _DEEPEST:
+            return None
+        text = source.node_text(node)
+        match node.type:
+            case "parenthesized_expression" if len(node.named_children) == 1:
+                return self._read(node.named_children[0], source, depth)
+            case "number_literal":
+                literal = _LITERAL.fullmatch(text)
+                return {(): int(literal[1], 0)} if literal else None
+            case "identifier":
+                return self._name(text, depth)
+            case "field_expression":
+                return self._built_in(squeezed(text))
+            case "unary_expression" if text.startswith("-"):
+                inner = self._part(node, "argument", source, depth)
+                return _scaled(inner, -1) if inner is not None else None
+            case "cast_expression":
+                kind = node.child_by_field_name("type")
+                return self._part(node, "value", source, depth) if kind and _keeps(source.node_text(kind)) else None
+            case "binary_expression":
+                operator = node.child_by_field_name("operator")
+                left = self._part(node, "left", source, depth)
+                right = self._part(node, "right", source, depth)
+                if operator is None or left is None or right is None:
+                    return None
+                return _combined(source.node_text(operator), left, right)
+        return None
+
+    def _part(self, node: Node, name: str, source: Source, depth: int) -> Polynomial | None:
+        child = node.child_by_field_name(name)
+        return self._read(child, source, depth + 1) if child is not None else None
+
+    def _name(self, name: str, depth: int) -> Polynomial | None:
+        if name in self.variables.values:
+            kind = self.variables.types.get(name, "")
+            value = self._read(self.variables.values[name], self.kernel.source, depth + 1) if _keeps(kind) else None
+            return value if value is not None else {(name,): 1}
+        if name in self.variables.types or name in self.variables.changed:
+            return {(name,): 1}
+        if name in self.macros:
+            return self._macro(self.macros[name], depth)
+        if name in self.constants:
+            return self._read(self.constants[name], self.kernel.source, depth + 1)
+        return {(name,): 1}
+
+    def _macro(self, texts: list[str], depth: int) -> Polynomial | None:
+        if len(texts) != 1:
+            return None
+        parsed = Source("macro", f"int x = ({texts[0]});".encode())
+        declared = next(descendants(parsed.root, "init_declarator"), None)
+        value = declared.child_by_field_name("value") if declared is not None else None
+        return self._read(value, parsed, depth + 1) if value is not None else None
+
+    def _built_in(self, text: str) -> Polynomial | None:
+        axis = re.fullmatch(r"(threadIdx|blockIdx|blockDim|gridDim)\.([xyz])", text)
+        if axis is None:
+            return None
+        if axis[1] == "blockDim" and self.block is not None:
+            return {(): self.block["xyz".index(axis[2])]}
+        return {(text,): 1}
+
+
+def indices_of(kernel: Kernel, block: Dim3 | None) -> Indices:
+    return Indices(kernel, locals_of(kernel), block, macro_texts(kernel.source), _constants(kernel.source))
+
+
+def symbols(value: Polynomial) -> set[str]:
+    """The names that a sum of products depends on."""
+    return {name for product in value for name in product}
+
+
+def require_fixed(indices: Indices, names: set[str], what: str) -> None:
+    """Raises NoMatchError where one of the names does not mean one value throughout the kernel."""
+    variables = indices.variables
+    for name in sorted(names):
+        outside = name not in variables.types and name not in variables.changed
+        if not (variables.is_fixed(name) or outside or "." in name):
+            raise NoMatchError(f"`{name}` changes in {indices.kernel.name}, and {what} depends on it.")
+
+
+def coefficient(value: Polynomial, name: str) -> int | None:
+    """The number by which a sum grows with a name; None where that is no number.
+
+    >>> coefficient({("i",): 4, ("n", "row"): 1}, "i"), coefficient({("i", "n"): 1}, "i")
+    (4, None)
+    """
+    products = [product for product in value if name in product]
+    return 0 if not products else value[name,] if products == [(name,)] else None
+
+
+def as_number(value: Polynomial | None) -> int | None:
+    """The number that a sum is; None where it depends on a name.
+
+    >>> as_number({(): 3}), as_number({}), as_number({("n",): 1})
+    (3, 0, None)
+    """
+    return value.get((), 0) if value is not None and not symbols(value) else None
+
+
+def _combined(operator: str, left: Polynomial, right: Polynomial) -> Polynomial | None:
+    if operator == "*":
+        out: dict[tuple[str, ...], int] = {}
+        for a, one in left.items():
+            for b, other in right.items():
+                product = tuple(sorted(a + b))
+                out[product] = out.get(product, 0) + one * other
+        return {product: n for product, n in out.items() if n}
+    if operator in ("+", "-"):
+        sign = 1 if operator == "+" else -1
+        total = {p: left.get(p, 0) + sign * right.get(p, 0) for p in (*left, *right)}
+        return {product: n for product, n in total.items() if n}
+    a_number, b_number = as_number(left), as_number(right)
+    if a_number is None or b_number is None or b_number <= 0 or a_number < 0:
+        return None
+    known = {"/": a_number // b_number, "%": a_number % b_number}
+    if operator in known:
+        return {(): known[operator]}
+    return {(): a_number << b_number} if operator == "<<" and b_number < 31 else None
+
+
+def _scaled(value: Polynomial, by: int) -> Polynomial:
+    return {product: n * by for product, n in value.items()}
+
+
+def _keeps(kind: str) -> bool:
+    """Whether a value of that integer type can hold an index: 32 bits or more."""
+    known = builtin_type(kind)
+    return kind == "auto" or (known is not None and known.is_integer and (known.size or 0) >= 4)
+
+
+def _constants(source: Source) -> dict[str, Node]:
+    """`const int N = 16;` and the like at file scope, each defined once."""
+    found: dict[str, list[Node]] = {}
+    for declaration in source.root.named_children:
+        if declaration.type != "declaration":
+            continue
+        for declarator in declaration.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value")
+            constant = re.search(r"\bconst(?:expr)?\b", source.text(declaration.start_byte, declarator.start_byte))
+            if value is not None and constant:
+                found.setdefault(declared_name(source, declarator), []).append(value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}

@@ -1,0 +1,132 @@
+"""The variables of a kernel: which are set once, which change, and the names that are free."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel
+from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, functions_of
+from warpwright.syntax.nodes import descendants, parameters_of, uncommented
+from warpwright.syntax.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Locals:
+    """`values` are the initial values of variables that are declared once and keep them; `types` the type, as written,
+    of every name that is declared once, parameters too; `changed` the names that are assigned, stepped, bound to a
+    reference, or whose address is taken."""
+
+    values: Mapping[str, Node]
+    types: Mapping[str, str]
+    parameters: frozenset[str]
+    changed: frozenset[str]
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a name means one value throughout the kernel: a parameter or variable that never changes."""
+        return name not in self.changed and (name in self.parameters or name in self.values)
+
+
+def locals_of(kernel: Kernel) -> Locals:
+    source, block = kernel.source, body(kernel)
+    parameters = parameters_of(kernel.node) if kernel.node is not None else []
+    declared: Counter[str] = Counter()
+    types: dict[str, str] = {}
+    values: dict[str, Node] = {}
+    own: set[str] = set()
+    for parameter in parameters:
+        name = declared_name(source, parameter.child_by_field_name("declarator"))
+        if name:
+            own.add(name)
+            declared[name] += 1
+            types[name] = _type(source, parameter)
+    changed: set[str] = set()
+    for declaration in descendants(block, "declaration", "for_range_loop") if block is not None else ():
+        for declarator in declaration.children_by_field_name("declarator"):
+            name = declared_name(source, declarator)
+            declared[name] += 1
+            types[name] = _type(source, declaration)
+            value = declarator.child_by_field_name("value")
+            inner = declarator.child_by_field_name("declarator")
+            plain = declarator.type == "init_declarator" and inner is not None and inner.type == "identifier"
+            if plain and value is not None and value.type != "initializer_list":
+                values[name] = value
+            if inner is not None and inner.type == "reference_declarator" and value is not None:
+                changed |= set(_base_names(source, value))
+    changed |= set(_changed(source, block)) if block is not None else set()
+    once = {name for name, count in declared.items() if count == 1}
+    return Locals(
+        {name: value for name, value in values.items() if name in once and name not in changed},
+        {name: text for name, text in types.items() if name in once},
+        frozenset(own & once),
+        frozenset(changed),
+    )
+
+
+def declared_name(source: Source, declarator: Node | None) -> str:
+    """The name that a declarator declares: `tile` for `tile[16][16] = {}`; empty for none."""
+    while declarator is not None and declarator.type not in ("identifier", "field_identifier"):
+        declarator = declarator.child_by_field_name("declarator") or next(
+            (c for c in declarator.named_children if c.type.endswith("declarator") or c.type == "identifier"), None
+        )
+    return source.node_text(declarator) if declarator is not None else ""
+
+
+def is_template_type(kernel: Kernel, name: str) -> bool:
+    """Whether a name is a type that the kernel's template takes: `typename T`."""
+    around = kernel.node.parent if kernel.node is not None else None
+    parameters = around.child_by_field_name("parameters") if around is not None else None
+    text = kernel.source.node_text(parameters) if parameters is not None else ""
+    return re.search(rf"\b(?:typename|class)\s+{re.escape(name)}\b", text) is not None
+
+
+def _type(source: Source, declaration: Node) -> str:
+    kind = declaration.child_by_field_name("type")
+    return source.node_text(kind) if kind is not None else ""
+
+
+def _changed(source: Source, block: Node) -> Iterator[str]:
+    functions = functions_of(source)
+    for node in descendants(
+        block, "assignment_expression", "update_expression", "pointer_expression", "call_expression"
+    ):
+        match node.type:
+            case "assignment_expression":
+                target = node.child_by_field_name("left")
+            case "update_expression":
+                target = node.child_by_field_name("argument")
+            case "pointer_expression":
+                target = node.child_by_field_name("argument") if source.node_text(node).startswith("&") else None
+            case _:
+                yield from _given_away(source, node, functions)
+                target = None
+        if target is not None:
+            yield from _base_names(source, target)
+
+
+def _base_names(source: Source, target: Node) -> Iterator[str]:
+    """The variable that a target is, or is a member of; an element of an array or behind a pointer is none."""
+    inner: Node | None = target
+    while inner is not None and inner.type in ("parenthesized_expression", "field_expression"):
+        inner = inner.child_by_field_name("argument") or next(iter(uncommented(inner)), None)
+    if inner is not None and inner.type == "identifier":
+        yield source.node_text(inner)
+
+
+def _given_away(source: Source, call: Node, functions: dict[str, list[Node]]) -> Iterator[str]:
+    """Variables that a call may change: handed to a function that takes references, or that is not known."""
+    name = called_name(call, source)
+    defined = functions.get(name)
+    by_value = (
+        all("&" not in source.node_text(p) for function in defined for p in parameters_of(function))
+        if defined
+        else KNOWN_FUNCTIONS.fullmatch(name) is not None or name.endswith("_cast")
+    )
+    if not by_value:
+        for argument in uncommented(call.child_by_field_name("arguments")):
+            if argument.type == "identifier":
+                yield source.node_text(argument)

@@ -1,0 +1,88 @@
+"""Whether a kernel's statements can be moved and repeated: what of its text, and of its launches, speaks against it."""
+
+from __future__ import annotations
+
+import re
+
+from warpwright.facts.aliasing import has_volatile
+from warpwright.facts.model import Basis, Dim3, Kernel
+from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, unseen_launch
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source, Span
+
+_HIDES = re.compile(
+    r"[;{}\[\]#]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|break|continue|if|else|for|while|do|goto|switch|asm|__sync\w*)\b"
+)
+"""What in a macro's replacement makes it more than a value."""
+_HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl", ".inc")
+
+
+def unmovable(kernel: Kernel) -> str:
+    """Why statements of the kernel are not moved or repeated, one sentence; empty where they can be.
+
+    What is refused: a body that is elsewhere, in a macro, broken, or with sides of an `#if`; jumps to labels, inline
+    assembly, lambdas, volatile memory, and macros that hide statements.
+    """
+    source, block = kernel.source, body(kernel)
+    if kernel.node is None or block is None:
+        return f"{kernel.name} is defined elsewhere."
+    if in_macro(kernel.node):
+        return f"{kernel.name} is defined by a macro."
+    if kernel.node.has_error:
+        return f"{kernel.name} has a syntax error."
+    for side in descendants(block, "preproc_if", "preproc_ifdef", "preproc_def", "preproc_function_def"):
+        return f"{kernel.name} has a directive at line {source.position(side.start_byte)[0]}, so its text has versions."
+    for jump in descendants(block, "goto_statement", "labeled_statement", "lambda_expression"):
+        what = {"goto_statement": "a goto", "labeled_statement": "a label", "lambda_expression": "a lambda"}
+        return f"{kernel.name} has {what[jump.type]} at line {source.position(jump.start_byte)[0]}."
+    text = source.node_text(block)
+    if re.search(r"\b(?:asm|__asm__|__asm)\b", text):
+        return f"{kernel.name} has inline assembly, whose effects are not followed."
+    if has_volatile(kernel):
+        return f"{kernel.name} reads or writes volatile memory, which may not be read less often."
+    if macro := hidden_by(source, text):
+        return f"{kernel.name} uses the macro {macro}, which stands for more than a value."
+    return ""
+
+
+def hidden_by(source: Source, text: str) -> str:
+    """The first macro of the file in a text that stands for more than a value; empty for none."""
+    used = set(re.findall(r"[A-Za-z_]\w*", text))
+    return next((macro for macro in macros_naming(source, _HIDES) if macro in used), "")
+
+
+def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
+    """The block that every launch has, or the reason why that is not certain.
+
+    All launches have to be in sight: the kernel is named by nothing but launches, and does not stand in a header.
+    """
+    launches = host_launches(kernel)
+    if not launches:
+        return f"No launch of {kernel.name} is in sight, and the new code fits one shape of block."
+    if reason := unseen_launch(kernel):
+        return reason
+    if kernel.source.path.endswith(_HEADERS):
+        return f"{kernel.name} stands in a header, so not all of its launches are in sight."
+    shapes: set[Dim3] = set()
+    for launch in launches:
+        x, y, z = launch.block
+        if launch.basis is not Basis.EXACT or x is None or y is None or z is None:
+            return f"The block of the launch at {launch.source} is not known from the text."
+        shapes.add((x, y, z))
+    if len(shapes) > 1:
+        return f"{kernel.name} is launched with blocks of different shapes."
+    return shapes.pop()
+
+
+def is_alone(source: Source, start: int, end: int) -> bool:
+    """Whether nothing but white space stands before and behind [start, end) on its lines; a comment may be behind."""
+    first, last = source.position(start)[0], source.position(end)[0]
+    before = source.text(source.line_starts[first - 1], start)
+    line_end = source.line_starts[last] if last < len(source.line_starts) else len(source.data)
+    behind = source.text(end, line_end).strip()
+    return not before.strip() and (not behind or behind.startswith("//"))
+
+
+def own(kernel: Kernel, span: Span) -> bool:
+    """Whether a place is in the kernel's own text."""
+    return span.source is kernel.source and kernel.span.start <= span.start < kernel.span.end
