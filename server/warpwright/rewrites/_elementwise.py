@@ -13,9 +13,10 @@ from tree_sitter import Node
 
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import body, called_name, in_macro, macros_naming
+from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, in_macro, macros_naming
 from warpwright.rewrites._formulas import Values, formula, holds
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
@@ -59,6 +60,7 @@ def match_elements(kernel: Kernel) -> Elements | str:
     if in_macro(block) or any(True for _ in descendants(block, "preproc_if", "preproc_ifdef", "preproc_def")):
         return f"{kernel.name} has parts that the preprocessor chooses."
     statements = uncommented(block)
+    reason = f"{kernel.name} has no `if` that tests an element's number against their count before the work on it."
     for place, guard in enumerate(statements):
         tested = _tested(source, guard)
         if tested is None:
@@ -71,14 +73,15 @@ def match_elements(kernel: Kernel) -> Elements | str:
         work = statements[place + 1 :] if early else _inner(guard)
         if not early and place + 1 < len(statements):
             line = source.position(statements[place + 1].start_byte)[0]
-            return f"{kernel.name} goes on at line {line} after the work on its element."
+            reason = f"{kernel.name} goes on at line {line} after the work on its element."
+            continue
         if not work:
             continue
         initial = _initial(declared[0])
         if initial is None:
             continue
         return Elements(index, declared[0], initial, guard, bound, early, tuple(work), tuple(before))
-    return f"{kernel.name} has no `if` that tests an element's number against their count before the work on it."
+    return reason
 
 
 def _tested(source: Source, guard: Node) -> tuple[str, Node, bool] | None:
@@ -164,7 +167,7 @@ def not_by_element(kernel: Kernel, elements: Elements) -> str:
         for use in descendants(statement, "identifier"):
             name = source.node_text(use)
             if name in tied and name not in declared:
-                return f"`{name}` is made from the thread's number before the work on the element."
+                return f"`{name}` is made from the thread's or the block's number before the work on the element."
         for name, direct, line in _written(source, statement):
             if name == index or name in bound:
                 return f"`{name}` is changed at line {line}."
@@ -250,3 +253,44 @@ def _written(source: Source, statement: Node) -> Iterator[tuple[str, bool, int]]
         first = next(descendants(target, "identifier"), None)
         if first is not None:
             yield source.node_text(first), False, source.position(target.start_byte)[0]
+
+
+def leaves_traces(kernel: Kernel, elements: Elements) -> str:
+    """Why what stands before the guard may do more than fill the block's own variables, so that it matters how many
+    blocks do it; empty where it does nothing else."""
+    source = kernel.source
+    arrays = {name for statement in elements.before for name in _arrays_in(source, statement)}
+    declared = {name for statement in elements.before for name in _declared_in(source, statement)}
+    for statement in elements.before:
+        for name, direct, line in _written(source, statement):
+            if name not in (declared if direct else arrays):
+                return f"`{name}` is changed at line {line}, by each block."
+        for call in descendants(statement, "call_expression"):
+            name = called_name(call, source)
+            pure = KNOWN_FUNCTIONS.fullmatch(name) and not re.match(r"atomic|printf|assert|__st|__trap", name)
+            if not pure and not _BARRIERS.fullmatch(name):
+                return f"`{name}` is called at line {source.position(call.start_byte)[0]}, by each block."
+    return ""
+
+
+def barriers_before(kernel: Kernel, elements: Elements) -> list[Node]:
+    """The block-wide barriers before the guard."""
+    calls = (call for statement in elements.before for call in descendants(statement, "call_expression"))
+    return [call for call in calls if _BARRIERS.fullmatch(called_name(call, kernel.source))]
+
+
+def _arrays_in(source: Source, statement: Node) -> Iterator[str]:
+    """Arrays that a statement declares."""
+    for declarator in descendants(statement, "array_declarator"):
+        name = declarator.child_by_field_name("declarator")
+        if name is not None and name.type == "identifier":
+            yield source.node_text(name)
+
+
+def without_const(source: Source, declaration: Node) -> list[TextEdit]:
+    """Edits that let a constant count on."""
+    for child in declaration.children:
+        if child.type == "type_qualifier" and source.node_text(child) in ("const", "constexpr"):
+            rest = source.data[child.end_byte :]
+            return [TextEdit(child.start_byte, len(source.data) - len(rest.lstrip()), "")]
+    return []

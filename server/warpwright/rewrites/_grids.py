@@ -152,6 +152,17 @@ def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:
     return TextEdit(node.start_byte, node.end_byte, f"({whole} + {factor - 1}) / {factor}")
 
 
+def capped(source: Source, launch: Launch, most: int) -> TextEdit | str:
+    """The launch with a grid of no more than so many blocks; or the reason why it cannot be written."""
+    written = extent_x(source, launch)
+    if written is None:
+        return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
+    node, text = written
+    chosen = f"{text} < {most} ? {text} : {most}"
+    alone = node.parent is not None and node.parent.type == "argument_list"
+    return TextEdit(node.start_byte, node.end_byte, chosen if alone else f"({chosen})")
+
+
 def _operator(node: Node) -> str:
     operator = node.child_by_field_name("operator")
     return operator.type if operator is not None else ""

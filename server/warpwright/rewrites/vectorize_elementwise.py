@@ -68,7 +68,7 @@ from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
 from warpwright.facts.model import Kernel, Parameter
 from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._code import body, names, overlaps, squeezed
-from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
+from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread, without_const
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._indent import blank_lines_end, end_with_comment, free_name, indent_unit, indented, moved
 from warpwright.rewrites.base import Declined, Rewrite
@@ -331,7 +331,7 @@ def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[_Array], fact
     new = "".join(line + "\n" if line.startswith("#") or not line else f"{indent}{line}\n" for line in lines)
     step = f"{index} += blockDim.x * gridDim.x"
     loop = f"for ({index} += {factor} * {vectors}; {index} < {source.node_text(elements.bound)}; {step})"
-    edits = _without_const(source, elements.declaration)
+    edits = without_const(source, elements.declaration)
     if elements.early:
         after, end = end_with_comment(source, guard.end_byte), end_with_comment(source, elements.end)
         edits.append(TextEdit(after, blank_lines_end(source, after), f"\n{new}{indent}{loop} {{"))
@@ -342,15 +342,6 @@ def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[_Array], fact
         end = clause.end_byte if clause is not None else guard.start_byte
         edits.append(TextEdit(guard.start_byte, end, f"{new.removeprefix(indent)}{indent}{loop}"))
     return edits
-
-
-def _without_const(source: Source, declaration: Node) -> list[TextEdit]:
-    """The index counts on over what is left, so it is no constant any more."""
-    for child in declaration.children:
-        if child.type == "type_qualifier" and source.node_text(child) in ("const", "constexpr"):
-            after = child.end_byte + len(source.data[child.end_byte :]) - len(source.data[child.end_byte :].lstrip())
-            return [TextEdit(child.start_byte, after, "")]
-    return []
 
 
 def _vector_lines(
