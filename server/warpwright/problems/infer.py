@@ -31,6 +31,7 @@ from warpwright.problems.model import Array, Problem, Scalar, grid_symbols
 from warpwright.problems.opt_in import opt_in
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.reach import KernelReach, kernel_reach
+from warpwright.problems.renaming import with_names
 from warpwright.problems.shapes import Shape, check_shapes, profile_shape, timed_shapes
 from warpwright.problems.sites import LaunchText, launch_site
 from warpwright.syntax.nodes import enclosing
@@ -40,15 +41,16 @@ _LAUNCH_EXAMPLE = "launch grid((n + 255) / 256) block(256)"
 _AXES = frozenset(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")
 
 
-def find_problem(program: Program, kernel: Kernel) -> Problem | Missing:
+def find_problem(program: Program, kernel: Kernel, renamed: Mapping[str, str] | None = None) -> Problem | Missing:
     """How to run `kernel`, each part with its origin, or what is missing and how to say it.
 
-    Reads sample.toml and reference.py beside the kernel's file and nothing else from disk.
+    What the user says may use names that `renamed` has, for the parameters that it gives for them. Reads sample.toml
+    and reference.py beside the kernel's file and nothing else from disk.
     """
     folder = Path(kernel.source.path).parent
     try:
-        said = read_document(folder / FILE_NAME, kernel.name)
-        directives = read_directives(kernel)
+        said = with_names(read_document(folder / FILE_NAME, kernel.name), renamed or {})
+        directives = with_names(read_directives(kernel), renamed or {})
         return _Finder(program, kernel, said, directives).problem()
     except (ExpressionError, LackingError) as error:
         example = error.example if isinstance(error, LackingError) else ARRAY_EXAMPLE

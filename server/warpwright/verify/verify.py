@@ -24,6 +24,7 @@ from warpwright.missing import Missing
 from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
+from warpwright.problems.renaming import in_names_of, renamed_parameters
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
@@ -342,15 +343,18 @@ class _Climb:
 
     def _plan(self, name: str, old: Program, new: Program, before: Compiled, after: Compiled) -> _Plan | PlanError:
         """How both are to be run, or why that is not known."""
-        sides = []
+        sides: list[Side] = []
         for program, compiled in ((old, before), (new, after)):
-            described = program.kernel(name)
-            problem = find_problem(program, described) if described is not None else None
+            first, described = old.kernel(name), program.kernel(name)
+            renamed = renamed_parameters(first, described) if first is not None and described is not None else {}
+            problem = find_problem(program, described, renamed) if described is not None else None
             if not isinstance(problem, Problem):
                 return PlanError(str(problem) if problem is not None else f"{name} is not defined on both sides.")
             resources = instance_of(compiled.kernels, name, problem.instance)
             if resources is None or compiled.cubin is None:
                 return PlanError(f"which compiled instance of {name} is launched is not known.")
+            if sides:
+                problem = in_names_of(sides[0].problem, problem)
             sides.append(Side(compiled.cubin, resources, problem))
         has_reference = sides[0].problem.reference is not None
         if self.goal == "reference" and not has_reference:
