@@ -20,6 +20,7 @@ _NEUTRAL = {"+": r"0*\.?0*", "*": r"1(?:\.0*)?", "^": r"0", "|": r"0|false", "&"
 _SUFFIX = r"(?:[fFuUlL]*)"
 _IDEMPOTENT = frozenset({"&", "|", "max", "min"})
 _SELECT = {"max": "max", "fmaxf": "max", "fmax": "max", "min": "min", "fminf": "min", "fmin": "min"}
+_OPPOSITE = {"max": "min", "min": "max"}
 _MULTIPLY_ADD = frozenset({"fmaf", "fma", "__fmaf_rn", "__fma_rn"})
 
 
@@ -27,8 +28,9 @@ _MULTIPLY_ADD = frozenset({"fmaf", "fma", "__fmaf_rn", "__fma_rn"})
 class Update:
     """One statement that combines `operand` into `target`.
 
-    `operation` is one of + * & | ^ max min; a `-=` is a sum. `function` is what is called for max and min, empty where
-    the text compares.
+    `operation` is one of + * & | ^ max min; a `-=` is a sum of what is `negated`. `function` is what is called for max
+    and min, empty where the text compares. `admits_nan`: the comparison is one that a NaN fails and comes in by, as
+    `m = m > x ? m : x`, so that the order matters to where one is left out.
     """
 
     node: Node
@@ -36,6 +38,8 @@ class Update:
     operation: str
     operand: Node | None
     function: str
+    negated: bool = False
+    admits_nan: bool = False
 
 
 def is_idempotent(operation: str) -> bool:
@@ -99,14 +103,15 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
     """The update that an expression is, which stands alone as a statement."""
     if node.type == "update_expression":
         target = node.child_by_field_name("argument")
-        return Update(statement, target, "+", None, "") if target is not None else None
+        negated = source.node_text(node).strip(" ()").endswith("--") or source.node_text(node).startswith("--")
+        return Update(statement, target, "+", None, "", negated) if target is not None else None
     target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
     operator = node.child_by_field_name("operator")
     if node.type != "assignment_expression" or target is None or value is None or operator is None:
         return None
     spelled, name = source.node_text(operator), squeezed(source.node_text(target))
     if spelled in ("+=", "-=", "*=", "&=", "|=", "^="):
-        return Update(statement, target, "+" if spelled == "-=" else spelled[0], value, "")
+        return Update(statement, target, "+" if spelled == "-=" else spelled[0], value, "", spelled == "-=")
     if spelled != "=":
         return None
     value = _bare(value)
@@ -116,7 +121,7 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
         if left is None or right is None or sign not in ("+", "-", "*", "&", "|", "^"):
             return None
         if squeezed(source.node_text(left)) == name:
-            return Update(statement, target, "+" if sign == "-" else sign, right, "")
+            return Update(statement, target, "+" if sign == "-" else sign, right, "", sign == "-")
         if squeezed(source.node_text(right)) == name and sign != "-":
             return Update(statement, target, sign, left, "")
         return None
@@ -131,7 +136,7 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
             if operation is not None and kept == name and chosen == operation[1]:
                 return Update(statement, target, operation[0], then, "")
             if operation is not None and chosen == name and kept == operation[1]:
-                return Update(statement, target, {"max": "min", "min": "max"}[operation[0]], otherwise, "")
+                return Update(statement, target, _OPPOSITE[operation[0]], otherwise, "", admits_nan=True)
     return None
 
 

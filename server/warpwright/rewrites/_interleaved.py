@@ -61,7 +61,7 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
     for statement in rest:
         if statement.type == "declaration" and index is None and statement.start_byte < branch.start_byte:
             index = statement
-        elif _is_barrier(statement, source):
+        elif is_barrier(statement, source):
             barrier_after |= statement.start_byte > branch.end_byte
         else:
             line = source.position(statement.start_byte)[0]
@@ -83,7 +83,7 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
             raise NoMatchError(
                 f"The `if` in the loop over {step} does not test {element} against the size of the block."
             )
-    if not _is_thread_number(source, block, thread):
+    if not is_thread_number(source, block, thread):
         raise NoMatchError(f"`{thread}` is not known to be threadIdx.x throughout the kernel.")
     return InterleavedLoop(
         node, step, is_step_outer, initial, right, condition, update, branch, guard, index, element, thread
@@ -124,7 +124,7 @@ def has_operator(node: Node, source: Source, operator: str) -> bool:
     return found is not None and source.node_text(found) == operator
 
 
-def _is_barrier(statement: Node, source: Source) -> bool:
+def is_barrier(statement: Node, source: Source) -> bool:
     call = (
         statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
     )
@@ -166,7 +166,7 @@ def _doubled_index(source: Source, declaration: Node, step: str) -> tuple[str, s
     raise NoMatchError(f"The declaration at line {line} is not the index 2 * {step} * threadIdx.x.")
 
 
-def _is_thread_number(source: Source, block: Node, name: str) -> bool:
+def is_thread_number(source: Source, block: Node, name: str) -> bool:
     """threadIdx.x itself, or a local that is set to it once."""
     if name == "threadIdx.x":
         return True

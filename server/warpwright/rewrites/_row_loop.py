@@ -13,7 +13,7 @@ from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import WARP, AccessKind, Kernel
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
-from warpwright.rewrites._code import called_name, names, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
@@ -21,10 +21,6 @@ from warpwright.syntax.source import Source
 
 Accumulated = dict[str, tuple[str, str, CType]]
 """By variable: the operation, the function that is called for it, and the variable's type."""
-
-
-class UnfitError(Exception):
-    """The rewrite cannot be made; the message is the reason for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +65,35 @@ def row_loop(kernel: Kernel, node: Node) -> RowLoop:
     source = kernel.source
     line = line_of(source, node)
     if node.type != "for_statement":
-        raise UnfitError(f"The loop at line {line} is not a `for` that counts up by 1.")
+        raise NoMatchError(f"The loop at line {line} is not a `for` that counts up by 1.")
     initializer, condition, update = (node.child_by_field_name(f) for f in ("initializer", "condition", "update"))
     inside = node.child_by_field_name("body")
     step, initial = _start(source, initializer)
     if initial is None or condition is None or update is None or inside is None:
-        raise UnfitError(f"The loop at line {line} does not start an int or a wider integer of its own at a value.")
+        raise NoMatchError(f"The loop at line {line} does not start an int or a wider integer of its own at a value.")
     s = re.escape(step)
     if not re.fullmatch(rf"{s}\+\+|\+\+{s}|{s}\+=1[uU]?|{s}={s}\+1[uU]?", squeezed(source.node_text(update))):
-        raise UnfitError(f"The loop at line {line} does not count {step} up by 1.")
+        raise NoMatchError(f"The loop at line {line} does not count {step} up by 1.")
     left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     operator = condition.child_by_field_name("operator")
     if condition.type != "binary_expression" or operator is None or left is None or right is None:
-        raise UnfitError(f"The loop at line {line} does not run while {step} is less than a bound.")
+        raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
     if source.node_text(operator) not in ("<", "<=") or source.node_text(left) != step:
-        raise UnfitError(f"The loop at line {line} does not run while {step} is less than a bound.")
+        raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
     bound = squeezed(source.node_text(right))
     if (constant_of(source, bound) or WARP) < WARP:
-        raise UnfitError(f"Nothing to gain: the loop at line {line} has fewer than {WARP} iterations.")
+        raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {WARP} iterations.")
     changed = {source.node_text(t) for t in targets(inside, source) if t.type == "identifier"}
     if any(n in changed for n in re.findall(r"\w+", bound)) or re.search(r"[(\[]", bound.replace("sizeof(", "")):
-        raise UnfitError(f"The bound {source.node_text(right)} at line {line} may change while the loop runs.")
+        raise NoMatchError(f"The bound {source.node_text(right)} at line {line} may change while the loop runs.")
     if step in changed:
-        raise UnfitError(f"The loop at line {line} changes {step} in its body.")
+        raise NoMatchError(f"The loop at line {line} changes {step} in its body.")
     for jump in descendants(inside, "break_statement", "return_statement"):
         around = enclosing(jump, "for_statement", "while_statement", "do_statement", "switch_statement")
         if jump.type == "return_statement" or around == node:
-            raise UnfitError(f"The loop ends early at line {line_of(source, jump)}.")
+            raise NoMatchError(f"The loop ends early at line {line_of(source, jump)}.")
     if node.parent is None or node.parent.type != "compound_statement":
-        raise UnfitError(f"The loop at line {line} is the body of another statement without braces.")
+        raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
     return RowLoop(node, step, initial, update, _updates(kernel, node, inside))
 
 
@@ -121,7 +117,7 @@ def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
     own = _declared(inside, source)
     if hidden := own & _visible_at(kernel, loop):
         line = line_of(source, loop)
-        raise UnfitError(f"`{min(hidden)}` names one variable in the loop at line {line} and another around it.")
+        raise NoMatchError(f"`{min(hidden)}` names one variable in the loop at line {line} and another around it.")
     updates: dict[int, Update] = {}
     for statement in descendants(inside, "expression_statement", "if_statement"):
         update = match_update(source, statement)
@@ -132,13 +128,13 @@ def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
         name = root_name(source, target)
         line = line_of(source, target)
         if target.type == "call_expression":
-            raise UnfitError(f"The loop changes memory by {called_name(target, source)} at line {line}.")
+            raise NoMatchError(f"The loop changes memory by {called_name(target, source)} at line {line}.")
         if target.type == "identifier":
             if name in own:
                 continue
             update = updates.get(target.start_byte)
             if update is None or (update.operand is not None and any(names(update.operand, source, name))):
-                raise UnfitError(
+                raise NoMatchError(
                     f"What happens to `{name}` at line {line} depends on the iteration before in another way than a "
                     "sum, product, minimum or maximum."
                 )
@@ -149,11 +145,11 @@ def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
         name = source.node_text(update.target)
         if any(name == source.node_text(o.target) and _kind(o) != _kind(update) for o in found):
             line = line_of(source, loop)
-            raise UnfitError(f"`{name}` is changed by different operations in the loop at line {line}.")
+            raise NoMatchError(f"`{name}` is changed by different operations in the loop at line {line}.")
         mine = [u.node for u in found if source.node_text(u.target) == name]
         for use in names(loop, source, name):
             if not any(_part_of(use, u) for u in found if u.node in mine):
-                raise UnfitError(f"`{name}` is read at line {line_of(source, use)}, in the midst of the loop.")
+                raise NoMatchError(f"`{name}` is read at line {line_of(source, use)}, in the midst of the loop.")
     return tuple(found)
 
 
@@ -213,7 +209,7 @@ def _require_apart(kernel: Kernel, target: Node, line: int) -> None:
         if a.kind is AccessKind.STORE and a.span.source is source and a.span.start <= span.start < a.span.end
     ]
     if not seen or any(a.loop_step is None or abs(a.loop_step) < a.bytes for a in seen):
-        raise UnfitError(
+        raise NoMatchError(
             f"`{source.node_text(target)}` at line {line} is not known to be another element in each iteration."
         )
 
@@ -228,6 +224,8 @@ def accumulated(kernel: Kernel, block: Node, loop: RowLoop) -> Accumulated:
         if name in found:
             continue
         kind = _type(kernel, block, name)
+        if update.admits_nan and not kind.is_integer:
+            raise NoMatchError(f"A NaN comes into `{name}` and goes with the next number, so the order matters.")
         if not is_idempotent(update.operation):
             _require_neutral_start(source, block, loop, name, update.operation)
         found[name] = update.operation, update.function, kind
@@ -246,7 +244,7 @@ def _type(kernel: Kernel, block: Node, name: str) -> CType:
     kind = shuffled_type(declared[0].strip()) if len(declared) == 1 else None
     if kind is None:
         what = declared[0].strip() if len(declared) == 1 else "not of one known type"
-        raise UnfitError(f"`{name}` is {what}, which is not known to be a number that a shuffle takes.")
+        raise NoMatchError(f"`{name}` is {what}, which is not known to be a number that a shuffle takes.")
     return kind
 
 
@@ -260,7 +258,7 @@ def _require_neutral_start(source: Source, block: Node, loop: RowLoop, name: str
         if is_set:
             break
     if start is None or not is_neutral(source.node_text(start), operation):
-        raise UnfitError(
+        raise NoMatchError(
             f"`{name}` does not start at the neutral number right before the loop at line "
             f"{line_of(source, loop.node)}, so 32 lanes would each add what it starts at."
         )

@@ -7,9 +7,9 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import squeezed
+from warpwright.rewrites._code import NoMatchError, squeezed
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._row_loop import RowLoop, UnfitError, root_name, targets
+from warpwright.rewrites._row_loop import RowLoop, root_name, targets
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing
 from warpwright.syntax.source import Source
@@ -28,7 +28,7 @@ def guarded_stores(kernel: Kernel, block: Node, loops: list[RowLoop], lane: str,
         statement = enclosing(target, "expression_statement")
         inner = target.parent if target.type != "call_expression" else target
         if statement is None or inner is None or inner.parent != statement:
-            raise UnfitError(
+            raise NoMatchError(
                 f"What line {line_of(source, target)} stores is used as a value there, so lane 0 alone cannot do it."
             )
         around = statement.parent
@@ -92,7 +92,7 @@ def _require_not_read_back(kernel: Kernel, block: Node, loops: list[RowLoop]) ->
         same = all(stored[n] == {_element(source, element, loops)} for n in read) and element is not use
         shared = any(loop.node.start_byte <= use.start_byte < loop.node.end_byte for loop in loops)
         if not (same and shared):
-            raise UnfitError(
+            raise NoMatchError(
                 f"`{name}` is stored to and read at line {line_of(source, use)}: a lane would read what another stores."
             )
 

@@ -69,23 +69,24 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Basis, Kernel
-from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
     called_name,
     host_launches,
     is_power_of_two,
-    macros_naming,
     names,
     overlaps,
     squeezed,
     unseen_launch,
 )
 from warpwright.rewrites._interleaved import InterleavedLoop, has_operator, match_loop, statements_of
+from warpwright.rewrites._layout import without_lines
+from warpwright.rewrites._threads import constant_of
+from warpwright.rewrites._tree_reduction import is_integer, require_reorderable, require_unread, require_whole_block
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "sequential-reduction-addressing"
@@ -94,10 +95,6 @@ goals = ("speed",)
 
 _COMPOUND = frozenset({"+=", "*=", "&=", "|=", "^="})
 _BINARY = frozenset({"+", "*", "&", "|", "^"})
-_NUMBER_TYPE = re.compile(
-    r"(?:__)?(?:nv_)?(?:half|bfloat16)2?|nv_bfloat16|(?:(?:cuda::)?std::|thrust::)?complex.*|cu\w*[cC]omplex"
-)
-"""Types of the toolkit's headers whose `+` and `*` are commutative."""
 _SELECT = frozenset({"min", "max", "fminf", "fmaxf", "fmin", "fmax", "__hmin", "__hmax"})
 
 
@@ -120,10 +117,10 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
     source = kernel.source
     arrays = _arrays(kernel, loop)
     _require_block(kernel, loop)
-    _require_whole_block(kernel, block, loop)
+    require_whole_block(kernel, block, loop.node)
     for array in arrays:
-        _require_reorderable(kernel, loop, array)
-        _require_unread(kernel, loop, array)
+        require_reorderable(kernel, array)
+        require_unread(kernel, loop.node, array)
     step, thread = loop.step, loop.thread
     if loop.is_step_outer and any(use.start_byte >= loop.node.end_byte for use in names(block, source, step)):
         raise NoMatchError(f"`{step}` is used behind the loop, where it would have another value.")
@@ -134,11 +131,11 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
         TextEdit(loop.guard.start_byte, loop.guard.end_byte, f"{thread} < {step}"),
     ]
     if loop.index is not None:
-        edits.append(_without_line(source, loop.index))
+        edits.append(without_lines(source, loop.index))
         consequence = loop.branch.child_by_field_name("consequence")
         uses = names(consequence, source, loop.element) if consequence is not None else iter(())
         edits += [TextEdit(use.start_byte, use.end_byte, thread) for use in uses]
-    exact = all(_is_integer(kernel, array) for array in arrays)
+    exact = all(is_integer(kernel, array) for array in arrays)
     listed = " and ".join(arrays)
     return Rewrite(
         rewrite=NAME,
@@ -233,115 +230,12 @@ def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
             raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
         if not is_power_of_two(x):
             raise NoMatchError(f"The block at {launch.source} has {x} threads, which is not a power of two.")
-        if bound != "blockDim.x" and _constant(kernel.source, bound) != x:
+        if bound != "blockDim.x" and constant_of(kernel.source, bound) != x:
             raise NoMatchError(
                 f"The loop runs to {bound}, which is not known to be the {x} threads of the block at {launch.source}."
             )
 
 
-def _constant(source: Source, text: str, depth: int = 0) -> int | None:
-    """A literal, or a macro or constant of this file that is one."""
-    if re.fullmatch(r"\d+[uU]?", text):
-        return int(text.rstrip("uU"))
-    if depth > 4 or not re.fullmatch(r"\w+", text):
-        return None
-    found: set[str] = set()
-    for macro in descendants(source.root, "preproc_def"):
-        name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
-        if name is not None and source.node_text(name) == text:
-            found.add(squeezed(source.node_text(value)) if value is not None else "")
-    for declarator in descendants(source.root, "init_declarator"):
-        name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
-        if name is not None and value is not None and source.node_text(name) == text:
-            qualified = declarator.parent is not None and re.search(
-                r"\bconst(?:expr)?\b", source.text(declarator.parent.start_byte, declarator.start_byte)
-            )
-            found.add(squeezed(source.node_text(value)) if qualified else "")
-    return _constant(source, found.pop(), depth + 1) if len(found) == 1 else None
-
-
-def _require_whole_block(kernel: Kernel, block: Node, loop: InterleavedLoop) -> None:
-    """Every thread of the block comes to the loop: which of them work changes, and one that is away leaves other
-    elements out.
-    """
-    source = kernel.source
-    inner = list(ancestors(loop.node))
-    for around in inner[: inner.index(block)]:
-        if around.type in ("if_statement", "switch_statement", "conditional_expression"):
-            line = source.position(around.start_byte)[0]
-            raise NoMatchError(f"The loop stands under the condition at line {line}, which may keep threads away.")
-    for leave in descendants(block, "return_statement", "goto_statement", "break_statement", "continue_statement"):
-        leaves = leave.type in ("return_statement", "goto_statement") or any(_is_loop(n) for n in inner)
-        if leaves and leave.start_byte < loop.node.start_byte:
-            line = source.position(leave.start_byte)[0]
-            raise NoMatchError(f"Threads may leave at line {line}, before the reduction.")
-
-
-def _is_loop(node: Node) -> bool:
-    return node.type in ("for_statement", "while_statement", "do_statement")
-
-
-def _require_reorderable(kernel: Kernel, loop: InterleavedLoop, array: str) -> None:
-    """The elements are numbers, whose operations are commutative, and every use of the array is in sight."""
-    shared = next(a for a in kernel.shared_arrays if a.name == array)
-    number = builtin_type(shared.element_type) is not None or _NUMBER_TYPE.fullmatch(shared.element_type)
-    if not number:
-        raise NoMatchError(f"`{array}` holds {shared.element_type}, whose operators may depend on the order.")
-    if macros := macros_naming(kernel.source, re.compile(rf"\b{re.escape(array)}\b")):
-        raise NoMatchError(f"The macro {macros[0]} uses `{array}`, so not every use of it can be seen.")
-    block = body(kernel)
-    for use in names(block, kernel.source, array) if block is not None else ():
-        parent = use.parent
-        whole = parent is None or parent.type != "subscript_expression" or parent.child_by_field_name("argument") != use
-        if whole and parent is not None and not parent.type.endswith("array_declarator"):
-            line = kernel.source.position(use.start_byte)[0]
-            raise NoMatchError(f"`{array}` is used as a whole at line {line}, so not every use of it can be seen.")
-
-
-def _require_unread(kernel: Kernel, loop: InterleavedLoop, array: str) -> None:
-    """Nothing but element 0 is read where the loop has run."""
-    block = body(kernel)
-    around = [n for n in ancestors(loop.node) if n.type in ("for_statement", "while_statement", "do_statement")]
-    first = around[-1].start_byte if around else loop.node.end_byte
-    for use in names(block, kernel.source, array) if block is not None else ():
-        inside = loop.node.start_byte <= use.start_byte < loop.node.end_byte
-        if use.start_byte >= first and not inside and not _is_harmless(kernel.source, use):
-            line = kernel.source.position(use.start_byte)[0]
-            raise NoMatchError(
-                f"`{array}` is read at line {line}; only {array}[0] is the same after sequential addressing."
-            )
-
-
-def _is_harmless(source: Source, use: Node) -> bool:
-    """`a[0]` read or written, or `a[...] = ...` written over."""
-    element = use.parent
-    if element is None or element.type != "subscript_expression" or element.child_by_field_name("argument") != use:
-        return False
-    indices = element.child_by_field_name("indices")
-    if indices is not None and squeezed(source.node_text(indices)) == "[0]":
-        return element.parent is None or element.parent.type != "pointer_expression"
-    parent = element.parent
-    if parent is None or parent.type != "assignment_expression" or parent.child_by_field_name("left") != element:
-        return False
-    operator = parent.child_by_field_name("operator")
-    return operator is not None and source.node_text(operator) == "="
-
-
-def _is_integer(kernel: Kernel, array: str) -> bool:
-    shared = next((a for a in kernel.shared_arrays if a.name == array), None)
-    kind = builtin_type(shared.element_type) if shared is not None else None
-    return kind is not None and kind.is_integer
-
-
 def _factor(text: str) -> str:
     """Text that can be divided as it stands."""
     return text if re.fullmatch(r"[\w.]+", text) else f"({text})"
-
-
-def _without_line(source: Source, node: Node) -> TextEdit:
-    """Delete a statement, and its line where nothing else is on it."""
-    line = source.position(node.start_byte)[0]
-    start = source.line_starts[line - 1]
-    end = source.line_starts[line] if line < len(source.line_starts) else len(source.data)
-    alone = not source.text(start, node.start_byte).strip() and not source.text(node.end_byte, end).strip()
-    return TextEdit(start, end, "") if alone else TextEdit(node.start_byte, node.end_byte, "")

@@ -74,9 +74,9 @@ from warpwright.facts.aliasing import handed_the_same, loop_around
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.rewrites._accumulate import combined, is_exact
-from warpwright.rewrites._code import body, in_macro, macros_naming, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
-from warpwright.rewrites._row_loop import RowLoop, UnfitError, accumulated, row_loop
+from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
 from warpwright.rewrites._threads import NUMBERS, WARP_LEVEL, constant_of, grid_times, unfit_call, whole_warps
 from warpwright.rewrites.base import Declined, Rewrite
@@ -108,7 +108,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, "Nothing to gain: no loop here is known to walk a row of its own in each lane.")
     try:
         return _rewrite(kernel, block, walking)
-    except UnfitError as unfit:
+    except NoMatchError as unfit:
         return Declined(NAME, str(unfit))
 
 
@@ -134,7 +134,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     _require_plain(kernel, block)
     launches = whole_warps(kernel)
     if isinstance(launches, str):
-        raise UnfitError(launches)
+        raise NoMatchError(launches)
     edits, row = _numbering(kernel, block, {launch.block[0] for launch in launches})
     lane = free_name(kernel.span.text, "lane")
     offset = free_name(kernel.span.text, "offset")
@@ -159,11 +159,11 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     for launch in launches:
         edit = grid_times(source, launch, WARP)
         if isinstance(edit, str):
-            raise UnfitError(edit)
+            raise NoMatchError(edit)
         edits.append(edit)
     before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits)
     if before is None or after is None or after * 2 > before:
-        raise UnfitError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
+        raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
     kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
     joined = f" {', '.join(dict.fromkeys(reduced))} is put together by shuffles." if reduced else ""
     return Rewrite(
@@ -183,29 +183,31 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
 def _require_plain(kernel: Kernel, block: Node) -> None:
     source = kernel.source
     if kernel.incomplete:
-        raise UnfitError(f"{kernel.name} could not be followed whole: {kernel.incomplete}")
+        raise NoMatchError(f"{kernel.name} could not be followed whole: {kernel.incomplete}")
     if kernel.shared_arrays:
-        raise UnfitError(f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads.")
+        raise NoMatchError(f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads.")
     if tied := WARP_LEVEL.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)):
-        raise UnfitError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
+        raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
     if reason := unfit_call(kernel, block):
-        raise UnfitError(reason)
+        raise NoMatchError(reason)
     for jump in descendants(block, "goto_statement", "lambda_expression", "preproc_if", "preproc_ifdef"):
-        raise UnfitError(f"What line {line_of(source, jump)} does to the order of the statements is not followed.")
+        raise NoMatchError(f"What line {line_of(source, jump)} does to the order of the statements is not followed.")
     if macros := macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx)\b")):
         text = source.node_text(block)
         if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
-            raise UnfitError(f"{kernel.name} uses the macro {used}, which reads the thread's number.")
+            raise NoMatchError(f"{kernel.name} uses the macro {used}, which reads the thread's number.")
     for around in descendants(block, "reference_declarator"):
-        raise UnfitError(f"What the reference at line {line_of(source, around)} leads to is not followed.")
+        raise NoMatchError(f"What the reference at line {line_of(source, around)} leads to is not followed.")
     for taken in descendants(block, "init_declarator"):
         value = taken.child_by_field_name("value")
         if value is not None and value.type == "pointer_expression" and _is_local_address(value):
-            raise UnfitError(f"What the pointer at line {line_of(source, taken)} leads to is not followed.")
+            raise NoMatchError(f"What the pointer at line {line_of(source, taken)} leads to is not followed.")
     constant = {p.name for p in kernel.parameters if p.is_const}
     for one, other in handed_the_same(kernel):
         if not {one, other} <= constant:
-            raise UnfitError(f"A launch hands {one} and {other} the same array, so lanes could read what others store.")
+            raise NoMatchError(
+                f"A launch hands {one} and {other} the same array, so lanes could read what others store."
+            )
 
 
 def _is_local_address(value: Node) -> bool:
@@ -225,13 +227,13 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[li
             continue
         whole = _whole_number(source, use)
         if whole is None or in_macro(use):
-            raise UnfitError(
+            raise NoMatchError(
                 f"`{source.node_text(use.parent or use)}` at line {line_of(source, use)} is not a part of "
                 "`blockIdx.x * blockDim.x + threadIdx.x`, so the row alone does not say which thread it is."
             )
         size = _size(source, whole)
         if size != "blockDim.x" and {constant_of(source, size)} != blocks:
-            raise UnfitError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
+            raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
         for part in descendants(whole, "field_expression", "identifier", "number_literal"):
             text = squeezed(source.node_text(part))
             if part.type == "field_expression":
@@ -241,10 +243,10 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[li
             elif text == "threadIdx.x":
                 edits.append(TextEdit(part.end_byte, part.end_byte, f" / {WARP}"))
                 if row is not None:
-                    raise UnfitError(f"The row is computed again at line {line_of(source, part)}.")
+                    raise NoMatchError(f"The row is computed again at line {line_of(source, part)}.")
                 row = next(n for n in (part, *ancestors(part)) if n.parent == block)
     if row is None:
-        raise UnfitError("No row is computed as `blockIdx.x * blockDim.x + threadIdx.x`.")
+        raise NoMatchError("No row is computed as `blockIdx.x * blockDim.x + threadIdx.x`.")
     return edits, row
 
 
@@ -284,13 +286,13 @@ def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLo
     for access in [*walking, *(s for s in stores if abs(s.loop_step or 0) <= 16 and s.iterations >= WARP)]:
         node = loop_around(access.span)
         if node is None or in_macro(node):
-            raise UnfitError(f"The loop around {access.expression} is not in the kernel's own text.")
+            raise NoMatchError(f"The loop around {access.expression} is not in the kernel's own text.")
         if node.start_byte not in found:
             found[node.start_byte] = row_loop(kernel, node)
     loops = [found[start] for start in sorted(found)]
     for loop in loops:
         if any(loop.node.start_byte < other.node.start_byte < loop.node.end_byte for other in loops):
-            raise UnfitError(f"The loop at line {line_of(source, loop.node)} holds another that walks a row.")
+            raise NoMatchError(f"The loop at line {line_of(source, loop.node)} holds another that walks a row.")
     return loops
 
 

@@ -1,0 +1,89 @@
+"""What holds of every reduction of a shared array by the threads of a block, whatever the order of its steps."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel
+from warpwright.facts.types import builtin_type
+from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, squeezed
+from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.source import Source
+
+_NUMBER_TYPE = re.compile(
+    r"(?:__)?(?:nv_)?(?:half|bfloat16)2?|nv_bfloat16|(?:(?:cuda::)?std::|thrust::)?complex.*|cu\w*[cC]omplex"
+)
+"""Types of the toolkit's headers whose `+` and `*` are commutative."""
+
+
+def require_whole_block(kernel: Kernel, block: Node, loop: Node) -> None:
+    """Every thread of the block comes to the loop: which of them work changes, and one that is away leaves other
+    elements out.
+    """
+    source = kernel.source
+    inner = list(ancestors(loop))
+    for around in inner[: inner.index(block)]:
+        if around.type in ("if_statement", "switch_statement", "conditional_expression"):
+            line = source.position(around.start_byte)[0]
+            raise NoMatchError(f"The loop stands under the condition at line {line}, which may keep threads away.")
+    for leave in descendants(block, "return_statement", "goto_statement", "break_statement", "continue_statement"):
+        leaves = leave.type in ("return_statement", "goto_statement") or any(_is_loop(n) for n in inner)
+        if leaves and leave.start_byte < loop.start_byte:
+            line = source.position(leave.start_byte)[0]
+            raise NoMatchError(f"Threads may leave at line {line}, before the reduction.")
+
+
+def _is_loop(node: Node) -> bool:
+    return node.type in ("for_statement", "while_statement", "do_statement")
+
+
+def require_reorderable(kernel: Kernel, array: str) -> None:
+    """The elements are numbers, whose operations are commutative, and every use of the array is in sight."""
+    shared = next(a for a in kernel.shared_arrays if a.name == array)
+    number = builtin_type(shared.element_type) is not None or _NUMBER_TYPE.fullmatch(shared.element_type)
+    if not number:
+        raise NoMatchError(f"`{array}` holds {shared.element_type}, whose operators may depend on the order.")
+    if macros := macros_naming(kernel.source, re.compile(rf"\b{re.escape(array)}\b")):
+        raise NoMatchError(f"The macro {macros[0]} uses `{array}`, so not every use of it can be seen.")
+    block = body(kernel)
+    for use in names(block, kernel.source, array) if block is not None else ():
+        parent = use.parent
+        whole = parent is None or parent.type != "subscript_expression" or parent.child_by_field_name("argument") != use
+        if whole and parent is not None and not parent.type.endswith("array_declarator"):
+            line = kernel.source.position(use.start_byte)[0]
+            raise NoMatchError(f"`{array}` is used as a whole at line {line}, so not every use of it can be seen.")
+
+
+def require_unread(kernel: Kernel, loop: Node, array: str) -> None:
+    """Nothing but element 0 is read where the loop has run."""
+    block = body(kernel)
+    around = [n for n in ancestors(loop) if n.type in ("for_statement", "while_statement", "do_statement")]
+    first = around[-1].start_byte if around else loop.end_byte
+    for use in names(block, kernel.source, array) if block is not None else ():
+        inside = loop.start_byte <= use.start_byte < loop.end_byte
+        if use.start_byte >= first and not inside and not _is_harmless(kernel.source, use):
+            line = kernel.source.position(use.start_byte)[0]
+            raise NoMatchError(f"`{array}` is read at line {line}; only {array}[0] would be the same afterwards.")
+
+
+def _is_harmless(source: Source, use: Node) -> bool:
+    """`a[0]` read or written, or `a[...] = ...` written over."""
+    element = use.parent
+    if element is None or element.type != "subscript_expression" or element.child_by_field_name("argument") != use:
+        return False
+    indices = element.child_by_field_name("indices")
+    if indices is not None and squeezed(source.node_text(indices)) == "[0]":
+        return element.parent is None or element.parent.type != "pointer_expression"
+    parent = element.parent
+    if parent is None or parent.type != "assignment_expression" or parent.child_by_field_name("left") != element:
+        return False
+    operator = parent.child_by_field_name("operator")
+    return operator is not None and source.node_text(operator) == "="
+
+
+def is_integer(kernel: Kernel, array: str) -> bool:
+    shared = next((a for a in kernel.shared_arrays if a.name == array), None)
+    kind = builtin_type(shared.element_type) if shared is not None else None
+    return kind is not None and kind.is_integer

@@ -1,0 +1,404 @@
+"""Do the last five steps of a reduction in shared memory by shuffles within one warp.
+
+## Before
+
+```cuda
+__global__ void sum(float *out, const float *in) {
+  __shared__ float partial[256];
+  unsigned int tid = threadIdx.x;
+  partial[tid] = in[blockIdx.x * blockDim.x + tid];
+  __syncthreads();
+  for (unsigned int s = blockDim.x / 2; s > 0; s >>= 1) {
+    if (tid < s)
+      partial[tid] += partial[tid + s];
+    __syncthreads();
+  }
+  if (tid == 0)
+    out[blockIdx.x] = partial[0];
+}
+
+void run(float *out, const float *in) {
+  sum<<<64, 256>>>(out, in);
+}
+```
+
+## After
+
+```cuda
+__global__ void sum(float *out, const float *in) {
+  __shared__ float partial[256];
+  unsigned int tid = threadIdx.x;
+  partial[tid] = in[blockIdx.x * blockDim.x + tid];
+  __syncthreads();
+  for (unsigned int s = blockDim.x / 2; s > 16; s >>= 1) {
+    if (tid < s)
+      partial[tid] += partial[tid + s];
+    __syncthreads();
+  }
+  if (tid < 32) {
+    float value = partial[tid];
+    for (int offset = 16; offset > 0; offset >>= 1)
+      value += __shfl_down_sync(0xffffffff, value, offset);
+    if (tid == 0)
+      partial[0] = value;
+  }
+  if (tid == 0)
+    out[blockIdx.x] = partial[0];
+}
+
+void run(float *out, const float *in) {
+  sum<<<64, 256>>>(out, in);
+}
+```
+
+Where other threads than the first read the result, or the array is used again, a barrier follows the shuffles.
+
+## Assumes
+
+- Every launch of the kernel is in sight, with a one-dimensional block of a power of two threads, at least 32, and the
+  loop runs from half of it down to 1.
+- The guarded statements combine `a[tid]` with `a[tid + s]` by `+`, `*`, `&`, `|`, `^`, min or max; a barrier stands
+  before or behind them in the same iteration, and the loop does nothing else. The elements are numbers of 4 or 8 bytes.
+- Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
+- After the loop only element 0 is read.
+
+## Cost
+
+None at run time: five barriers and the shared memory between them are saved. The pairs that are combined stay the same
+as before, so the result is the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import LOOPS
+from warpwright.facts.model import WARP, Basis, Kernel
+from warpwright.facts.types import CType
+from warpwright.rewrites._accumulate import Update, combined, match_update, shuffled_type
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body,
+    host_launches,
+    in_macro,
+    is_power_of_two,
+    names,
+    overlaps,
+    squeezed,
+    unseen_launch,
+)
+from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
+from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._threads import constant_of
+from warpwright.rewrites._tree_reduction import require_reorderable, require_unread, require_whole_block
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.source import Source, Span
+
+NAME = "shuffle-reduction"
+title = "Finish the reduction by shuffles"
+goals = ("speed",)
+
+STEPS = 5
+"""Steps that halve 32 lanes to one."""
+
+
+@dataclass(frozen=True, slots=True)
+class HalvingLoop:
+    """`for (s = half of the block; s > 0; s /= 2) { if (tid < s) updates; barrier; }`, or the same as a `while`.
+
+    `is_ready`: a barrier is the last thing of an iteration, so that none is needed behind the loop.
+    """
+
+    node: Node
+    step: str
+    condition: Node
+    thread: str
+    barrier: str
+    is_ready: bool
+    updates: tuple[Update, ...]
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    block = body(kernel)
+    if block is None:
+        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    reason = "No loop here halves its variable down to 1, as a reduction with sequential addressing does."
+    for node in descendants(block, "for_statement", "while_statement"):
+        if at is not None and not overlaps(kernel.source.span(node), at):
+            continue
+        try:
+            return _rewrite(kernel, block, _match(kernel.source, block, node))
+        except NoMatchError as mismatch:
+            reason = str(mismatch) or reason
+    return Declined(NAME, reason)
+
+
+def _match(source: Source, block: Node, node: Node) -> HalvingLoop:
+    condition = node.child_by_field_name("condition")
+    if condition is not None and condition.type == "condition_clause":
+        condition = condition.child_by_field_name("value")
+    if condition is None or in_macro(node):
+        raise NoMatchError
+    statements = statements_of(node.child_by_field_name("body"))
+    spelled = squeezed(source.node_text(condition))
+    found = re.fullmatch(r"(?P<a>\w+)(?:>0[uU]?|>=1[uU]?|!=0[uU]?)?|0[uU]?<(?P<b>\w+)", spelled)
+    step = (found["a"] or found["b"]) if found else ""
+    update = node.child_by_field_name("update")
+    if node.type == "while_statement":
+        steps = [s for s in statements if s.type == "expression_statement" and _halves(source, s, step)]
+        update = steps[0] if len(steps) == 1 else None
+        statements = [s for s in statements if s not in steps]
+    if update is None or not _halves(source, update, step or r"\w+"):
+        raise NoMatchError
+    if not found:
+        raise NoMatchError(
+            f"The loop at line {line_of(source, node)} does not run down to a step of 1: nothing is left to shuffle."
+        )
+    branches = [s for s in statements if s.type == "if_statement"]
+    if len(branches) != 1 or branches[0].child_by_field_name("alternative") is not None:
+        raise NoMatchError(f"The loop over {step} has not exactly one `if` without `else`.")
+    others = [s for s in statements if s is not branches[0]]
+    barriers = [s for s in others if is_barrier(s, source)]
+    if len(barriers) != len(others):
+        other = next(s for s in others if s not in barriers)
+        raise NoMatchError(
+            f"The loop over {step} does something else than the reduction at line {line_of(source, other)}."
+        )
+    if not barriers:
+        raise NoMatchError(f"No barrier stands in the loop over {step}.")
+    if update.start_byte < branches[0].start_byte and node.type == "while_statement":
+        raise NoMatchError(f"The loop over {step} halves it before the step.")
+    clause = branches[0].child_by_field_name("condition")
+    guard = squeezed(source.node_text(clause)) if clause is not None else ""
+    tested = re.fullmatch(rf"(?P<a>[\w.]+)<{step}|{step}>(?P<b>[\w.]+)", guard)
+    thread = (tested["a"] or tested["b"]) if tested else ""
+    if not thread or not is_thread_number(source, block, thread):
+        raise NoMatchError(f"The `if` in the loop over {step} does not test that threadIdx.x is less than {step}.")
+    return HalvingLoop(
+        node,
+        step,
+        condition,
+        thread,
+        source.node_text(barriers[0]),
+        barriers[-1].start_byte > branches[0].start_byte,
+        tuple(_update(source, block, s, step) for s in statements_of(branches[0].child_by_field_name("consequence"))),
+    )
+
+
+def _halves(source: Source, node: Node, step: str) -> bool:
+    text = squeezed(source.node_text(node)).rstrip(";")
+    return re.fullmatch(rf"(?P<s>{step})(?:>>=1|/=2[uU]?|=(?P=s)(?:/2[uU]?|>>1))", text) is not None
+
+
+def _update(source: Source, block: Node, statement: Node, step: str) -> Update:
+    """The statement as `a[tid] op= a[tid + s]`."""
+    update = match_update(source, statement)
+    found = re.fullmatch(r"(\w+)\[([\w.]+)\]", squeezed(source.node_text(update.target)) if update is not None else "")
+    if update is not None and update.operand is not None and found and not update.negated:
+        array, thread = found.groups()
+        theirs = (f"{array}[{thread}+{step}]", f"{array}[{step}+{thread}]")
+        if squeezed(source.node_text(update.operand)) in theirs and is_thread_number(source, block, thread):
+            return update
+    raise NoMatchError(
+        f"The statement at line {line_of(source, statement)} does not combine an element of the thread's number with "
+        f"the one that is {step} further on by an operation that may be reordered."
+    )
+
+
+def _rewrite(kernel: Kernel, block: Node, loop: HalvingLoop) -> Rewrite:
+    source = kernel.source
+    threads = _require_block(kernel, block, loop)
+    require_whole_block(kernel, block, loop.node)
+    arrays = [squeezed(source.node_text(u.target)).partition("[")[0] for u in loop.updates]
+    kinds: list[tuple[str, CType]] = []
+    for array in arrays:
+        kinds.append(_element(kernel, array))
+        require_reorderable(kernel, array)
+        require_unread(kernel, loop.node, array)
+    if len(set(arrays)) != len(arrays):
+        raise NoMatchError(f"The loop over {loop.step} combines one array in two ways.")
+    if loop.node.parent is None or loop.node.parent.type != "compound_statement":
+        raise NoMatchError(f"The loop over {loop.step} is the body of another statement without braces.")
+    initializer = loop.node.child_by_field_name("initializer")
+    outside = initializer is None or initializer.type != "declaration"
+    if outside and any(n.start_byte >= loop.node.end_byte for n in names(block, source, loop.step)):
+        raise NoMatchError(f"`{loop.step}` is used behind the loop, where it would have another value.")
+    lines = _warp_lines(kernel, block, loop, arrays, kinds)
+    again = _is_used_again(source, block, loop, arrays)
+    listed = " and ".join(arrays)
+    steps = max(threads).bit_length() - 1
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=(
+            TextEdit(loop.condition.start_byte, loop.condition.end_byte, f"{loop.step} > {WARP // 2}"),
+            after_statement(source, loop.node, lines + ([loop.barrier] if again else [])),
+        ),
+        explanation=(
+            f"The loop took {steps} steps with a barrier each, the last {STEPS} of them for {WARP} elements of "
+            f"{listed}. It stops at {WARP} elements now, and the first warp combines these by __shfl_down_sync, "
+            f"in registers and without barriers. The same pairs are combined as before, so the result is the same bit for "
+            "bit."
+        ),
+    )
+
+
+def _warp_lines(
+    kernel: Kernel, block: Node, loop: HalvingLoop, arrays: list[str], kinds: list[tuple[str, CType]]
+) -> list[str]:
+    """The statements that the first warp does behind the loop."""
+    text, unit = kernel.span.text, indent_unit(kernel.source, block)
+    offset = free_name(text, "offset")
+    values = [free_name(text, "value" if len(arrays) == 1 else f"{array}_value") for array in arrays]
+    steps: list[str] = []
+    for update, array, value, (name, kind) in zip(loop.updates, arrays, values, kinds, strict=True):
+        other = f"__shfl_down_sync(0xffffffff, {value}, {offset})"
+        if update.operation in ("max", "min") and not update.function:
+            theirs = free_name(text, "other" if len(arrays) == 1 else f"other_{array}")
+            steps += _compared(kernel.source, update, value, f"{name} {theirs} = {other};")
+        else:
+            steps.append(combined(update.operation, update.function, kind, value, other))
+    stores = [f"{array}[0] = {value};" for array, value in zip(arrays, values, strict=True)]
+    return [
+        *([] if loop.is_ready else [loop.barrier]),
+        f"if ({loop.thread} < {WARP}) {{",
+        *(
+            f"{unit}{name} {value} = {array}[{loop.thread}];"
+            for value, array, (name, _) in zip(values, arrays, kinds, strict=True)
+        ),
+        *_indented(f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} >>= 1)", steps, unit),
+        *_indented(f"if ({loop.thread} == 0)", stores, unit),
+        "}",
+    ]
+
+
+def _compared(source: Source, update: Update, value: str, other: str) -> list[str]:
+    """The user's own comparison, of a value in a register and one from another lane, so that a NaN goes its way."""
+    target, operand = squeezed(source.node_text(update.target)), update.operand
+    new, name = "", other.split(" = ", maxsplit=1)[0].rpartition(" ")[2]
+    at = update.node.start_byte
+    for element in descendants(update.node, "subscript_expression"):
+        spelled = squeezed(source.node_text(element))
+        with_ = (
+            value if spelled == target else name if operand and spelled == squeezed(source.node_text(operand)) else ""
+        )
+        if not with_:
+            raise NoMatchError(f"The comparison at line {line_of(source, element)} reads more than the two elements.")
+        new += source.text(at, element.start_byte) + with_
+        at = element.end_byte
+    new += source.text(at, update.node.end_byte)
+    return [other, re.sub(r"\s+", " ", new)]
+
+
+def _indented(head: str, lines: list[str], unit: str) -> list[str]:
+    """A loop or a condition over lines, one step in; in braces where there are several."""
+    if len(lines) == 1:
+        return [unit + head, unit * 2 + lines[0]]
+    return [f"{unit}{head} {{", *(unit * 2 + line for line in lines), f"{unit}}}"]
+
+
+def _element(kernel: Kernel, array: str) -> tuple[str, CType]:
+    """The type of an array's elements, as written and as it is."""
+    shared = next((a for a in kernel.shared_arrays if a.name == array), None)
+    if shared is None:
+        raise NoMatchError(f"`{array}` is not a __shared__ array of {kernel.name}.")
+    if "volatile" in kernel.span.text:
+        raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
+    kind = shuffled_type(shared.element_type)
+    if kind is None:
+        raise NoMatchError(f"`{array}` holds {shared.element_type}, which is not known to be what a shuffle takes.")
+    return shared.element_type, kind
+
+
+def _require_block(kernel: Kernel, block: Node, loop: HalvingLoop) -> list[int]:
+    """The threads of the launches' blocks, powers of two, from whose half the loop starts."""
+    launches = host_launches(kernel)
+    if reason := unseen_launch(kernel):
+        raise NoMatchError(reason)
+    if not launches:
+        raise NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
+    start = _start(kernel.source, block, loop)
+    found: list[int] = []
+    for launch in launches:
+        x, y, z = launch.block
+        if launch.basis is not Basis.EXACT or x is None:
+            raise NoMatchError(
+                f"The block of the launch at {launch.source} is not known, and it has to be a power of two threads."
+            )
+        if (y, z) != (1, 1):
+            raise NoMatchError(f"The block at {launch.source} has more than one dimension.")
+        if not is_power_of_two(x) or x < WARP:
+            raise NoMatchError(
+                f"The block at {launch.source} has {x} threads, which is no power of two from {WARP} on."
+            )
+        if not _is_half(kernel.source, start, x):
+            raise NoMatchError(
+                f"The loop starts at {start}, which is not known to be half of the {x} threads at {launch.source}."
+            )
+        found.append(x)
+    return found
+
+
+def _start(source: Source, block: Node, loop: HalvingLoop) -> str:
+    """What the step starts at, squeezed; empty where that is not set once, by the loop or right before it."""
+    initializer = loop.node.child_by_field_name("initializer")
+    if initializer is not None:
+        return _given(source, initializer, loop.step)
+    earlier = loop.node.prev_named_sibling
+    while earlier is not None:
+        if any(names(earlier, source, loop.step)):
+            return _given(source, earlier, loop.step)
+        earlier = earlier.prev_named_sibling
+    return ""
+
+
+def _given(source: Source, node: Node, step: str) -> str:
+    """What a declaration or an assignment sets the step to; empty for anything else."""
+    if node.type not in ("declaration", "expression_statement", "assignment_expression"):
+        return ""
+    for part in (node, *descendants(node, "init_declarator", "assignment_expression")):
+        name = part.child_by_field_name("declarator") or part.child_by_field_name("left")
+        value = part.child_by_field_name("value") or part.child_by_field_name("right")
+        if name is not None and value is not None and source.node_text(name) == step:
+            return squeezed(source.node_text(value))
+    return ""
+
+
+def _is_half(source: Source, text: str, threads: int) -> bool:
+    found = re.fullmatch(r"\(?\(?([\w.]+)\)?(?:/2[uU]?|>>1[uU]?)\)?", text)
+    whole = found[1] if found else ""
+    if whole:
+        return whole == "blockDim.x" or constant_of(source, whole) == threads
+    half = constant_of(source, text)
+    return half is not None and half * 2 == threads
+
+
+def _is_used_again(source: Source, block: Node, loop: HalvingLoop, arrays: list[str]) -> bool:
+    """Whether another thread than the first uses one of the arrays behind the loop, or a loop comes back to it."""
+    if any(n.type in (*LOOPS, "for_range_loop") for n in ancestors(loop.node)):
+        return True
+    return any(
+        use.start_byte >= loop.node.end_byte and not _by_first_thread(source, use, loop.thread)
+        for array in arrays
+        for use in names(block, source, array)
+    )
+
+
+def _by_first_thread(source: Source, use: Node, thread: str) -> bool:
+    """Whether it stands in `if (tid == 0) ...`, not in its condition or its `else`."""
+    branch = enclosing(use, "if_statement")
+    while branch is not None:
+        clause, then = branch.child_by_field_name("condition"), branch.child_by_field_name("consequence")
+        tests = {f"{t}==0" for t in (thread, "threadIdx.x")} | {f"0=={t}" for t in (thread, "threadIdx.x")}
+        tests |= {f"!{t}" for t in (thread, "threadIdx.x")}
+        inside = then is not None and then.start_byte <= use.start_byte < then.end_byte
+        if clause is not None and inside and squeezed(source.node_text(clause)) in tests:
+            return True
+        branch = enclosing(branch, "if_statement")
+    return False
