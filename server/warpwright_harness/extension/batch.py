@@ -189,13 +189,19 @@ def _read(
             inputs[name] = raw[start : start + size].view(tensors[name].dtype)
             if not torch.equal(raw[start : start + size], _raw(tensors[name])):
                 changed.add(name)
-            pattern = torch.tensor([call["poison"]], dtype=torch.int32, device=raw.device).view(torch.uint8)
-            whole = raw.view(-1, 4) == pattern
-            end = start + size
-            if not (bool(whole[: start // 4].all()) and bool(whole.reshape(-1)[end:].all())):
+            if not _is_poison(raw, 0, start, call["poison"]) or not _is_poison(raw, start + size, None, call["poison"]):
                 outside.add(name)
         calls.append(Called(outputs, inputs, frozenset(changed), frozenset(outside), float(took)))
     return Batch(tuple(calls), wall, frozenset(map(str, answer["replaced"])))
+
+
+def _is_poison(raw: torch.Tensor, start: int, end: int | None, poison: int) -> bool:
+    """Whether the bytes [start, end) are the poison's, which is repeated every four bytes from the first of `raw`."""
+    whole = -(-start // 4) * 4
+    pattern = poison.to_bytes(4, "little")
+    if bytes(raw[start:whole].tolist()) != pattern[start % 4 :][: whole - start]:
+        return False
+    return bool((raw[whole:end].view(torch.int32) == poison).all())
 
 
 def _output(raw: torch.Tensor, described: Mapping[str, Any]) -> Output:

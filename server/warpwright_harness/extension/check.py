@@ -80,20 +80,19 @@ def _check(judge: Judge, case: Case, distribution: str, reference: Reference | N
         first = rounding.sample(values, own[:2])
         allowed = tolerances([first])
         as_truth = {name: truth[name].to(tensor.dtype) for name, tensor in expected_all[0].items()}
-        compared = worst(differences(mine, as_truth, allowed) for mine in own[:2])
+        found = worst(differences(mine, as_truth, allowed) for mine in own[:2])
     else:
-        allowed, compared = _compared(rounding, plan, own, expected_all)
+        allowed, found = compared(rounding, plan, own, expected_all)
     if distribution == "normal":
         judge.allowed[case.index] = allowed
-    if not compared.why and later:
+    if not found.why and later:
         raise CandidateError("a result changes after the call that returned it")
-    if judge.threads_more() > 0:
-        raise CandidateError(f"it leaves {judge.threads_more()} threads running that the original does not")
+    judge.require_no_threads()
     shown = expected_all[0]
     result: dict[str, Any] = {
-        "ok": not compared.why,
-        **compared.figures(),
-        "reason": compared.why,
+        "ok": not found.why,
+        **found.figures(),
+        "reason": found.why,
         "spread": any(bool((t != t.reshape(-1)[0]).any()) for t in shown.values() if t.numel() > 1),
         "loose": _loose(case, shown, allowed) if distribution != "zeros" else {},
         "sample": {name: repr(t[:1].tolist()) for name, t in shown.items()},
@@ -126,7 +125,7 @@ def _in_order(outputs: Sequence[_Outputs], places: Sequence[int]) -> list[_Outpu
     return [outputs[places.index(place)] for place in range(len(places))]
 
 
-def _compared(
+def compared(
     rounding: Rounding, plan: Sequence[Values], own: Sequence[_Outputs], expected: Sequence[_Outputs]
 ) -> tuple[dict[str, float], Compared]:
     """The tolerances of the first values, which the first two calls have, and what the comparison of all calls found.
@@ -144,8 +143,8 @@ def _compared(
     for place, (mine, theirs) in enumerate(zip(own, expected, strict=True)):
         one = differences(mine, theirs, allowed)
         if one.why and place >= 2 and not few:
-            measured = tolerances([rounding.sample(plan[place], [theirs])])
-            one = differences(mine, theirs, either(allowed, measured))
+            its_own = tolerances([rounding.sample(plan[place], [theirs])])
+            one = differences(mine, theirs, either(allowed, its_own))
         found.append(one)
     return allowed, worst(found)
 

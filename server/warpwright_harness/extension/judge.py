@@ -24,6 +24,8 @@ from warpwright_harness.extension.side import STEP_SECONDS, RaisedError, Side, S
 HEARTBEAT_SECONDS = 5.0
 LEAST_WAIT, MOST_WAIT = 0.002, 0.02
 """Seconds after which the outputs are looked at once more."""
+THREAD_SECONDS = 0.25
+"""In which a thread that is about to end does so."""
 
 
 _Result = TypeVar("_Result")
@@ -169,11 +171,15 @@ class Judge:
         """Keep in mind which inputs the original writes to."""
         self.written = self.written.union(*(call.changed for call in original.calls))
 
-    def threads_more(self) -> int:
-        """How many threads more the candidate's process has than the original's."""
+    def require_no_threads(self) -> None:
+        """Raises CandidateError where the candidate's process keeps threads that the original's has not."""
         if "candidate" not in self.sides or "baseline" not in self.sides:
-            return 0
-        return self.sides["candidate"].threads() - self.sides["baseline"].threads()
+            return
+        deadline = time.monotonic() + THREAD_SECONDS
+        while (more := self.sides["candidate"].threads() - self.sides["baseline"].threads()) > 0:
+            if time.monotonic() > deadline:
+                raise CandidateError(f"it leaves {more} threads running that the original does not")
+            time.sleep(0.01)
 
     def later(self, batch: Batch) -> bool:
         """Whether the candidate's results change after its calls. Raises CandidateError."""

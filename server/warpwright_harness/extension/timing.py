@@ -148,8 +148,7 @@ def _both(rounding: Rounding, values: Sequence[Values], *, flush: bool) -> dict[
     _require_alike(rounding, values, batches["candidate"], batches["baseline"])
     if later:
         raise CandidateError("a result changes after the call that returned it")
-    if judge.threads_more() > 0:
-        raise CandidateError(f"it leaves {judge.threads_more()} threads running that the original does not")
+    judge.require_no_threads()
     return batches
 
 
