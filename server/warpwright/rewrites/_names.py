@@ -50,8 +50,9 @@ def reached_names(block: Node, source: Source, node: Node) -> frozenset[str]:
 
 
 def assignments(block: Node, source: Source) -> dict[str, list[Node]]:
-    """By variable, all that a block sets it to: initial values, assignments, and, where it steps the variable or takes
-    its address, that expression itself. What is assigned through `a[i]` or `p->x` counts for `a` and `p`."""
+    """By variable, all that a block sets it to: initial values, what `=` assigns, and, where it steps the variable,
+    takes its address or assigns with `+=`, that expression itself. What is assigned through `a[i]` or `p->x` counts for
+    `a` and `p`."""
     found: dict[str, list[Node]] = {}
     kinds = ("init_declarator", "assignment_expression", "update_expression", "pointer_expression", "for_range_loop")
     for node in descendants(block, *kinds):
@@ -60,11 +61,13 @@ def assignments(block: Node, source: Source) -> dict[str, list[Node]]:
                 target = node.child_by_field_name("declarator")
                 value = node.child_by_field_name("value") or node.child_by_field_name("right")
             case "assignment_expression":
-                target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+                operator = node.child_by_field_name("operator")
+                plain = operator is not None and source.node_text(operator) == "="
+                target, value = node.child_by_field_name("left"), node.child_by_field_name("right") if plain else node
             case _:
                 if node.type == "pointer_expression" and not source.node_text(node).startswith("&"):
                     continue
-                target = value = node.child_by_field_name("argument")
+                target, value = node.child_by_field_name("argument"), node
         name = next(descendants(target, "identifier"), None) if target is not None else None
         if name is not None and value is not None:
             found.setdefault(source.node_text(name), []).append(value)

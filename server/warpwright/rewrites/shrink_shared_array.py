@@ -66,8 +66,9 @@ from tree_sitter import Node
 from warpwright.facts.lifts import size_words
 from warpwright.facts.model import WARP, Access, Basis, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, extents_of, indices_of, misuse
-from warpwright.rewrites._code import body, host_launches, macro_texts, overlaps, unseen_launch
+from warpwright.rewrites._code import body, host_launches, macro_texts, overlaps
 from warpwright.rewrites._names import deciding, reached_names
+from warpwright.rewrites._thread_indices import launched_blocks
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
@@ -126,12 +127,8 @@ def _shrunk(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
 
 def _unseen(kernel: Kernel, array: SharedArray) -> str:
     """Why the launches, or the indices there, are not certain; empty where they are."""
-    if not host_launches(kernel):
-        return f"No launch of {kernel.name} is in sight, so how much of `{array.name}` is used is not known."
-    if re.search(r"\.(?:h|hh|hpp|cuh|inl|inc)$", kernel.source.path):
-        return f"{kernel.name} is in a header, so other files may launch it with larger blocks."
-    if reason := unseen_launch(kernel):
-        return reason
+    if isinstance(shapes := launched_blocks(kernel), str):
+        return shapes
     if kernel.incomplete or array.used_bytes is None:
         return f"Which elements of `{array.name}` are used depends on more than the launches in sight."
     return ""

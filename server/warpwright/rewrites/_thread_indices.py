@@ -1,0 +1,167 @@
+"""What an index is for each thread of a block, where the text and the launches say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Basis, Dim3, Kernel
+from warpwright.rewrites._code import host_launches, macro_texts, unseen_launch
+from warpwright.rewrites._names import assignments
+from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.source import Source
+
+_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+_NO_INDEX = re.compile(r"\b(?:char|short|bool|float|double|half|u?int(?:8|16)_t|pointer)\b")
+"""Types that an index may not fit into."""
+_DEPTH = 16
+"""How many variables deep an index is followed."""
+
+
+def launched_blocks(kernel: Kernel) -> list[Dim3] | str:
+    """The block shapes of every launch, each once; a reason where they are not all known."""
+    launches = host_launches(kernel)
+    if not launches:
+        return f"No launch of {kernel.name} is in sight, so which threads a block has is not known."
+    if re.search(r"\.(?:h|hh|hpp|cuh|inl|inc)$", kernel.source.path):
+        return f"{kernel.name} is in a header, so other files may launch it with other blocks."
+    if reason := unseen_launch(kernel):
+        return reason
+    shapes: dict[Dim3, None] = {}
+    for launch in launches:
+        x, y, z = launch.block
+        if launch.basis is not Basis.EXACT or x is None or y is None or z is None:
+            return f"The block of the launch at {launch.source} is not known from the text."
+        shapes[x, y, z] = None
+    return list(shapes)
+
+
+def threads_of(shape: Dim3) -> Iterator[Dim3]:
+    """Every threadIdx of a block, x fastest."""
+    return ((x, y, z) for z, y, x in product(range(shape[2]), range(shape[1]), range(shape[0])))
+
+
+class Indices:
+    """Evaluates index expressions of one block of text: of threadIdx, blockDim, constants, macros that are numbers, and
+    variables that are set once, where they are declared."""
+
+    def __init__(self, block: Node, source: Source) -> None:
+        self.source = source
+        self.given = assignments(block, source)
+        self.declared = declared_types(block, source)
+        self.macros = macro_texts(source)
+        self.constants = _file_constants(source)
+
+    def value(self, node: Node, thread: Dim3, shape: Dim3, depth: int = _DEPTH) -> int | None:
+        """The value for one thread of a block of that shape; None where the text does not say it, or a step of it does
+        not fit in 31 bits."""
+        found = self._value(node, thread, shape, depth) if depth else None
+        return found if found is not None and 0 <= found < 1 << 31 else None
+
+    def _value(self, node: Node, thread: Dim3, shape: Dim3, depth: int) -> int | None:
+        source = self.source
+        match node.type:
+            case "number_literal":
+                return _number(source.node_text(node))
+            case "parenthesized_expression" | "subscript_argument_list":
+                inner = uncommented(node)
+                return self.value(inner[0], thread, shape, depth) if len(inner) == 1 else None
+            case "field_expression":
+                return _special(source.node_text(node), thread, shape)
+            case "identifier":
+                return self._named(source.node_text(node), thread, shape, depth)
+            case "binary_expression":
+                left, right, op = (node.child_by_field_name(n) for n in ("left", "right", "operator"))
+                if left is None or right is None or op is None:
+                    return None
+                a, b = (self.value(side, thread, shape, depth) for side in (left, right))
+                return _combined(source.node_text(op), a, b) if a is not None and b is not None else None
+        return None
+
+    def _named(self, name: str, thread: Dim3, shape: Dim3, depth: int) -> int | None:
+        if name in self.given or name in self.declared:
+            values, kinds = self.given.get(name, []), self.declared.get(name, [])
+            if len(values) != 1 or len(kinds) != 1 or _NO_INDEX.search(kinds[0]):
+                return None
+            return self.value(values[0], thread, shape, depth - 1)
+        texts = self.macros.get(name, [])
+        if texts:
+            return _number(texts[0]) if len(texts) == 1 else None
+        value = self.constants.get(name)
+        return self.value(value, thread, shape, depth - 1) if value is not None else None
+
+
+def declared_types(block: Node, source: Source) -> dict[str, list[str]]:
+    """The types with which a block declares each variable; "pointer" for one that is not plainly of its type."""
+    found: dict[str, list[str]] = {}
+    for declaration in descendants(block, "declaration", "parameter_declaration", "for_range_loop"):
+        kind = declaration.child_by_field_name("type")
+        for declarator in declaration.children_by_field_name("declarator"):
+            name = next(descendants(declarator, "identifier"), None)
+            if name is not None and kind is not None:
+                inner = (
+                    declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+                )
+                plain = inner is not None and inner.type == "identifier"
+                found.setdefault(source.node_text(name), []).append(source.node_text(kind) if plain else "pointer")
+    return found
+
+
+def _file_constants(source: Source) -> Mapping[str, Node]:
+    """The values of `const` and `constexpr` variables outside of functions; those that are defined once."""
+    found: dict[str, list[Node]] = {}
+    for declared in descendants(source.root, "init_declarator"):
+        name, value, statement = (
+            declared.child_by_field_name("declarator"),
+            declared.child_by_field_name("value"),
+            declared.parent,
+        )
+        outside = not any(
+            n.type in ("function_definition", "class_specifier", "struct_specifier") for n in ancestors(declared)
+        )
+        if name is None or value is None or statement is None or name.type != "identifier" or not outside:
+            continue
+        if re.match(r"(?:static\s+|inline\s+)*const(?:expr)?\b", source.node_text(statement)):
+            found.setdefault(source.node_text(name), []).append(value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _number(text: str) -> int | None:
+    match = _INTEGER.fullmatch(text.strip().strip("()").strip())
+    if match is None or (match[1].startswith("0") and match[1].isdigit() and len(match[1]) > 1):  # octal
+        return None
+    return int(match[1], 0)
+
+
+def _special(text: str, thread: Dim3, shape: Dim3) -> int | None:
+    name, _, axis = text.replace(" ", "").partition(".")
+    values = {"threadIdx": thread, "blockDim": shape}.get(name)
+    return values["xyz".index(axis)] if values is not None and axis in ("x", "y", "z") else None
+
+
+def _combined(op: str, a: int, b: int) -> int | None:
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return a // b if b else None
+        case "%":
+            return a % b if b else None
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case ">>":
+            return a >> b if b < 31 else None
+        case "<<":
+            return a << b if b < 31 else None
+    return None
