@@ -11,8 +11,8 @@ from warpwright.facts.bodies import is_float_function
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._code import called_name
+from warpwright.rewrites._thread_indices import Indices, declared_types, integer_literal
 from warpwright.rewrites._names import assignments
-from warpwright.rewrites._thread_indices import Indices, declared_types
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
@@ -93,8 +93,11 @@ class Ranges:
             return (0, _THREADS[axis] - 1)
         if object_name == "blockDim" and axis in _THREADS:
             return (1, _THREADS[axis])
-        value = self.indices.value(node, (0, 0, 0), (1, 1, 1)) if node.type == "number_literal" else None
-        return (value, value) if value is not None else None
+        negative = node.type == "number_literal" and text.startswith("-")  # as the grammar reads `? -1 :`
+        value = integer_literal(text.lstrip("- ")) if node.type == "number_literal" else None
+        if value is None or (negative and "u" in text.lower()):
+            return None
+        return (-value, -value) if negative else (value, value)
 
     def _variable(self, node: Node, name: str, depth: int) -> Range | None:
         kinds = self.declared.get(name)

@@ -65,7 +65,7 @@ class Indices:
         source = self.source
         match node.type:
             case "number_literal":
-                return _number(source.node_text(node))
+                return integer_literal(source.node_text(node))
             case "parenthesized_expression" | "subscript_argument_list":
                 inner = uncommented(node)
                 return self.value(inner[0], thread, shape, depth) if len(inner) == 1 else None
@@ -89,7 +89,7 @@ class Indices:
             return self.value(values[0], thread, shape, depth - 1)
         texts = self.macros.get(name, [])
         if texts:
-            return _number(texts[0]) if len(texts) == 1 else None
+            return integer_literal(texts[0]) if len(texts) == 1 else None
         value = self.constants.get(name)
         return self.value(value, thread, shape, depth - 1) if value is not None else None
 
@@ -129,7 +129,12 @@ def _file_constants(source: Source) -> Mapping[str, Node]:
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
-def _number(text: str) -> int | None:
+def integer_literal(text: str) -> int | None:
+    """The value of a decimal or hexadecimal literal, in parentheses or not; None for anything else.
+
+    >>> integer_literal("0x1fU"), integer_literal("(16)"), integer_literal("017"), integer_literal("n")
+    (31, 16, None, None)
+    """
     match = _INTEGER.fullmatch(text.strip().strip("()").strip())
     if match is None or (match[1].startswith("0") and match[1].isdigit() and len(match[1]) > 1):  # octal
         return None

@@ -88,6 +88,7 @@ from warpwright.facts.lifts import size_words
 from warpwright.facts.model import Kernel, SharedArray
 from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, extents_of, misuse
 from warpwright.rewrites._code import body, in_macro, overlaps
+from warpwright.rewrites._layout import before_statement, without_lines
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing
@@ -194,9 +195,7 @@ def _shared(kernel: Kernel, block: Node, group: list[_Phase]) -> Rewrite | Decli
             return Declined(NAME, f"Threads may leave at line {line}, so no barrier can be put behind it.")
         if not statement.type.endswith(("statement", "declaration")) or in_macro(statement):
             return Declined(NAME, f"No barrier can be put before the first use of `{after.array.name}`.")
-        indent = source.line_indent(statement.start_byte)
-        newline = "\r\n" if b"\r\n" in source.data else "\n"
-        edits.append(TextEdit(statement.start_byte, statement.start_byte, f"__syncthreads();{newline}{indent}"))
+        edits.append(before_statement(source, statement, ["__syncthreads();"]))
         added += 1
     again = analyze(source.edited(edits)).kernel(kernel.name)
     if again is None or any(b.divergent for b in again.barriers):
@@ -248,13 +247,8 @@ def _declarations(source: Source, group: list[_Phase]) -> list[TextEdit] | str:
     if any(re.search(rf"\b{re.escape(name)}\b", between) for name in named):
         return f"The extent of `{host.array.name}` is not known where `{first.array.name}` is declared."
     indent = source.line_indent(first.declaration.start_byte)
-    newline = "\r\n" if b"\r\n" in source.data else "\n"
-    moved = f"{source.node_text(host.declaration)}{newline}{indent}{_pointer(source, first, host)}"
-    start, end = host.declaration.start_byte, host.declaration.end_byte
-    line = source.data.rfind(b"\n", 0, start) + 1
-    if not source.data[line:start].strip() and source.data[end : end + 1] in (b"\n", b"\r"):
-        start, end = line, source.data.find(b"\n", end) + 1
-    return [_replaced(first.declaration, moved), TextEdit(start, end, ""), *edits[1:]]
+    moved = f"{source.node_text(host.declaration)}\n{indent}{_pointer(source, first, host)}"
+    return [_replaced(first.declaration, moved), without_lines(source, host.declaration), *edits[1:]]
 
 
 def _replaced(declaration: Node, text: str) -> TextEdit:
