@@ -11,8 +11,8 @@ from warpwright.facts.bodies import is_float_function
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._code import called_name
-from warpwright.rewrites._thread_indices import Indices, declared_types, integer_literal
 from warpwright.rewrites._names import assignments
+from warpwright.rewrites._thread_indices import Indices, declared_types, integer_literal
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
