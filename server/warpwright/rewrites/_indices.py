@@ -16,7 +16,7 @@ from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, macro_texts, squeezed
 from warpwright.rewrites._locals import Locals, declared_name, locals_of
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
 Polynomial = Mapping[tuple[str, ...], int]
@@ -71,6 +71,8 @@ class Indices:
             case "cast_expression":
                 kind = node.child_by_field_name("type")
                 return self._part(node, "value", source, depth) if kind and _keeps(source.node_text(kind)) else None
+            case "call_expression":
+                return self._cast(node, source, depth)
             case "binary_expression":
                 operator = node.child_by_field_name("operator")
                 left = self._part(node, "left", source, depth)
@@ -79,6 +81,15 @@ class Indices:
                     return None
                 return _combined(source.node_text(operator), left, right)
         return None
+
+    def _cast(self, node: Node, source: Source, depth: int) -> Polynomial | None:
+        """`static_cast<int>(x)` and `int(x)`."""
+        arguments = uncommented(node.child_by_field_name("arguments"))
+        function = node.child_by_field_name("function")
+        written = source.node_text(function) if function is not None else ""
+        cast = re.fullmatch(r"static_cast\s*<([^<>]*)>|([\w ]+)", written)
+        kept = cast is not None and _keeps(cast[1] or cast[2])
+        return self._read(arguments[0], source, depth + 1) if kept and len(arguments) == 1 else None
 
     def _part(self, node: Node, name: str, source: Source, depth: int) -> Polynomial | None:
         child = node.child_by_field_name(name)
