@@ -6,6 +6,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.facts.model import SharedArray
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, called_name, functions_of, macros_naming, names
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source
@@ -148,3 +149,33 @@ def indices_of(element: Node) -> list[Node]:
         found.append(indices)
         element = inner
     return found
+
+
+def walks_over_rows(block: Node, source: Source, array: SharedArray) -> str:
+    """`tile[0][i]` with an i that can pass the row's end is flat use in the guise of two indices.
+
+    With the outer indices written as numbers, the last one is taken to stay in its row where no product and no other
+    axis than x goes into it.
+    """
+    locals_ = {
+        source.node_text(name): source.node_text(value)
+        for declared in descendants(block, "init_declarator")
+        if (name := declared.child_by_field_name("declarator")) and (value := declared.child_by_field_name("value"))
+    }
+    for use in names(block, source, array.name):
+        indices: list[str] = []
+        element: Node = use
+        while element.parent is not None and element.parent.type == "subscript_expression":
+            element = element.parent
+            subscript = element.child_by_field_name("indices")
+            indices.append(source.node_text(subscript)[1:-1] if subscript is not None else "")
+        if len(indices) < 2:
+            continue
+        last = indices[-1]
+        for _ in range(4):
+            last = re.sub(r"\b[A-Za-z_]\w*\b(?!\s*\.)", lambda name: locals_.get(name.group(), name.group()), last)
+        outer_is_fixed = all(re.fullmatch(r"\s*\d+\s*", index) for index in indices[:-1])
+        if outer_is_fixed and re.search(r"\*|threadIdx\s*\.\s*[yz]", last):
+            line = source.position(use.start_byte)[0]
+            return f"`{source.node_text(element)}` at line {line} can pass the end of its row, as in flat memory."
+    return ""

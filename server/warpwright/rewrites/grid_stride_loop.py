@@ -68,7 +68,8 @@ from warpwright.rewrites._elementwise import (
     without_const,
 )
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
-from warpwright.rewrites._indent import end_with_comment, indent_unit, indented
+from warpwright.rewrites._indent import end_with_comment, indented
+from warpwright.rewrites._layout import indent_unit
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span

@@ -57,16 +57,13 @@ from __future__ import annotations
 
 import re
 
-from tree_sitter import Node
-
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
-from warpwright.rewrites._arrays import declarator_of, misuse
-from warpwright.rewrites._code import body, by_cost, names, overlaps
+from warpwright.rewrites._arrays import declarator_of, misuse, walks_over_rows
+from warpwright.rewrites._code import body, by_cost, overlaps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Span
 
 NAME = "pad-shared-array"
 title = "Pad the shared array"
@@ -114,7 +111,7 @@ def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
     declarator = declarator_of(block, kernel.source, array.name)
     if declarator is None:
         return Declined(NAME, f"The declaration of `{array.name}` is not in the body of {kernel.name}.")
-    reason = misuse(block, kernel.source, array.name, len(array.dims), declarator) or _walks_over_rows(
+    reason = misuse(block, kernel.source, array.name, len(array.dims), declarator) or walks_over_rows(
         block, kernel.source, array
     )
     if reason:
@@ -147,36 +144,6 @@ def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
             f"that read a column no longer meet in one bank. It costs {rows * shift} bytes of shared memory per block."
         ),
     )
-
-
-def _walks_over_rows(block: Node, source: Source, array: SharedArray) -> str:
-    """`tile[0][i]` with an i that can pass the row's end is flat use in the guise of two indices.
-
-    With the outer indices written as numbers, the last one is taken to stay in its row where no product and no other
-    axis than x goes into it.
-    """
-    locals_ = {
-        source.node_text(name): source.node_text(value)
-        for declared in descendants(block, "init_declarator")
-        if (name := declared.child_by_field_name("declarator")) and (value := declared.child_by_field_name("value"))
-    }
-    for use in names(block, source, array.name):
-        indices: list[str] = []
-        element: Node = use
-        while element.parent is not None and element.parent.type == "subscript_expression":
-            element = element.parent
-            subscript = element.child_by_field_name("indices")
-            indices.append(source.node_text(subscript)[1:-1] if subscript is not None else "")
-        if len(indices) < 2:
-            continue
-        last = indices[-1]
-        for _ in range(4):
-            last = re.sub(r"\b[A-Za-z_]\w*\b(?!\s*\.)", lambda name: locals_.get(name.group(), name.group()), last)
-        outer_is_fixed = all(re.fullmatch(r"\s*\d+\s*", index) for index in indices[:-1])
-        if outer_is_fixed and re.search(r"\*|threadIdx\s*\.\s*[yz]", last):
-            line = source.position(use.start_byte)[0]
-            return f"`{source.node_text(element)}` at line {line} can pass the end of its row, as in flat memory."
-    return ""
 
 
 def _best_pad(kernel: Kernel, array: SharedArray) -> int | str:

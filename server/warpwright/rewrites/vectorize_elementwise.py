@@ -70,7 +70,8 @@ from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._code import body, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread, without_const
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
-from warpwright.rewrites._indent import blank_lines_end, end_with_comment, free_name, indent_unit, indented, moved
+from warpwright.rewrites._indent import blank_lines_end, end_with_comment, indented
+from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import ancestors, descendants
@@ -326,7 +327,7 @@ def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[_Array], fact
     """The work on whole vectors before the guard, and the guard as the loop over what is left."""
     source, index, block, guard = kernel.source, elements.index, body(kernel), elements.guard
     unit, indent = indent_unit(source, block) if block is not None else "  ", source.line_indent(guard.start_byte)
-    vectors = free_name(kernel, "vectors")
+    vectors = free_name(source.text(), "vectors")
     lines = _vector_lines(kernel, elements, arrays, factor, vectors, unit)
     new = "".join(line + "\n" if line.startswith("#") or not line else f"{indent}{line}\n" for line in lines)
     step = f"{index} += blockDim.x * gridDim.x"
@@ -349,8 +350,9 @@ def _vector_lines(
 ) -> list[str]:
     """The branch that works on whole vectors, without the indent of the guard."""
     source, index = kernel.source, elements.index
-    counter, aligned = free_name(kernel, "k", "j", "e"), free_name(kernel, "aligned")
-    values = {array.name: free_name(kernel, f"{array.name}_values") for array in arrays}
+    text = source.text()
+    counter, aligned = free_name(kernel.span.text, "k"), free_name(text, "aligned")
+    values = {array.name: free_name(text, f"{array.name}_values") for array in arrays}
     addresses = " | ".join(f"reinterpret_cast<size_t>({array.name})" for array in arrays)
     whole = f"({addresses})" if len(arrays) > 1 else addresses
     bound = source.node_text(elements.bound)
@@ -368,7 +370,9 @@ def _vector_lines(
         if a.is_loaded
     ]
     lines += ["#pragma unroll", f"{unit}for (int {counter} = 0; {counter} < {factor}; ++{counter}) {{"]
-    work = moved(_work(source, elements, arrays, values, counter, factor), source.line_indent(elements.start), 2 * unit)
+    work = reindented(
+        _work(source, elements, arrays, values, counter, factor), source.line_indent(elements.start), 2 * unit
+    )
     lines += [*(2 * unit + work).split("\n"), f"{unit}}}"]
     lines += [
         f"{unit}reinterpret_cast<{a.vector(factor)} *>({a.name})[{index}] = "

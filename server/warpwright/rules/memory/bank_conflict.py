@@ -171,7 +171,11 @@ def _advice(kernel: Kernel, access: Access, array: SharedArray | None, merged: b
 
 def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[Fix, ...]:
     if array is not None and _has_rows(array):
-        return (Fix("pad-shared-array", f"Pad the rows of {array.name}"),)
+        pad = Fix("pad-shared-array", f"Pad the rows of {array.name}")
+        width = array.dims[-1] or 0
+        if len(array.dims) != 2 or width & (width - 1):
+            return (pad,)
+        return (pad, Fix("swizzle-shared-array", f"Permute the elements in the rows of {array.name}"))
     if _in_doubling_loop(kernel, access):
         return (reduction_fix(kernel, [access.array]),)
     return ()
