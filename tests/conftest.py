@@ -81,7 +81,8 @@ TIERS: dict[str, Callable[[], Reason]] = {
     "upskill": cache(_upskill),
 }
 
-LEFT_OUT = pytest.StashKey[Counter[str]]()
+MOST_PROCESSES = 8
+"""That share the suite's tests: each reads all of it first, which takes ten seconds of a core."""
 
 
 @pytest.fixture(scope="session")
@@ -97,23 +98,38 @@ def own_data(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("WARPWRIGHT_DATA_DIR", str(next(data_folders)))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """The whole suite is shared by a process for each core, where pytest-xdist is here to do it and nobody says `-n`.
+
+    A machine with a GPU runs it in one: what is timed there has the machine to itself.
+    """
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput")
+    if not whole or config.getoption("numprocesses", 0) is not None or not TIERS["gpu"]():
+        return
+    config.option.numprocesses = "logical"
+    config.option.maxprocesses = MOST_PROCESSES
+    config.option.dist = "worksteal"  # neighbours, which share servers and compilations, mostly stay together
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what runs in the background deaf to Ctrl-C; the processes of the tests must not inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.stash[LEFT_OUT] = Counter()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for tier, lacks in TIERS.items():
             if item.get_closest_marker(tier) and lacks():
                 item.add_marker(pytest.mark.skip(reason=f"tier {tier}: {lacks()}"))
-                config.stash[LEFT_OUT][tier] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    left_out = config.stash[LEFT_OUT]
+    if config.getoption("collectonly"):
+        return
+    said = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])]
+    left_out = Counter(tier for reason in said for tier in TIERS if reason.startswith(f"Skipped: tier {tier}: "))
     terminalreporter.section("what this machine ran")
     if not left_out:
         terminalreporter.line("every test that was collected: nothing was left out")

@@ -32,7 +32,7 @@ for line in sys.stdin:
     what = request["what"]
     emit(event="begin", pid=os.getpid(), **request.get("begin", {}))
     if what == "sleep": time.sleep(request["seconds"])
-    if what == "hang": subprocess.Popen(["sleep", "800.125"], start_new_session=True); time.sleep(600)
+    if what == "hang": subprocess.Popen(["sleep", SLEEP], start_new_session=True); time.sleep(600)
     if what == "exit": print("good-bye", flush=True); os._exit(7)
     if what == "crash": os.kill(os.getpid(), 11)
     if what == "killed": os.kill(os.getpid(), 9)
@@ -45,12 +45,13 @@ for line in sys.stdin:
     if what == "stop reading": time.sleep(600)
     emit(event="done", pid=os.getpid(), size=len(line))
 """
+SLEEP = f"800.{os.getpid():07}"  # so long sleeps no process of another test
 
 
 @pytest.fixture
 def kind(tmp_path: Path) -> Kind:
     program = tmp_path / "child.py"
-    program.write_text(CHILD)
+    program.write_text(f"SLEEP = {SLEEP!r}\n{CHILD}")
     command = (sys.executable, str(program), "0")
     return Kind("the child", command, {"PATH": os.environ["PATH"]}, Policy(), step_seconds=1.0, total_seconds=8.0)
 
@@ -123,7 +124,7 @@ def test_a_process_that_fails_is_said_and_a_fresh_one_takes_over(
     assert raised.value.exit_status == exit_status
     assert raised.value.timed_out == (what == "hang")
     assert is_gone(first)
-    assert gone("800.125")
+    assert gone(SLEEP)
     assert ask(pool, "work")[-1]["pid"] != first
 
 
@@ -157,7 +158,7 @@ def test_a_cancel_kills_it_at_once(make: Callable[..., Pool]) -> None:
             if event["event"] == "begin":
                 threading.Timer(0.2, cancelled.set).start()
     assert is_gone(pids[0])
-    assert gone("800.125")
+    assert gone(SLEEP)
     assert ask(pool, "work")[-1]["event"] == "done"
 
 
@@ -246,7 +247,7 @@ for event in pool.run({{"what": "hang"}}, never_cancelled):
     starter.wait()
     starter.stdout.close()
     assert is_gone(pid)
-    assert gone("800.125")
+    assert gone(SLEEP)
     assert gone(str(tmp_path / "child.py"))
 
 
