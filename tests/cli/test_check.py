@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cli.kernels import CLEAN, CONFLICT
 from support.command import COMMAND, environment, run_command
+from support.pages import code, sections
+from warpwright.rules.occupancy import register_spill
 
 
 @pytest.fixture
@@ -281,34 +283,10 @@ def test_a_baseline_knows_a_renamed_file_but_not_a_copy(tmp_path: Path) -> None:
     assert run_command("check", ".", "--baseline", "b.json", cwd=tmp_path).status == 1
 
 
-SPILLS = """\
-__global__ void __launch_bounds__(256, 4) outer(float *c, const float *a, const float *b, int n) {
-  float sum[8][8] = {};
-  for (int k = 0; k < n; k++) {
-    float x[8], y[8];
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-      x[i] = a[(k * 8 + i) * 256 + threadIdx.x];
-      y[i] = b[(k * 8 + i) * 256 + threadIdx.x];
-    }
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-        sum[i][j] += x[i] * y[j];
-  }
-#pragma unroll
-  for (int i = 0; i < 8; i++)
-#pragma unroll
-    for (int j = 0; j < 8; j++)
-      c[((blockIdx.x * 8 + i) * 8 + j) * 256 + threadIdx.x] = sum[i][j];
-}
-"""
-
-
 @pytest.mark.nvcc
 def test_compile_finds_what_only_the_compiler_knows(tmp_path: Path) -> None:
-    (tmp_path / "a.cu").write_text(SPILLS, encoding="utf-8")
+    (example,) = code(sections(register_spill.__doc__ or "")["Example"])
+    (tmp_path / "a.cu").write_text(example, encoding="utf-8")
     (tmp_path / "broken.cu").write_text("__global__ void k(float *x) { x[0] = y; }\n", encoding="utf-8")
     assert run_command("check", ".", "--select", "register-spill", cwd=tmp_path).status == 0
     ran = run_command("check", ".", "--compile", "--select", "register-spill", "--format", "json", cwd=tmp_path)
