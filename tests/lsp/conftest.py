@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from support.editor import NEOVIM, OLD_NEOVIM, VSCODE, Editor, start_editor
+from support.editor import NEOVIM, OLD_NEOVIM, VSCODE, Editor, Profile, start_editor
 
 
 @pytest.fixture(scope="module")
 def vscode(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    yield from _quiet(start_editor(VSCODE, _folder(tmp_path_factory)))
+    yield from _quiet(VSCODE, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def neovim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    yield from _quiet(start_editor(NEOVIM, _folder(tmp_path_factory)))
+    yield from _quiet(NEOVIM, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def old_neovim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    yield from _quiet(start_editor(OLD_NEOVIM, _folder(tmp_path_factory)))
+    yield from _quiet(OLD_NEOVIM, tmp_path_factory)
 
 
 @pytest.fixture(params=["vscode", "neovim", "old_neovim"])
@@ -31,12 +30,9 @@ def any_editor(request: pytest.FixtureRequest) -> Editor:
     return editor
 
 
-def _folder(factory: pytest.TempPathFactory) -> Path:
-    return factory.mktemp("workspace")
-
-
-def _quiet(started) -> Iterator[Editor]:  # type: ignore[no-untyped-def]
-    """No test that shares a server may leave a traceback in its log."""
-    with started as editor:
+def _quiet(profile: Profile, factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    """No test that shares a server may leave a traceback in its log. Nothing is compiled in the background: what these
+    tests open they ask nothing of the compiler about."""
+    with start_editor(profile, factory.mktemp("workspace"), options={"compile": "off"}) as editor:
         yield editor
     assert not [line for line in editor.log if "Traceback" in line], editor.log
