@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import itertools
+import os
 import shutil
 import signal
 from collections import Counter
@@ -81,8 +82,8 @@ TIERS: dict[str, Callable[[], Reason]] = {
     "upskill": cache(_upskill),
 }
 
-MOST_PROCESSES = 8
-"""That share the suite's tests: each reads all of it first, which takes ten seconds of a core."""
+PROCESSES = 2
+"""That share the whole suite."""
 
 
 @pytest.fixture(scope="session")
@@ -100,15 +101,14 @@ def own_data(data_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """The whole suite is shared by a process for each core, where pytest-xdist is here to do it and nobody says `-n`.
+    """The whole suite is shared by two processes, where pytest-xdist is here to do it and nobody says `-n`.
 
     A machine with a GPU runs it in one: what is timed there has the machine to itself.
     """
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput")
-    if not whole or config.getoption("numprocesses", 0) is not None or not TIERS["gpu"]():
+    if not whole or config.getoption("numprocesses", 0) is not None or len(_cores()) < PROCESSES or not TIERS["gpu"]():
         return
-    config.option.numprocesses = "logical"
-    config.option.maxprocesses = MOST_PROCESSES
+    config.option.numprocesses = 0 if config.getoption("usepdb") else PROCESSES
     config.option.dist = "worksteal"  # neighbours, which share servers and compilations, mostly stay together
 
 
@@ -116,6 +116,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what runs in the background deaf to Ctrl-C; the processes of the tests must not inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The model and torch take a thread for each core that they see, and spin: two of them on the same cores crawl.
+    if worker := getattr(config, "workerinput", None):
+        share = _cores()[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
+        if share and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, share)
+
+
+def _cores() -> list[int]:
+    """The processors that these tests may use."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [*range(os.cpu_count() or 1)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = (sys.executable, "-m", "warpwright.cli")
+SHOWN_OTHERWISE = ("FORCE_COLOR", "NO_COLOR", "WARPWRIGHT_DEBUG", "COLUMNS", "LINES")
+"""Variables by which a command prints otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,5 @@ def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what changes the command's output."""
-    own = {
-        name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "WARPWRIGHT_DEBUG")
-    }
+    own = {name: value for name, value in os.environ.items() if name not in SHOWN_OTHERWISE}
     return own | dict(extra or {})
