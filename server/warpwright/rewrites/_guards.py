@@ -54,7 +54,7 @@ def guard_of(source: Source, block: Node, statement: Node) -> Guard | str:
     early: list[Node] = []
     for sibling in siblings:
         for leave in descendants(sibling, "return_statement"):
-            if not _is_early(sibling):
+            if not is_early_return(sibling):
                 return f"Threads may leave at line {source.position(leave.start_byte)[0]}, before the loop."
             early.append(sibling)
     if around is not None and early:
@@ -63,7 +63,7 @@ def guard_of(source: Source, block: Node, statement: Node) -> Guard | str:
     for branch in (*early, *((around,) if around is not None else ())):
         clause = branch.child_by_field_name("condition")
         test = clause.child_by_field_name("value") if clause is not None else None
-        found = _comparisons(source, test, leaves=around is None)
+        found = comparisons(source, test, leaves=around is None)
         if found is None:
             return f"The condition at line {source.position(branch.start_byte)[0]} is more than comparisons."
         conditions += found
@@ -82,7 +82,7 @@ def _condition_around(inner: Node, block: Node) -> Node | None:
     return branch if plain else None
 
 
-def _is_early(node: Node) -> bool:
+def is_early_return(node: Node) -> bool:
     """`if (...) return;`, with or without braces."""
     consequence = node.child_by_field_name("consequence") if node.type == "if_statement" else None
     if consequence is None or node.child_by_field_name("alternative") is not None:
@@ -91,7 +91,7 @@ def _is_early(node: Node) -> bool:
     return only is not None and only.type == "return_statement" and not uncommented(only)
 
 
-def _comparisons(source: Source, test: Node | None, leaves: bool) -> list[Condition] | None:
+def comparisons(source: Source, test: Node | None, leaves: bool) -> list[Condition] | None:
     """The comparisons that all hold where a test is true, or with `leaves`, where it is false; None for other tests."""
     while test is not None and test.type == "parenthesized_expression":
         test = next(iter(uncommented(test)), None)
@@ -99,12 +99,12 @@ def _comparisons(source: Source, test: Node | None, leaves: bool) -> list[Condit
         return None
     operator = next((c.type for c in test.children if not c.is_named), "")
     if test.type == "unary_expression" and operator == "!":
-        return _comparisons(source, test.child_by_field_name("argument"), not leaves)
+        return comparisons(source, test.child_by_field_name("argument"), not leaves)
     left, right = test.child_by_field_name("left"), test.child_by_field_name("right")
     if test.type != "binary_expression" or left is None or right is None:
         return None
     if operator == ("||" if leaves else "&&"):
-        one, other = _comparisons(source, left, leaves), _comparisons(source, right, leaves)
+        one, other = comparisons(source, left, leaves), comparisons(source, right, leaves)
         return one + other if one is not None and other is not None else None
     if operator not in _OPPOSITE:
         return None

@@ -122,8 +122,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     memory = frozenset(a.name for a in kernel.shared_arrays) | {p.name for p in kernel.parameters if p.is_pointer}
     names = varying_names(source, block, memory)
     reason = (
-        "No loop at the kernel's outermost level adds up products of one factor that depends on threadIdx.y and one that "
-        "does not."
+        "No loop at the kernel's outermost level adds up products of one factor that depends on threadIdx.y and one "
+        "that does not."
     )
     for loop in loops:
         sums = _sums(source, block, loop, indices, names)
