@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpwright.facts.host_scopes import read_definitions, written_names
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rewrites._code import called_name, host_launches, unseen_launch
-from warpwright.rewrites._formulas import Formula, Values, formula, holds
+from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source
@@ -71,15 +71,26 @@ def extent_x(source: Source, launch: Launch) -> tuple[Node, str] | None:
 
 
 def grid_formula(source: Source, launch: Launch) -> Formula | None:
-    """The number of blocks in x; None where the text does not say how it is made."""
+    """The number of blocks in x, which may be written with the block's own `block.x`; None where the text does not say
+    how it is made."""
     written = extent_x(source, launch)
     if written is None:
         return None
     node, text = written
     if text != source.node_text(node):  # a variable of type dim3
         value = _dim3_value(source, node)
-        return formula(source, value) if value is not None else None
-    return formula(source, node)
+        return formula(source, value, _block_size(source, launch)) if value is not None else None
+    return formula(source, node, _block_size(source, launch))
+
+
+def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
+    """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`."""
+    call, threads = call_of(launch), launch.block[0]
+    written = uncommented(launch_configuration(call)) if call is not None else []
+    block = written[1] if len(written) > 1 else None
+    if block is None or threads is None or block.type != "identifier" or _dim3_value(source, block) is None:
+        return {}
+    return {f"{source.node_text(block)}.x": constant(threads)}
 
 
 def _dim3_value(source: Source, variable: Node) -> Node | None:

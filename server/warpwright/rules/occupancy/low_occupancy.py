@@ -59,7 +59,7 @@ void run(float *out, const float *in, int n) {
 - A grid too small to fill the machine is not judged, and neither is a launch whose block or shared memory the text does
   not give.
 - Blocks of fewer than 32 threads are partial-warp-block's.
-- There is no fix to press: the kernel's indices follow its block's shape.
+- There is no fix to press where blocks share memory or wait for each other: the kernel's indices follow their shape.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from warpwright.facts.compiled import LaunchOccupancy, occupancies
 from warpwright.facts.lifts import Footprint, cause_words, lift_words, percent, size_words
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, WARP, Basis, Kernel, Launch
 from warpwright.facts.occupancy import ARCHITECTURES, Occupancy, architecture_number, occupancy
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.syntax.source import Span
 
 severity = Severity.HINT
@@ -128,7 +128,13 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
                 "basis": each.basis.value,
                 "source": "compiler",
             },
+            fixes=_fixes(kernel),
         )
+
+
+def _fixes(kernel: Kernel) -> tuple[Fix, ...]:
+    resize = Fix("occupancy-block-size", "Launch blocks of the size that keeps most warps resident")
+    return () if kernel.shared_arrays or kernel.barriers else (resize,)
 
 
 def _fills(launch: Launch, now: Occupancy) -> bool:
@@ -174,6 +180,7 @@ def _of_text(kernel: Kernel) -> Iterator[Finding]:
                 "basis": launch.basis.value,
                 "source": "text",
             },
+            fixes=_fixes(kernel),
         )
 
 

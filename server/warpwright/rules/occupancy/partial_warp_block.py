@@ -40,7 +40,7 @@ void run(float *data, int n) {
   one block, and in a kernel whose launches have no more than 1024 threads, such as one that sets something up.
 - A single thread, `<<<1, 1>>>`, is taken to be meant.
 - Only blocks whose size the text gives are judged.
-- There is no fix to press: a kernel can rely on its block's shape.
+- The fix is for kernels that do the same to each element; others can rely on their block's shape.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import is_small
 
 severity = Severity.WARNING
@@ -57,6 +57,7 @@ severity = Severity.WARNING
 GRAVE = 1 / 4
 """Share of idle lanes from which it is a warning."""
 NOTABLE = 1 / 8
+RESIZE = Fix("occupancy-block-size", "Launch blocks of whole warps")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -85,6 +86,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "idle_share": round(idle, 3),
                 "basis": launch.basis.value,
             },
+            fixes=() if kernel.shared_arrays or kernel.barriers else (RESIZE,),
         )
 
 
