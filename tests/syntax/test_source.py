@@ -94,3 +94,13 @@ def test_half_written_text_is_read_as_if_its_brackets_were_closed() -> None:
 @pytest.mark.parametrize("attribute", ["__cluster_dims__(2, 1, 1)", "__maxnreg__(64)", "__launch_bounds__(256)"])
 def test_attributes_of_a_kernel_are_read_over(attribute: str) -> None:
     assert not Source("a.cu", f"__global__ void {attribute} k(int* a) {{ a[0] = 1; }}".encode()).root.has_error
+
+
+def test_an_insertion_where_a_replacement_starts_parses_as_a_fresh_text() -> None:
+    """In whichever order they are given: the insertion stands first in the text."""
+    source = Source("a.cu", b"void f() { if (a >= b) return; // c\n  x = 1;\n}\n")
+    edits = [TextEdit(11, 11, "int y;\n"), TextEdit(11, 30, "if (a < b) {"), TextEdit(44, 44, "\n}")]
+    for listed in (edits, edits[::-1]):
+        edited = source.edited(listed)
+        assert edited.text() == "void f() { int y;\nif (a < b) { // c\n  x = 1;\n}\n}\n"
+        assert str(edited.root) == str(Source("a.cu", edited.data).root)

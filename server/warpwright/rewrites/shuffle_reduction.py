@@ -243,8 +243,8 @@ def _rewrite(kernel: Kernel, block: Node, loop: HalvingLoop) -> Rewrite:
         explanation=(
             f"The loop took {steps} steps with a barrier each, the last {STEPS} of them for {WARP} elements of "
             f"{listed}. It stops at {WARP} elements now, and the first warp combines these by __shfl_down_sync, "
-            f"in registers and without barriers. The same pairs are combined as before, so the result is the same bit for "
-            "bit."
+            "in registers and without barriers. The same pairs are combined as before, so the result is the same bit "
+            "for bit."
         ),
     )
 

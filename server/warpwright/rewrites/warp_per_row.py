@@ -244,7 +244,7 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[li
                 edits.append(TextEdit(part.end_byte, part.end_byte, f" / {WARP}"))
                 if row is not None:
                     raise NoMatchError(f"The row is computed again at line {line_of(source, part)}.")
-                row = next(n for n in (part, *ancestors(part)) if n.parent == block)
+                row = next((n for n in (part, *ancestors(part)) if n.parent == block), None)
     if row is None:
         raise NoMatchError("No row is computed as `blockIdx.x * blockDim.x + threadIdx.x`.")
     return edits, row

@@ -148,7 +148,9 @@ class Source:
         if apply_edits(read, edits) != readable(data) or read.count(b"\n") != self.data.count(b"\n"):
             return Source(self.path, data)  # the parser sees more change than the edits say
         tree = self.tree.copy()
-        for edit in sorted(edits, key=lambda e: e.start, reverse=True):
+        for edit in sorted(
+            edits, key=lambda e: (e.start, e.end), reverse=True
+        ):  # the last one first, as in apply_edits
             new = edit.new_text.encode("utf-8")
             tree.edit(
                 edit.start,

@@ -28,11 +28,13 @@ void run(float *total, const float *in, int n) {
 ```cuda
 __global__ void sum(float *total, const float *in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  float mine = i < n ? in[i] : 0.0f;
-  for (int step = 16; step > 0; step /= 2)
-    mine += __shfl_down_sync(0xffffffff, mine, step);
+  float total_part = 0.0f;
+  if (i < n)
+    total_part += in[i];
+  for (int offset = 16; offset > 0; offset /= 2)
+    total_part += __shfl_down_sync(0xffffffff, total_part, offset);
   if (threadIdx.x % 32 == 0)
-    atomicAdd(total, mine);
+    atomicAdd(total, total_part);
 }
 
 void run(float *total, const float *in, int n) {
@@ -48,7 +50,7 @@ void run(float *total, const float *in, int n) {
   which lanes come, it is information.
 - `atomicCAS` and `atomicExch`, of which locks and flags are made, are not judged.
 - An atomic that few warps reach, and one in a launch of a single block, is a hint at most.
-- There is no fix to press: the reduction has to take in which lanes are on, and changes the order of the sum.
+- The fix is refused where not every thread can come to the reduction, and changes the order of the sum.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import builtin_type
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import COUNTED, is_shaped, is_small, worst_by_place
 from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number
 from warpwright.syntax.nodes import node_at
@@ -102,6 +104,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "basis": access.basis.value,
                 **launch_evidence(launch),
             },
+            fixes=(Fix("aggregate-atomics", "Add up within the warp first", safe=_is_integer(access)),),
             related=launch_related(launch),
         )
 
@@ -122,6 +125,11 @@ def _severity(kernel: Kernel, access: Access, together: float) -> Severity:
     cheap = access.space is Space.SHARED and _is_small_integer(access)
     certain = together >= GRAVE and not (assumed or cheap or access.thinned)
     return Severity.WARNING if certain else Severity.INFORMATION
+
+
+def _is_integer(access: Access) -> bool:
+    kind = builtin_type(access.type)
+    return kind is not None and kind.is_integer
 
 
 def _is_small_integer(access: Access) -> bool:

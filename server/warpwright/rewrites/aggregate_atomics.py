@@ -1,0 +1,340 @@
+"""Add up what the lanes of a warp add to one address, and let one lane do the atomic.
+
+## Before
+
+```cuda
+__global__ void sum(float *total, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    atomicAdd(total, in[i]);
+}
+
+void run(float *total, const float *in, int n) {
+  sum<<<(n + 255) / 256, 256>>>(total, in, n);
+}
+```
+
+## After
+
+```cuda
+__global__ void sum(float *total, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float total_part = 0.0f;
+  if (i < n)
+    total_part += in[i];
+  for (int offset = 16; offset > 0; offset /= 2)
+    total_part += __shfl_down_sync(0xffffffff, total_part, offset);
+  if (threadIdx.x % 32 == 0)
+    atomicAdd(total, total_part);
+}
+
+void run(float *total, const float *in, int n) {
+  sum<<<(n + 255) / 256, 256>>>(total, in, n);
+}
+```
+
+An early return, `if (i >= n) return;`, becomes an `if (i < n) {...}` around what follows. In a loop, each thread adds
+up its own first.
+
+## Assumes
+
+- The address is the same for all threads of a block and all the time: it is made of parameters, constants and blockIdx
+  alone. What the atomic returns is not used, and the kernel uses what lies at the address nowhere near.
+- The blocks of all launches, which are in sight, have a multiple of 32 threads in x.
+- Every thread comes to the statement at the kernel's outermost level in which the atomic stands.
+
+## Cost
+
+A register and five shuffles for each warp. The order in which atomics add floating-point numbers was never fixed; the
+sums of lanes change it once more, so the last bits can change. The error of any order of n numbers is at most about
+n * 2^-24 * sum(|x|) in float and n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of Numerical
+Algorithms, section 4.2).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel
+from warpwright.facts.types import CType
+from warpwright.rewrites._accumulate import shuffled_type
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body,
+    called_name,
+    host_launches,
+    in_macro,
+    names,
+    overlaps,
+    squeezed,
+    unseen_launch,
+)
+from warpwright.rewrites._early import around_rest, early_returns, is_integer_text, without_overlap
+from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._locals import locals_of
+from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._row_loop import targets
+from warpwright.rewrites._uniform import is_uniform
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import ancestors, descendants, node_at, uncommented
+from warpwright.syntax.source import Source, Span
+
+NAME = "aggregate-atomics"
+title = "Add up within the warp first"
+goals = ("speed",)
+
+TOGETHER = 8.0
+"""Lanes for each address from which it pays; up to 4 the hardware combines them at no cost."""
+
+_OPERATIONS = {
+    "atomicAdd": "+", "atomicSub": "+", "atomicAnd": "&", "atomicOr": "|", "atomicXor": "^", "atomicMax": "max",
+    "atomicMin": "min",
+}  # fmt: skip
+_NEUTRAL = {
+    ("max", "int", 4): "-2147483647 - 1",
+    ("min", "int", 4): "2147483647",
+    ("max", "uint", 4): "0",
+    ("min", "uint", 4): "0xffffffffu",
+    ("max", "uint", 8): "0",
+    ("min", "uint", 8): "~0ull",
+}
+_NAMES = {("int", 8): "long long", ("uint", 8): "unsigned long long", ("uint", 4): "unsigned int"}
+_ADDRESS = re.compile(r"&?(?P<root>[A-Za-z_]\w*)(?:\[(?P<index>[^\[\]()]*)\]|\+(?P<offset>[^\[\]()]*))?")
+_TIED = re.compile(
+    r"\b(?:__threadfence\w*|cooperative_groups|cg|this_grid|__nanosleep|__shfl\w*|__syncwarp|__ballot\w*|__activemask"
+    r"|__match\w*|__reduce\w*|__any\w*|__all\w*)\b"
+)
+"""What makes threads wait for, or agree with, each other besides barriers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """An atomic whose address is `root`'s, and `outer`, the statement at the kernel's outermost level around it."""
+
+    call: Node
+    statement: Node
+    outer: Node
+    function: str
+    operation: str
+    address: Node
+    value: Node
+    root: str
+    kind: CType
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    block = body(kernel)
+    if block is None:
+        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    reason = "Nothing to gain: no atomic here is known to meet eight lanes or more of a warp at one address."
+    atomics = [a for a in kernel.accesses if a.kind is AccessKind.ATOMIC and (at is None or overlaps(a.span, at))]
+    for access in sorted(atomics, key=lambda a: a.requests, reverse=True):
+        if not access.addresses_per_request or access.active_lanes < TOGETHER * access.addresses_per_request:
+            continue
+        try:
+            return _rewrite(kernel, block, access, _matched(kernel, block, access))
+        except NoMatchError as mismatch:
+            reason = str(mismatch)
+    return Declined(NAME, reason)
+
+
+def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
+    source, span = kernel.source, access.span
+    call = node_at(source.root, span.start, span.end) if span.source is source else None
+    if call is None or call.type != "call_expression" or in_macro(call) or not _is_below(call, block):
+        raise NoMatchError(f"{access.expression} is not in the kernel's own text.")
+    function, arguments = called_name(call, source), uncommented(call.child_by_field_name("arguments"))
+    operation = _OPERATIONS.get(function)
+    if operation is None or len(arguments) != 2:
+        raise NoMatchError(f"{function} is not combined within a warp.")
+    statement = call.parent
+    if statement is None or statement.type != "expression_statement":
+        raise NoMatchError(f"What {function} returns at line {line_of(source, call)} is used.")
+    kind = shuffled_type(access.type)
+    if kind is None or (operation in ("max", "min") and (operation, kind.kind, kind.size) not in _NEUTRAL):
+        raise NoMatchError(f"{access.type or 'What'} is not a type whose {function} is combined within a warp.")
+    if kind.is_integer and kind.size == 4 and not access.in_loop and not access.by_thread:
+        raise NoMatchError(
+            f"Nothing to gain: the compiler combines the lanes' {function} of 32-bit integers at one address itself."
+        )
+    outer = next((n for n in (statement, *ancestors(statement)) if n.parent == block), None)
+    if outer is None:
+        raise NoMatchError(f"{access.expression} is not in the kernel's own text.")
+    match = _ADDRESS.fullmatch(squeezed(source.node_text(arguments[0])))
+    if match is None:
+        raise NoMatchError(f"`{source.node_text(arguments[0])}` is no plain address of one element.")
+    return _Sum(call, statement, outer, function, operation, arguments[0], arguments[1], match["root"], kind)
+
+
+def _is_below(node: Node, block: Node) -> bool:
+    return block.start_byte <= node.start_byte < block.end_byte
+
+
+def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrite:
+    source = kernel.source
+    _require_blocks(kernel)
+    if reason := unmovable(kernel):
+        raise NoMatchError(reason)
+    if tied := _TIED.search(source.node_text(block)):
+        raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so which thread adds, and when, may matter.")
+    early = early_returns(source, block)
+    if isinstance(early, str):
+        raise NoMatchError(early)
+    early = [e for e in early if e.start_byte < found.outer.start_byte]
+    _require_one_address(kernel, block, found, early)
+    last = block.named_children[-1] if early else found.outer
+    while last.type == "comment" and last.prev_named_sibling is not None:
+        last = last.prev_named_sibling
+    first = early[0] if early else found.outer
+    _require_apart(kernel, block, found, first, last)
+    name = free_name(kernel.span.text, f"{found.root}_part")
+    edits = _edits(kernel, block, found, early, last, name, free_name(kernel.span.text, "offset"))
+    exact = found.kind.is_integer
+    rounding = "" if exact else " The order of the sum, which atomics never fixed, changes, and with it the last bits."
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=tuple(without_overlap(edits)),
+        explanation=(
+            f"{access.active_lanes:g} lanes of a warp came to {found.function} with "
+            f"{access.addresses_per_request:g} address, one after the other. Each thread now keeps its part in {name}, "
+            f"shuffles put the parts of a warp together, and one lane does the atomic.{rounding}"
+        ),
+        safe=exact,
+    )
+
+
+def _require_blocks(kernel: Kernel) -> None:
+    if reason := unseen_launch(kernel):
+        raise NoMatchError(reason)
+    launches = host_launches(kernel)
+    if not launches:
+        raise NoMatchError(f"No launch of {kernel.name} is in this file, and its warps have to be whole.")
+    for launch in launches:
+        x = launch.block[0]
+        if launch.basis is not Basis.EXACT or x is None:
+            raise NoMatchError(f"The block of the launch at {launch.source} is not known from the text.")
+        if x % WARP:
+            raise NoMatchError(f"The block at {launch.source} has {x} threads in x, which is not a multiple of {WARP}.")
+
+
+def _require_one_address(kernel: Kernel, block: Node, found: _Sum, early: list[Node]) -> None:
+    """The address is the same for the whole block and has a meaning behind the statement, too."""
+    source, variables = kernel.source, locals_of(kernel)
+    text = source.node_text(found.address)
+    visible = early[0].start_byte if early else found.outer.start_byte
+    for name in {source.node_text(n) for n in descendants(found.address, "identifier")}:
+        value = variables.values.get(name)
+        if value is not None and not (_is_outer(value, block) and value.end_byte < visible):
+            raise NoMatchError(f"`{name}`, a part of the address `{text}`, is declared too late to be used behind.")
+    is_parameter = any(p.name == found.root and p.is_pointer for p in kernel.parameters)
+    is_shared = any(a.name == found.root for a in kernel.shared_arrays)
+    set_again = any(source.node_text(t) == found.root for t in targets(block, source) if t.type == "identifier")
+    root = [] if is_shared or (is_parameter and not set_again) else [found.root]
+    inner = [found.address] if found.address.type == "binary_expression" else []
+    inner += descendants(found.address, "subscript_argument_list")
+    known = {found.root} - set(root)
+    if root and root[0] not in variables.types and source.node_text(found.address).startswith("&"):
+        known = {found.root}  # a variable of the file's, whose address is one
+    if not known and not is_uniform(kernel, variables, found.address):
+        raise NoMatchError(f"`{text}` is not known to be one address for the whole block.")
+    if not all(is_uniform(kernel, variables, node, known) for node in inner):
+        raise NoMatchError(f"`{text}` is not known to be one address for the whole block.")
+
+
+def _is_outer(value: Node, block: Node) -> bool:
+    statement = next((n for n in ancestors(value) if n.type == "declaration"), None)
+    return statement is not None and statement.parent == block
+
+
+def _require_apart(kernel: Kernel, block: Node, found: _Sum, first: Node, last: Node) -> None:
+    """Nothing else in the moved stretch uses what lies at the address, and no barrier there tells when it is done."""
+    source = kernel.source
+    shared = any(a.name == found.root for a in kernel.shared_arrays)
+    for use in names(block, source, found.root):
+        if found.address.start_byte <= use.start_byte < found.address.end_byte:
+            continue
+        inside = first.start_byte <= use.start_byte < last.end_byte
+        declares = use.parent is not None and use.parent.type.endswith(("declarator", "declaration"))
+        if not declares and _leads_on(source, use):
+            raise NoMatchError(
+                f"What line {line_of(source, use)} does with the address of `{found.root}` is not followed."
+            )
+        if (inside or not shared) and not declares:
+            raise NoMatchError(
+                f"`{found.root}` is used at line {line_of(source, use)}, too, before or after the atomic."
+            )
+    for barrier in kernel.barriers:
+        if barrier.span.source is source and first.start_byte <= barrier.span.start < last.end_byte:
+            raise NoMatchError(
+                f"The barrier at line {barrier.span.line} stands in the statement that would have to be done first."
+            )
+
+
+def _leads_on(source: Source, use: Node) -> bool:
+    """Whether the address of a variable, or an array as a whole, goes elsewhere than to an atomic."""
+    parent = use.parent
+    while parent is not None and parent.type in ("subscript_expression", "parenthesized_expression"):
+        use, parent = parent, parent.parent
+    if parent is None or parent.type == "argument_list":
+        return use.type == "identifier" and (parent is None or not _is_atomic(source, parent))
+    address = parent.type == "pointer_expression" and source.node_text(parent).startswith("&")
+    arguments = parent.parent
+    return address and (arguments is None or arguments.type != "argument_list" or not _is_atomic(source, arguments))
+
+
+def _is_atomic(source: Source, arguments: Node) -> bool:
+    return arguments.parent is not None and called_name(arguments.parent, source).startswith("atomic")
+
+
+def _edits(
+    kernel: Kernel, block: Node, found: _Sum, early: list[Node], last: Node, name: str, offset: str
+) -> list[TextEdit]:
+    source, kind = kernel.source, found.kind
+    unit = indent_unit(source, block)
+    typed = _NAMES.get((kind.kind, kind.size or 0), kind.name)
+    value = source.node_text(found.value)
+    if kind.is_integer and not is_integer_text(source, found.value, locals_of(kernel).types):
+        value = f"({typed})({value})"
+    other = f"__shfl_down_sync(0xffffffff, {name}, {offset})"
+    selects = found.operation in ("max", "min")
+    step = f"{name} = {found.operation}({name}, {other});" if selects else f"{name} {found.operation}= {other};"
+    behind = [
+        f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)",
+        f"{unit}{step}",
+        f"if (threadIdx.x % {WARP} == 0)",
+        f"{unit}{found.function}({source.node_text(found.address)}, {name});",
+    ]
+    if found.statement == found.outer and not early:
+        edits = [TextEdit(found.statement.start_byte, found.statement.end_byte, f"{typed} {name} = {value};")]
+    else:
+        taken = f"{name} = {found.operation}({name}, ({typed})({value}));" if selects else ""
+        taken = taken or f"{name} {found.operation}= {value};"
+        start = _neutral(found.operation, kind)
+        edits = [
+            before_statement(source, early[0] if early else found.outer, [f"{typed} {name} = {start};"]),
+            TextEdit(found.statement.start_byte, found.statement.end_byte, taken),
+        ]
+    for guard in early:
+        edits += around_rest(kernel, block, guard, last)
+    edits.append(after_statement(source, last, [*(_closing(unit, len(early))), *behind]))
+    return edits
+
+
+def _closing(unit: str, depth: int) -> list[str]:
+    """The braces that end what was put behind conditions, the innermost first."""
+    return [f"{unit * (depth - 1 - level)}}}" for level in range(depth)]
+
+
+def _neutral(operation: str, kind: CType) -> str:
+    """The number that changes nothing, as it is written in CUDA."""
+    if operation == "&":
+        return "~0"
+    if operation in ("max", "min"):
+        return _NEUTRAL[operation, kind.kind, kind.size or 4]
+    return "0" if kind.is_integer else "0.0f" if kind.size == 4 else "0.0"
