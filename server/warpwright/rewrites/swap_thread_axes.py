@@ -58,7 +58,6 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Basis, Kernel, Launch, Space
 from warpwright.rewrites._code import (
     body,
@@ -69,6 +68,7 @@ from warpwright.rewrites._code import (
     overlaps,
     unseen_launch,
 )
+from warpwright.rewrites._gain import no_fewer_sectors
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -109,7 +109,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         if isinstance(swapped, str):
             return Declined(NAME, swapped)
         edits += swapped
-    reason = _no_gain(kernel, edits)
+    reason = no_fewer_sectors(kernel, edits)
     if reason:
         return Declined(NAME, reason)
     return Rewrite(
@@ -223,21 +223,3 @@ def _swapped(source: Source, value: Node, extents: tuple[int | None, int | None,
         depth = "" if extents[2] == 1 else f", {text}.z"
         return [TextEdit(value.start_byte, value.end_byte, f"dim3({text}.y, {text}.x{depth})")]
     return None
-
-
-def _no_gain(kernel: Kernel, edits: list[TextEdit]) -> str:
-    """Why the swapped kernel would not move fewer sectors; empty where it would."""
-    swapped = analyze(kernel.source.edited(edits)).kernel(kernel.name)
-    before, after = _sectors(kernel), _sectors(swapped) if swapped is not None else None
-    if before is None or after is None:
-        return "How many sectors the swapped kernel would move cannot be counted from the text."
-    if after >= before:
-        return f"The swap would not help: one request of each access moves {before:g} sectors now and {after:g} then."
-    return ""
-
-
-def _sectors(kernel: Kernel) -> float | None:
-    """Sectors of one request of each access to global memory, added up; None where one is not known."""
-    counts = [a.sectors_per_request for a in kernel.accesses if a.space is Space.GLOBAL and a.launch == 0]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None

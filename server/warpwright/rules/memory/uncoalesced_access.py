@@ -136,7 +136,8 @@ def _advice(kernel: Kernel, cached: bool) -> str:
 
 def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:
     if access.span.source is kernel.source and _uses_both_axes(kernel) and not kernel.shared_arrays:
-        return (Fix("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y"),)
+        swap = Fix("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y")
+        return (swap, Fix("stage-transpose-in-shared", "Transpose through a tile of shared memory"))
     if _walks_a_row(access) and not kernel.shared_arrays and not kernel.barriers:
         return (Fix("warp-per-row", "Give each row to a warp", safe=False),)
     return ()
