@@ -7,7 +7,7 @@ Example: with blocks of 16 x 16, `row * n + i` for `row = blockIdx.y * blockDim.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -160,6 +160,16 @@ def as_number(value: Polynomial | None) -> int | None:
     (3, 0, None)
     """
     return value.get((), 0) if value is not None and not symbols(value) else None
+
+
+def constant_named(indices: Indices, block: Node, names: Iterable[str], number: int) -> str:
+    """The first of the names that is a macro or constant of that number, defined before the kernel; empty for none."""
+    before = indices.kernel.source.text(0, block.start_byte)
+    for name in names:
+        is_constant = (name in indices.macros or name in indices.constants) and name not in indices.variables.types
+        if is_constant and as_number(indices.named(name)) == number and re.search(rf"\b{re.escape(name)}\b", before):
+            return name
+    return ""
 
 
 def _combined(operator: str, left: Polynomial, right: Polynomial) -> Polynomial | None:

@@ -78,7 +78,8 @@ def grid_divided(kernel: Kernel, launch: Launch, by: int) -> TextEdit | str:
 def covers(kernel: Kernel, launch: Launch, parameter: str) -> bool:
     """Whether the launch's grid in x is made of the argument for a parameter, divided by the block and rounded up.
 
-    Every index that is less than the argument is in the grid then. Read are `(n + 255) / 256` and its other spellings, through variables of the function that launches.
+    Every index that is less than the argument is in the grid then. Read are `(n + 255) / 256` and its other spellings,
+    through variables of the function that launches.
     """
     configuration = _configuration(kernel, launch)
     known_names = [p.name for p in kernel.parameters]

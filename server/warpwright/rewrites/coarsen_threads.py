@@ -127,8 +127,8 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, count: int) -> Rewri
         source,
         (_loop(source, block, per_element, count), *edits),
         f"A thread of {kernel.name} loaded one element of each array and then waited for it. Now it does {count} "
-        f"elements that lie a block apart: their loads are issued together, so {count} times as many bytes are on "
-        f"their way, and neighbouring lanes still use neighbouring addresses. The grid has {count} times fewer blocks; each "
+        f"elements, a block apart: their loads are issued together, so {count} times as many bytes are on their way, "
+        f"and neighbouring lanes still use neighbouring addresses. The grid has {count} times fewer blocks; each "
         "thread needs more registers.",
     )
 

@@ -79,7 +79,7 @@ from warpwright.facts.aliasing import changes, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_guard_behind
-from warpwright.rewrites._indices import Indices, as_number, indices_of, require_fixed, symbols
+from warpwright.rewrites._indices import Indices, as_number, constant_named, indices_of, require_fixed, symbols
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
@@ -206,14 +206,8 @@ def _require_movable(kernel: Kernel, guard: Guard, product: Product) -> None:
 def _size(source: Source, block: Node, indices: Indices, side: int) -> str:
     """How the file calls the block's side: a constant of the kernel or of a dim3, else the number."""
     used = [source.node_text(use) for use in descendants(block, "identifier")]
-    before = source.text(0, block.start_byte)
-    named: list[str] = _SQUARE.findall(source.text())
-    for name in used + named:
-        is_constant = name in indices.macros or name in indices.constants
-        known = as_number(indices.named(name)) if is_constant and name not in indices.variables.types else None
-        if known == side and re.search(rf"\b{re.escape(name)}\b", before):
-            return name
-    return str(side)
+    squares: list[str] = _SQUARE.findall(source.text())
+    return constant_named(indices, block, used + squares, side) or str(side)
 
 
 def _declarations(source: Source, block: Node, tiles: list[Tile], size: str) -> TextEdit:
