@@ -2,14 +2,15 @@
 
     PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py --out benchmarks/results
 
-Candidates are samples with launch bounds: each is compiled anew, and all are correct. Ours: `verify` from several
-threads, with caches of its own for the run. Theirs: for each candidate a fresh Python that compiles it with `nvcc
+Candidates are samples with launch bounds: each is compiled anew, and all are correct. Ours: `verify` of one after the
+other, and `verify_several`, which is what a search calls, with caches of its own for each run; of the stream the second
+run is what counts, whose processes are warm. Theirs: for each candidate a fresh Python that compiles it with `nvcc
 -cubin`, imports torch, makes a CUDA context and does the same comparison, timing and watching by compute-sanitizer
-(the same request to the same code); what ours does beside that (parsing, analysis, planning) is done for it beforehand
-and not counted. Both are measured one candidate at a time, and as many at a time as ours has threads; timing has the
-GPU alone. The samples' references in torch are left out, and looked at apart: timing them takes a torch.compile, of
-which theirs pays one for each candidate. Without a GPU ours is the emulator, and there is no other side. Writes
-verify_throughput.json.
+(the same request to the same code, with the rates of the GPU given); what ours does beside that (parsing, analysis,
+planning) is done for it beforehand and not counted. Theirs are run one at a time, and as many at a time as ours are.
+The samples' references in torch are left out, and looked at apart: timing them takes a torch.compile, of which theirs
+pays one for each candidate. Without a GPU ours is the emulator, and there is no other side. Writes
+verify_throughput.json, and prints where the seconds of a warm candidate go.
 """
 
 from __future__ import annotations
@@ -40,15 +41,17 @@ from warpwright.facts.model import Assumptions
 from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
-from warpwright.progress import never_cancelled
+from warpwright.progress import never_cancelled, silent
 from warpwright.syntax.source import Source, read_include, read_source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.names import instance_of
 from warpwright.verify import emulation, harness
-from warpwright.verify.harness import find_gpu, harness_environment, harness_python
+from warpwright.verify.harness import Gpu, find_gpu, harness_environment, harness_python
 from warpwright.verify.plan import Side, make_request
+from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import Report
+from warpwright.verify.several import Trial, at_once, verify_several
 from warpwright.verify.verify import verify
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +59,6 @@ SAMPLES = ROOT / "csrc_samples"
 CHOSEN = ("elementwise/saxpy", "memory/transpose_tiled", "reductions/row_sum", "elementwise/complex_multiply")
 BOUNDS = ("1024", "1024, 1", "1024, 2")
 VARIANTS = 2  # of each launch bound
-OTHER_SIDE = 4  # of the candidates, at least, are given a process each
 
 
 @dataclass(frozen=True)
@@ -79,22 +81,40 @@ def tasks(folder: Path, samples: Sequence[str] = CHOSEN) -> list[Task]:
     return made
 
 
-def ours(chosen: Sequence[Task], threads: int) -> tuple[float, list[float], list[Report]]:
-    """Seconds for all, seconds of each, and the reports; nothing is in a cache at the start but the originals."""
+def one_by_one(chosen: Sequence[Task]) -> tuple[list[float], list[dict[str, float]], list[Report]]:
+    """Seconds of each, the same by what was done, and the reports; nothing is in a cache at the start."""
+    seconds, stages, reports = [], [], []
+    for task in chosen:
+        marks: list[tuple[float, str]] = []
 
-    def one(task: Task) -> tuple[float, Report]:
+        def progress(text: str, share: float | None, marks: list[tuple[float, str]] = marks) -> None:
+            marks.append((time.monotonic(), text.partition(" at ")[0]))
+
         started = time.monotonic()
-        report = verify(task.original, task.candidate, again=True)
-        return time.monotonic() - started, report
+        reports.append(verify(task.original, task.candidate, progress=progress, again=True))
+        ended = time.monotonic()
+        seconds.append(ended - started)
+        parts: dict[str, float] = {}
+        for (begin, text), (end, _) in zip([(started, "Parsing"), *marks], [*marks, (ended, "")], strict=True):
+            parts[text] = parts.get(text, 0.0) + end - begin
+        stages.append(parts)
+    return seconds, stages, reports
 
+
+def stream(chosen: Sequence[Task]) -> tuple[float, list[Report]]:
+    """Seconds for all, and the reports, of as many at once as a search verifies at once."""
+    trials = [Trial(task.name, task.original, task.candidate) for task in chosen]
     started = time.monotonic()
-    with ThreadPoolExecutor(threads) as pool:
-        done = list(pool.map(one, chosen))
-    return time.monotonic() - started, [s for s, _ in done], [r for _, r in done]
+    reports = verify_several(
+        trials, kernel=None, goal="speed", progress=silent, is_cancelled=never_cancelled, arch=None, flags=(),
+        again=True,
+    )  # fmt: skip
+    return time.monotonic() - started, [report for report in reports if report is not None]
 
 
-def request_of(task: Task, arch: str) -> dict[str, Any]:
+def request_of(task: Task, gpu: Gpu) -> dict[str, Any]:
     """What the harness is asked for a task; the candidate's cubin is left to be made."""
+    arch = gpu.arch
     sides = []
     for source in (task.original, task.candidate):
         program = analyze(source, partial(read_include, folders=()), Assumptions(arch=arch))
@@ -105,7 +125,8 @@ def request_of(task: Task, arch: str) -> dict[str, Any]:
         resources = instance_of(compiled.kernels, kernel.name, problem.instance)
         assert resources is not None and compiled.cubin is not None, compiled.reason
         sides.append(Side(compiled.cubin, resources, problem))
-    return make_request(sides[0], sides[1], seed=secrets.randbits(31), judge="baseline", timed=True)
+    request = make_request(sides[0], sides[1], seed=secrets.randbits(31), judge="baseline", timed=True)
+    return {**request, "rates": dict(known_rates(gpu))}
 
 
 PROCESS = """
@@ -121,7 +142,7 @@ events = []
 from warpwright_harness.device import probe
 probe()
 worker._answer(request, events.append)
-from warpwright.progress import never_cancelled
+from warpwright.progress import never_cancelled, silent
 from warpwright.verify.report import CaseResult, Status
 from warpwright.verify.run import Observed
 from warpwright.verify.sanitizer import look_for_hidden_faults
@@ -152,12 +173,15 @@ def theirs(chosen: Sequence[Task], requests: Sequence[dict[str, Any]], threads: 
     return time.monotonic() - started
 
 
-def in_new_cache(work: Callable[[], Any]) -> Any:
-    """Run `work` with nothing kept from before."""
+def in_new_cache(work: Callable[[], Any], gpu: Gpu | Missing) -> Any:
+    """Run `work` with nothing kept from before but what the GPU can do, which is measured once on a machine."""
+    rates = {} if isinstance(gpu, Missing) else known_rates(gpu)
     with tempfile.TemporaryDirectory() as folder:
         before = {name: os.environ.get(name) for name in ("WARPWRIGHT_CACHE_DIR", "WARPWRIGHT_DATA_DIR")}
         os.environ.update(dict.fromkeys(before, folder))
         try:
+            if rates and not isinstance(gpu, Missing):
+                keep_rates(gpu, rates)
             return work()
         finally:
             for name, value in before.items():
@@ -166,38 +190,33 @@ def in_new_cache(work: Callable[[], Any]) -> Any:
                     os.environ[name] = value
 
 
-def measured(chosen: Sequence[Task], threads: int) -> dict[str, Any]:
-    """Ours: one warm candidate at a time, then several at a time; the first, which starts all, is set apart."""
-
-    def several() -> tuple[float, list[float], list[Report]]:
-        return ours(chosen, threads)
-
-    def one() -> tuple[float, list[float], list[Report]]:
-        return ours(chosen[: 2 * of_each], 1)
-
+def measured(chosen: Sequence[Task], gpu: Gpu | Missing) -> dict[str, Any]:
+    """Ours: one warm candidate at a time, then several; the first of a kernel, which starts all, is set apart."""
     of_each = len(BOUNDS) * VARIANTS
-
-    _, alone, reports = in_new_cache(one)
+    alone, stages, reports = in_new_cache(lambda: one_by_one(chosen[: 2 * of_each]), gpu)
     print(f"one at a time: {alone[0]:.1f} s, then {median(alone):.2f} s each", flush=True)
-    seconds, _, more = in_new_cache(several)
-    statuses = Counter(str(report.status) for report in [*reports, *more])
-    odd = [f"{r.kernel}: {r.reason}" for r in (*reports, *more) if r.status == "not-run"]
-    warm = [seconds for place, seconds in enumerate(alone) if place % of_each]
+    cold, first = in_new_cache(lambda: stream(chosen), gpu)
+    seconds, second = in_new_cache(lambda: stream(chosen), gpu)
+    print(f"{at_once()} at once: {cold / len(chosen):.2f} s each, then {seconds / len(chosen):.2f} s", flush=True)
+    done = [*reports, *first, *second]
+    warm = [place for place in range(len(alone)) if place % of_each]
+    names = dict.fromkeys(name for place in warm for name in stages[place])
     return {
         "first_of_a_kernel_seconds": alone[::of_each],
-        "warm_seconds": {"median": median(warm), "largest": max(warm)},
-        "per_minute_one_at_a_time": 60 * len(alone) / sum(alone),
-        "per_minute": 60 * len(more) / seconds,
-        "threads": threads,
-        "statuses": dict(statuses),
-        "not_run": odd,
+        "warm_seconds": {"median": median(alone[p] for p in warm), "largest": max(alone[p] for p in warm)},
+        "stages": {name: median(stages[place].get(name, 0.0) for place in warm) for name in names},
+        "per_minute_one_at_a_time": 60 * len(warm) / sum(alone[place] for place in warm),
+        "at_once": at_once(),
+        "per_minute_with_its_start": 60 * len(chosen) / cold,
+        "per_minute": 60 * len(chosen) / seconds,
+        "statuses": dict(Counter(str(report.status) for report in done)),
+        "not_run": [f"{r.kernel}: {r.reason}" for r in done if r.status == "not-run"],
     }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--threads", type=int, default=max(2, min(4, (os.cpu_count() or 2) // 2)))
     parser.add_argument("--samples", type=int, default=len(CHOSEN), help="how many of the samples, each in 6 variants")
     arguments = parser.parse_args()
     toolchain, gpu = find_toolchain(), find_gpu(never_cancelled)
@@ -206,6 +225,7 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory() as folder:
         chosen = tasks(Path(folder), CHOSEN[: arguments.samples])
+        verify(chosen[0].original, chosen[0].candidate)  # what the GPU can do is known then, to both sides
         result: dict[str, Any] = {
             "command": f"PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py {' '.join(sys.argv[1:])}",
             "load": os.getloadavg()[0],
@@ -213,45 +233,62 @@ def main() -> int:
             "backend": "emulator" if isinstance(gpu, Missing) else dict(gpu.details),
             "versions": {"nvcc": toolchain.version, "python": platform.python_version()},
             "candidates": len(chosen),
-            "ours": measured(chosen, arguments.threads),
+            "ours": measured(chosen, gpu),
         }
-        print(json.dumps(result["ours"], indent=1), flush=True)
         keep(arguments.out, result)
         if not isinstance(gpu, Missing):
-            some = chosen[:: max(1, len(chosen) // OTHER_SIDE)]
-            result |= beside(result["ours"], some, arguments.threads, toolchain.nvcc, gpu.arch)
-            print(json.dumps({k: result[k] for k in ("process_for_each", "times_as_many")}, indent=1), flush=True)
+            result |= beside(result["ours"], chosen, toolchain.nvcc, gpu)
             keep(arguments.out, result)
-            result["with_reference"] = with_reference(toolchain.nvcc, gpu.arch)
+        print(as_table(result), flush=True)
+        if not isinstance(gpu, Missing):
+            result["with_reference"] = with_reference(toolchain.nvcc, gpu)
             print(json.dumps(result["with_reference"], indent=1))
             keep(arguments.out, result)
     emulation.close_idle()
     return 0
 
 
-def beside(own: dict[str, Any], some: Sequence[Task], threads: int, nvcc: Path, arch: str) -> dict[str, Any]:
-    """The other side on some of the candidates, and how many times as many ours does in a minute."""
-    requests = [request_of(task, arch) for task in some]
+def beside(own: dict[str, Any], chosen: Sequence[Task], nvcc: Path, gpu: Gpu) -> dict[str, Any]:
+    """The other side: one candidate of each kind at a time, all of them several at a time; and how many times as many
+    ours does in a minute."""
+    requests = [request_of(task, gpu) for task in chosen]
     harness.close_idle()
-    apart, together = theirs(some, requests, 1, nvcc, arch), theirs(some, requests, threads, nvcc, arch)
-    rates = {"per_minute_one_at_a_time": 60 * len(some) / apart, "per_minute": 60 * len(some) / together}
+    step = len(BOUNDS) * VARIANTS
+    apart = theirs(chosen[1::step], requests[1::step], 1, nvcc, gpu.arch) / len(chosen[1::step])
+    together = theirs(chosen, requests, own["at_once"], nvcc, gpu.arch) / len(chosen)
+    rates = {"per_minute_one_at_a_time": 60 / apart, "per_minute": 60 / together}
     times = {
         "both_one_at_a_time": own["per_minute_one_at_a_time"] / rates["per_minute_one_at_a_time"],
         "both_several_at_a_time": own["per_minute"] / rates["per_minute"],
         "ours_several_theirs_one_at_a_time": own["per_minute"] / rates["per_minute_one_at_a_time"],
     }
-    return {"process_for_each": {"candidates": len(some), **rates}, "times_as_many": times}
+    return {"process_for_each": rates, "times_as_many": times}
 
 
-def with_reference(nvcc: Path, arch: str) -> dict[str, Any]:
+def as_table(result: dict[str, Any]) -> str:
+    """The stages of a warm candidate in seconds, then candidates a minute and their ratio."""
+    own, other, times = result["ours"], result.get("process_for_each"), result.get("times_as_many")
+    lines = [f"{name:<44}{seconds:8.2f} s" for name, seconds in own["stages"].items()]
+    lines += [f"{'a warm candidate':<44}{own['warm_seconds']['median']:8.2f} s", ""]
+    lines.append(f"{'candidates a minute':<44}{'one at a time':>14}{str(own['at_once']) + ' at once':>12}")
+    rows = [("ours", own)] + ([("a process for each", other)] if other else [])
+    lines += [f"{name:<44}{row['per_minute_one_at_a_time']:14.1f}{row['per_minute']:12.1f}" for name, row in rows]
+    if times:
+        lines.append(f"{'ratio':<44}{times['both_one_at_a_time']:14.2f}{times['both_several_at_a_time']:12.2f}")
+        several = times["ours_several_theirs_one_at_a_time"]
+        lines.append(f"ours {own['at_once']} at once beside a process for each, one after the other: {several:.2f}")
+    return "\n".join(lines)
+
+
+def with_reference(nvcc: Path, gpu: Gpu) -> dict[str, Any]:
     """Of one sample with its reference in torch, one candidate at a time: seconds of ours, and of the other side."""
     with tempfile.TemporaryDirectory() as folder:
-        chosen = tasks(Path(folder), CHOSEN[:1])
+        chosen = tasks(Path(folder), CHOSEN[:1])[:4]
         for name in ("reference.py", "sample.toml"):
             shutil.copy(SAMPLES / CHOSEN[0] / name, Path(folder) / CHOSEN[0])
-        _, alone, _ = in_new_cache(lambda: ours(chosen, 1))
-        requests = [request_of(task, arch) for task in chosen[:2]]
-        seconds = theirs(chosen[:2], requests, 1, nvcc, arch) / 2
+        alone, _, _ = in_new_cache(lambda: one_by_one(chosen), gpu)
+        requests = [request_of(task, gpu) for task in chosen[:2]]
+        seconds = theirs(chosen[:2], requests, 1, nvcc, gpu.arch) / 2
     return {"first_seconds": alone[0], "warm_seconds": median(alone[1:]), "process_for_each_seconds": seconds}
 
 

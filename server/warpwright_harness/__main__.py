@@ -1,5 +1,5 @@
 """`python -m warpwright_harness --results FD`, `--probe` to print what GPU there is as one JSON line, `--once FILE` to
-launch one kernel once under a profiler, or `--bare FILE` to launch one without torch under compute-sanitizer."""
+launch one kernel once under a profiler, or `--bare FILE` to launch some without torch under compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main() -> int:
     group.add_argument("--results", type=int, metavar="FD", help="file descriptor to write events to")
     group.add_argument("--probe", action="store_true", help="print the GPU that would be used, as JSON")
     group.add_argument("--once", metavar="FILE", help="launch the kernel of this request once")
-    group.add_argument("--bare", metavar="FILE", help="launch a kernel once without torch, for compute-sanitizer")
+    group.add_argument("--bare", metavar="FILE", help="launch kernels once each without torch, for compute-sanitizer")
     arguments = parser.parse_args()
     if arguments.bare:
         from warpwright_harness.bare import run_bare

@@ -1,20 +1,20 @@
-"""Launch one kernel once without torch, in arrays of exactly their size: `python -m warpwright_harness --bare FILE`.
+"""Launch kernels once each without torch, in arrays of exactly their size: `python -m warpwright_harness --bare FILE`.
 
-It starts in a fraction of a second, and under compute-sanitizer each array ends where it ends. FILE is JSON: what a
-request says of one side and one case (cubin, function, arguments, variables, counts, scalars, limits, grid, block,
-shared), its seed, and the lock of the GPU.
+It starts in a fraction of a second, and under compute-sanitizer each array ends where it ends. FILE is a JSON list: for
+each launch what a request says of one side and one case (cubin, function, arguments, variables, counts, scalars,
+limits, grid, block, shared), its seed, and the lock of the GPU. What one launch allocated is gone before the next.
 """
 
 from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from warpwright_harness.arguments import kernel_arguments
-from warpwright_harness.device import Module, allocate, make_context, synchronize, write_memory
+from warpwright_harness.device import Module, allocate, make_context, release, synchronize, write_memory
 from warpwright_harness.gpu_lock import gpu_shared
 from warpwright_harness.variables import variable_named, variables_in, write
 
@@ -24,8 +24,16 @@ _PACKED = {
 }  # fmt: skip
 
 
-def run_bare(request: Mapping[str, Any]) -> None:
-    """Raises LaunchRefusedError and CudaFaultError."""
+def run_bare(launches: Sequence[Mapping[str, Any]]) -> None:
+    """Raises LaunchRefusedError and CudaFaultError, after which nothing more is launched."""
+    with gpu_shared(launches[0]["lock"], lambda: None):
+        make_context()
+    for launch in launches:
+        with gpu_shared(launch["lock"], lambda: None):
+            _run(launch)
+
+
+def _run(request: Mapping[str, Any]) -> None:
     drawn = random.Random(request["seed"])
     arrays = [
         part
@@ -33,25 +41,25 @@ def run_bare(request: Mapping[str, Any]) -> None:
         for part in (argument["members"] if argument["kind"] == "struct" else [argument])
         if part["kind"] == "array"
     ]
-    with gpu_shared(request["lock"], lambda: None):
-        make_context()
-        addresses: dict[str, int] = {}
-        for array in arrays:
-            content = values_of(array, request, drawn)
-            addresses[array["name"]] = allocate(len(content))
-            if array["role"] != "out":
-                write_memory(addresses[array["name"]], content)
-        image = Path(request["cubin"]).read_bytes()
-        with Module(image) as module:
-            known = {variable.name: variable for variable in variables_in(image)}
-            for variable in request["variables"]:
-                name = variable_named(variable["name"], known)
-                if name is not None:
-                    write(module, known[name], values_of(variable, request, drawn))
-            arguments = kernel_arguments(request["arguments"], addresses, request["scalars"])
-            function = module.function(request["function"])
-            module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
-            synchronize()
+    addresses: dict[str, int] = {}
+    for array in arrays:
+        content = values_of(array, request, drawn)
+        addresses[array["name"]] = allocate(len(content))
+        if array["role"] != "out":
+            write_memory(addresses[array["name"]], content)
+    image = Path(request["cubin"]).read_bytes()
+    with Module(image) as module:
+        known = {variable.name: variable for variable in variables_in(image)}
+        for variable in request["variables"]:
+            name = variable_named(variable["name"], known)
+            if name is not None:
+                write(module, known[name], values_of(variable, request, drawn))
+        arguments = kernel_arguments(request["arguments"], addresses, request["scalars"])
+        function = module.function(request["function"])
+        module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
+        synchronize()
+    for address in addresses.values():
+        release(address)
 
 
 def values_of(array: Mapping[str, Any], request: Mapping[str, Any], drawn: random.Random) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,40 +84,51 @@ def poisons_of(seed: int) -> tuple[int, int]:
 
 
 class Buffer:
-    """`spec.count` elements on `device` between two guard zones of at least GUARD_BYTES."""
+    """`spec.count` elements on `device` between two guard zones of GUARD_BYTES, and what fills the last word of four
+    bytes behind them."""
 
     def __init__(self, spec: ArraySpec, device: str) -> None:
         self.spec = spec
         self.bytes = spec.scalars * spec.dtype.itemsize
-        total = GUARD_BYTES + -(-self.bytes // 256) * 256 + GUARD_BYTES
-        self._raw = torch.empty(total, dtype=torch.uint8, device=device)
+        words = -(-self.bytes // 4)
+        self._raw = torch.empty(GUARD_BYTES + 4 * words + GUARD_BYTES, dtype=torch.uint8, device=device)
         self.data = self._raw[GUARD_BYTES : GUARD_BYTES + self.bytes].view(spec.dtype)
+        whole, zone = self._raw.view(torch.int32), GUARD_BYTES // 4
+        self.zones = (whole[:zone], whole[zone + words :])
+        self.last_word = whole[zone + words - 1] if self.bytes % 4 else None
 
     @property
     def address(self) -> int:
         return int(self._raw.data_ptr()) + GUARD_BYTES
 
     def fill(self, poison: int, values: torch.Tensor | None) -> None:
-        """Poison everything, then put the input's values in."""
-        self._raw.view(torch.int32).fill_(poison)
-        if values is not None:
-            self.data.copy_(values)
-
-    def guards_intact(self, poison: int) -> bool:
-        pattern = torch.tensor([poison], dtype=torch.int32, device=self._raw.device).view(torch.uint8)
-        for start, end in ((0, GUARD_BYTES), (GUARD_BYTES + self.bytes, self._raw.numel())):
-            aligned = -(-start // 4) * 4
-            if not bool((self._raw[aligned:end].view(-1, 4) == pattern).all()):
-                return False
-            if not bool((self._raw[start:aligned] == pattern[start % 4 :][: aligned - start]).all()):
-                return False
-        return True
+        """Poison everything; an input then holds its values."""
+        if values is None:
+            self._raw.view(torch.int32).fill_(poison)
+            return
+        for zone in self.zones if self.last_word is None else (*self.zones, self.last_word):
+            zone.fill_(poison)
+        self.data.copy_(values)
 
     def poisoned(self, poison: int) -> torch.Tensor:
         """Per scalar: whether all its bytes are still the poison's."""
         whole = self._raw.view(torch.int32)
         reference = torch.full_like(whole, poison).view(torch.uint8)[GUARD_BYTES : GUARD_BYTES + self.bytes]
         return bits(self.data) == bits(reference.view(self.spec.dtype))
+
+
+def guards_broken(buffers: Sequence[Buffer], poison: int) -> torch.Tensor:
+    """Of each buffer whether the memory around its data is not the poison's any more: booleans on its device, which
+    nobody waited for."""
+    if not buffers:
+        return torch.zeros(0, dtype=torch.bool)
+    zones = torch.stack([zone for buffer in buffers for zone in buffer.zones])
+    broken = (zones != poison).any(dim=1).view(-1, 2).any(dim=1)
+    for place, buffer in enumerate(buffers):
+        if buffer.last_word is not None:
+            behind = -1 << 8 * (buffer.bytes % 4)  # little-endian: the upper bytes of the word
+            broken[place] |= ((buffer.last_word ^ poison) & behind) != 0
+    return broken
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
@@ -167,8 +178,9 @@ def make_values(spec: ArraySpec, distribution: str, seed: int, device: str) -> t
     return values
 
 
-def fingerprint(values: torch.Tensor) -> int:
-    """64 bits that another content, or the same in another order, all but surely has not."""
+def fingerprint(values: torch.Tensor) -> torch.Tensor:
+    """64 bits that another content, or the same in another order, all but surely has not: one number on its device,
+    which nobody waited for."""
     flat = bits(values.reshape(-1))
     words = flat.view(torch.int64) if flat.numel() * flat.element_size() % 8 == 0 else flat.to(torch.int64)
     width = 4096
@@ -177,7 +189,7 @@ def fingerprint(values: torch.Tensor) -> int:
     rows = ((words[: whole * width].view(whole, width) ^ weights) * weights).sum(dim=1)
     rest = ((words[whole * width :] ^ weights[: words.numel() - whole * width]) * _ODD).sum()
     places = torch.arange(1, whole + 1, device=words.device) * 2 + 1
-    return int(((rows ^ (rows >> 31)) * places).sum().item()) ^ int(rest.item())
+    return ((rows ^ (rows >> 31)) * places).sum() ^ rest
 
 
 class Inputs(dict[str, torch.Tensor]):
@@ -186,7 +198,8 @@ class Inputs(dict[str, torch.Tensor]):
 
     def __init__(self, values: Mapping[str, torch.Tensor]) -> None:
         super().__init__(values)
-        self.prints = {name: fingerprint(tensor) for name, tensor in values.items()}
+        marks = [fingerprint(tensor) for tensor in values.values()]
+        self.prints: dict[str, int] = dict(zip(values, torch.stack(marks).tolist() if marks else [], strict=True))
 
 
 def perturbed(spec: ArraySpec, values: torch.Tensor, seed: int) -> torch.Tensor:

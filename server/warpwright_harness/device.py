@@ -166,6 +166,11 @@ def allocate(size: int) -> int:
     return int(_checked(_driver.cuMemAlloc(size)))
 
 
+def release(address: int) -> None:
+    """Give back what `allocate` gave. Raises CudaFaultError."""
+    _checked(_driver.cuMemFree(address))
+
+
 _REFUSALS = {
     "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_IMAGE",
     "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",

@@ -1,8 +1,8 @@
 """One lock for the GPU: checks share it, timing has it alone, so that nothing else runs while a clock does.
 
-Every process that launches work on the GPU takes it, on one file of the machine. Two files make it fair: whoever wants
-it waits at the gate, and one that waits for the others to leave keeps the gate shut, so a stream of checks cannot keep
-a timing out.
+Every process that launches work on the GPU takes it, on one file of the machine; checks take it anew for each shape, so
+that a timing need not wait for all of them. Two files make it fair: whoever wants it waits at the gate, and one that
+waits for the others to leave keeps the gate shut, so a stream of checks cannot keep a timing out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.002
 SAY_SECONDS = 0.5
 
 

@@ -14,7 +14,7 @@ import torch
 
 from warpwright_harness import variables
 from warpwright_harness.arguments import kernel_arguments
-from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, poisons_of
+from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, guards_broken, poisons_of
 from warpwright_harness.device import (
     Function,
     Launch,
@@ -172,14 +172,8 @@ class Session:
         self.begin("check", case, side)
         self.launch(side, case, buffers)
         synchronize()
-        for spec in case.arrays:
-            buffer = buffers[spec.name]
-            if not buffer.guards_intact(poison):
-                raise MisbehaviourError(side, f"it writes outside {spec.name}, whose extent is {spec.count:,}")
-            if spec.is_input and fingerprint(sealed[spec.name]) != sealed.prints[spec.name]:
-                raise MisbehaviourError(side, f"it writes into memory that is not its own, the judge's {spec.name}")
-            if not spec.is_output and fingerprint(buffer.data) != sealed.prints[spec.name]:
-                raise MisbehaviourError(side, f"it changes its input {spec.name}")
+        if why := _damage(case, buffers, sealed, poison):
+            raise MisbehaviourError(side, why)
         return Outputs(
             {s.name: buffers[s.name].data.clone() for s in case.outputs},
             {s.name: buffers[s.name].poisoned(poison) for s in case.outputs},
@@ -214,6 +208,27 @@ class Session:
         buffers = self.buffers(case)
         first, second = (self.run(side, case, buffers, values, poison) for poison in self.poisons)
         return first, second
+
+
+def _damage(case: Case, buffers: Mapping[str, Buffer], sealed: Inputs, poison: int) -> str:
+    """What a launch did that it must not, in words; "" for nothing. All is asked of the device before it is waited
+    for."""
+    kept = [spec for spec in case.arrays if spec.is_input]
+    unchanged = [spec for spec in case.arrays if not spec.is_output]
+    broken = guards_broken([buffers[spec.name] for spec in case.arrays], poison).to(torch.int64)
+    marks = [fingerprint(sealed[s.name]) for s in kept] + [fingerprint(buffers[s.name].data) for s in unchanged]
+    answers = iter(torch.cat([broken, *(mark.view(1) for mark in marks)]).tolist())
+    outside = [spec for spec in case.arrays if next(answers)]
+    not_its_own = [spec for spec in kept if next(answers) != sealed.prints[spec.name]]
+    changed = [spec for spec in unchanged if next(answers) != sealed.prints[spec.name]]
+    for spec in case.arrays:
+        if spec in outside:
+            return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
+        if spec in not_its_own:
+            return f"it writes into memory that is not its own, the judge's {spec.name}"
+        if spec in changed:
+            return f"it changes its input {spec.name}"
+    return ""
 
 
 def load_reference(path: str) -> Callable[..., Mapping[str, torch.Tensor]]:

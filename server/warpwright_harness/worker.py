@@ -84,16 +84,18 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
         return
     with Session(request, emit) as session:
         sound = []
-        with gpu_shared(request["lock"], waiting):
-            for case in session.cases():
+        for case in session.cases():
+            with gpu_shared(request["lock"], waiting):
                 verdict = check_case(session, case, reference, request["judge"]) if case.check else "right"
-                if verdict == "wrong":
-                    return
-                if verdict == "right":
-                    sound.append(case)
-            example = dependence_case([case for case in sound if case.check])
-            if example is not None and not check_dependence(session, example, reference, request["judge"]):
+            if verdict == "wrong":
                 return
+            if verdict == "right":
+                sound.append(case)
+        example = dependence_case([case for case in sound if case.check])
+        if example is not None:
+            with gpu_shared(request["lock"], waiting):
+                if not check_dependence(session, example, reference, request["judge"]):
+                    return
         timed = [case for case in sound if case.time]
         if timed:
             from warpwright_harness.timing.speed import time_cases

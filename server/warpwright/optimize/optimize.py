@@ -1,8 +1,8 @@
 """The search for a better version of a kernel: a plan orders it, facts bound it, verification judges it.
 
-Round by round: every applicable rewrite is tried on the best version so far (at first the user's own text), each
-result is verified against the user's own text, and the best that may be offered starts the next round. The search ends
-when a round brings nothing better, or when its time is up.
+Round by round: every applicable rewrite is tried on the best version so far (at first the user's own text), the
+results are verified against the user's own text, several at once, and the best that may be offered starts the next
+round. The search ends when a round brings nothing better, or when its time is up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source, include_reader
 from warpwright.verify.report import Report
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.several import Trial, verify_several
+from warpwright.verify.verify import acceptable
 
 BUDGET_SECONDS = 300.0
 MAX_ROUNDS = 4
@@ -87,31 +88,29 @@ def optimize(
     for number in range(MAX_ROUNDS):
         steps = first if number == 0 else _applicable(version.kernel, goal)[0]
         next_version: _Version | None = None
-        for place, step in enumerate(_ordered(steps, wanted)):
+        trials: list[tuple[Rewrite, Trial]] = []
+        for step in _ordered(steps, wanted):
             after = step.apply()
-            if must_stop() or version.changed not in (None, after.path) or (after.path, after.data) in seen:
+            if version.changed not in (None, after.path) or (after.path, after.data) in seen:
                 continue
             seen.add((after.path, after.data))
             said = f"Trying {' + '.join((*version.rewrites, step.rewrite))}"
-            done = 0.2 + 0.8 * (number + place / len(steps)) / MAX_ROUNDS
-            progress(said, done)
             before = _original(program, after.path)
-            try:
-                report = verify(
-                    before,
-                    after,
-                    kernel=kernel.name,
-                    goal=goal,
-                    expect_gone=_cured(findings, step, version, kernel),
-                    progress=_part(progress, said, done, 0.8 / MAX_ROUNDS / len(steps)),
-                    is_cancelled=must_stop,
-                    arch=arch,
-                    flags=flags,
-                )
-            except CancelledError:
-                break
-            result = _stepped(version, step, after, arch, flags)
-            tried.append(_candidate(result, before, after, report))
+            trials.append((step, Trial(said, before, after, _cured(findings, step, version, kernel))))
+        reports = verify_several(
+            [trial for _, trial in trials],
+            kernel=kernel.name,
+            goal=goal,
+            progress=_part(progress, 0.2 + 0.8 * number / MAX_ROUNDS, 0.8 / MAX_ROUNDS),
+            is_cancelled=must_stop,
+            arch=arch,
+            flags=flags,
+        )
+        for (step, trial), report in zip(trials, reports, strict=True):
+            if report is None:
+                continue
+            result = _stepped(version, step, trial.candidate, arch, flags)
+            tried.append(_candidate(result, trial.original, trial.candidate, report))
             if not acceptable(report, goal):
                 continue
             rank = rank_of(report, goal, _findings(result.program, result.kernel))
@@ -163,11 +162,11 @@ def _plan(
         return None, "The search was stopped before the model answered."
 
 
-def _part(progress: Progress, said: str, start: float, width: float) -> Progress:
-    """The progress of one verification as a part of the whole search's."""
+def _part(progress: Progress, start: float, width: float) -> Progress:
+    """The progress of one round as a part of the whole search's."""
 
     def report(message: str, share: float | None) -> None:
-        progress(f"{said}: {message}", start + width * share if share is not None else None)
+        progress(message, start + width * share if share is not None else None)
 
     return report
 

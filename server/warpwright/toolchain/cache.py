@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpwright.directories import cache_dir
+from warpwright.progress import CancelledError, IsCancelled
 
 MOST_RESULTS = 1000
 ABANDONED_SECONDS = 6 * 3600  # no compilation runs that long
@@ -67,6 +69,30 @@ def lookup(key: str, product: str) -> Entry | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return entry if entry.product.is_file() else None
+
+
+_in_work: set[str] = set()
+_done = threading.Condition()
+
+
+@contextmanager
+def in_turn(key: str, is_cancelled: IsCancelled) -> Iterator[None]:
+    """Keep this process's other threads from the same compilation: who comes second finds its result.
+
+    Raises CancelledError.
+    """
+    with _done:
+        while key in _in_work:
+            if is_cancelled():
+                raise CancelledError
+            _done.wait(0.1)
+        _in_work.add(key)
+    try:
+        yield
+    finally:
+        with _done:
+            _in_work.discard(key)
+            _done.notify_all()
 
 
 @contextmanager

@@ -230,30 +230,31 @@ def _compile(
     compiler = f"nvcc {toolchain.version}"
     environment = {name: value for name in _PASSED_ON if (value := os.environ.get(name)) is not None}
     key = _key(source, product, arch, flags, toolchain, environment, reads)
-    entry = cache.lookup(key, product.file)
-    if entry is None and product is _PTX:
-        entry = cache.lookup(_key(source, _CUBIN, arch, flags, toolchain, environment, reads), _KEPT_PTX)
-    if entry is None:
-        try:
-            with cache.building_directory() as directory:
-                failure = _build(
-                    toolchain,
-                    source,
-                    product,
-                    arch=arch,
-                    flags=flags,
-                    timeout=timeout,
-                    is_cancelled=is_cancelled,
-                    environment=environment,
-                    directory=directory,
-                    reads=reads,
-                )
-                if failure is not None:
-                    return replace(failure, included=tuple(map(str, _dependencies(directory)))), None
-                entry = cache.store(key, product.file, directory, _dependencies(directory))
-        except OSError as error:
-            reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
-            return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
+    with cache.in_turn(key, is_cancelled):
+        entry = cache.lookup(key, product.file)
+        if entry is None and product is _PTX:
+            entry = cache.lookup(_key(source, _CUBIN, arch, flags, toolchain, environment, reads), _KEPT_PTX)
+        if entry is None:
+            try:
+                with cache.building_directory() as directory:
+                    failure = _build(
+                        toolchain,
+                        source,
+                        product,
+                        arch=arch,
+                        flags=flags,
+                        timeout=timeout,
+                        is_cancelled=is_cancelled,
+                        environment=environment,
+                        directory=directory,
+                        reads=reads,
+                    )
+                    if failure is not None:
+                        return replace(failure, included=tuple(map(str, _dependencies(directory)))), None
+                    entry = cache.store(key, product.file, directory, _dependencies(directory))
+            except OSError as error:
+                reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
+                return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
     messages = messages_of(entry.output, source)
     return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags, entry.includes), entry
 

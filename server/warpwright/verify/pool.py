@@ -8,16 +8,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from warpwright.progress import IsCancelled
+from warpwright.progress import CancelledError, IsCancelled
 from warpwright.verify.child import LAST, Child, ChildEndedError, Event, Kind
 
-MOST_IDLE = 4
+MOST_AT_ONCE = 4
+"""Children that answer requests, and idle ones that are kept."""
+
+_POLL_SECONDS = 0.1
 IDLE_SECONDS = 600.0
 """An idle process holds memory, a GPU's too: after this time the next use of the pool ends it."""
 
 
 class Pool:
-    """As many children as there are requests at once; idle ones are kept warm for the next.
+    """As many children as there are requests at once, up to MOST_AT_ONCE; idle ones are kept warm for the next.
 
     A child survives only a request that it finished. When one is spent, by a CUDA error, a time-out or a cancel, a
     fresh one is started at once and gets ready while nobody waits for it. Safe to use from several threads.
@@ -28,13 +31,24 @@ class Pool:
         self._kind = kind
         self._lock = threading.Lock()
         self._idle: list[Child] = []
+        self._room = threading.Semaphore(MOST_AT_ONCE)
 
     def run(self, request: Mapping[str, Any], is_cancelled: IsCancelled) -> Iterator[Event]:
         """The child's greeting, then the events of one request up to its last (see `child.LAST`).
 
-        A child that was asked with the same "reference" before is preferred: it has compiled it.
-        Raises ChildEndedError where the process hangs or dies, CancelledError, OSError where it cannot be started.
+        Waits while MOST_AT_ONCE others are answered. A child that was asked with the same "reference" before is
+        preferred: it has compiled it. Raises ChildEndedError where the process hangs or dies, CancelledError, OSError
+        where it cannot be started.
         """
+        while not self._room.acquire(timeout=_POLL_SECONDS):
+            if is_cancelled():
+                raise CancelledError
+        try:
+            yield from self._answered(request, is_cancelled)
+        finally:
+            self._room.release()
+
+    def _answered(self, request: Mapping[str, Any], is_cancelled: IsCancelled) -> Iterator[Event]:
         topic = str(request.get("reference") or "")
         child = self._taken(topic)
         child.knows.add(topic)
@@ -106,7 +120,7 @@ class Pool:
     def _give_back(self, child: Child) -> None:
         child.idle_since = time.monotonic()
         with self._lock:
-            keep = len(self._idle) < MOST_IDLE
+            keep = len(self._idle) < MOST_AT_ONCE
             if keep:
                 self._idle.append(child)
         if not keep:

@@ -2,7 +2,9 @@
 memory and barriers that came out right.
 
 Each tool watches one launch at the smallest shape of several blocks, all at once, in processes without torch that start
-in a fraction of a second (`warpwright_harness.bare`). What it finds in the original too is not the candidate's fault.
+in a fraction of a second (`warpwright_harness.bare`). Candidates that come to this at once share these processes; where
+a tool then finds something, each of them has one of its own. What it finds in the original too is not the candidate's
+fault.
 These processes have limits and are not confined further: the two halves of compute-sanitizer talk over sockets. Only
 device code of the candidate runs in them.
 """
@@ -16,6 +18,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from warpwright.toolchain.process import run_limited
 from warpwright.verify.harness import harness_environment, harness_python
 from warpwright.verify.report import Status
 from warpwright.verify.run import Observed, at
+from warpwright.verify.together import Together
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SECONDS = 20.0
@@ -51,10 +55,10 @@ def look_for_hidden_faults(observed: Observed, request: Mapping[str, Any], is_ca
     if sanitizer is None:
         observed.notes.append("compute-sanitizer is not here: faults that change no result were not looked for")
         return
-    found = _found(sanitizer, request, case, "candidate", TOOLS, is_cancelled)
+    found = _watching.answer(_Watch(sanitizer, _launch(request, case, "candidate")), is_cancelled)
     faults = {tool: said for tool, said in found.items() if said}
     if faults:
-        theirs = _found(sanitizer, request, case, "baseline", tuple(faults), is_cancelled)
+        theirs = _watched(sanitizer, [_launch(request, case, "baseline")], tuple(faults), is_cancelled)
         for tool, said in faults.items():
             if not theirs.get(tool):
                 observed.status = Status.UNSAFE
@@ -90,27 +94,50 @@ def _case(observed: Observed, request: Mapping[str, Any]) -> Mapping[str, Any] |
     return next((case for case in fitting if blocks(case) > 1), fitting[-1] if fitting else None)
 
 
-def _found(
-    sanitizer: Path,
-    request: Mapping[str, Any],
-    case: Mapping[str, Any],
-    side: str,
-    tools: Sequence[str],
-    is_cancelled: IsCancelled,
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """A launch that is to be watched, and by what."""
+
+    sanitizer: Path
+    launch: Mapping[str, Any]
+
+
+def _launch(request: Mapping[str, Any], case: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """One side at one case, as `warpwright_harness.bare` reads it."""
+    launch = {name: request[name] for name in ("arguments", "variables", "lock", "seed")}
+    launch |= {name: case[name] for name in ("counts", "scalars", "limits")}
+    return {**launch, **request[side], **case[side]}
+
+
+def _found_in_each(watches: Sequence[_Watch], is_cancelled: IsCancelled) -> list[dict[str, str]]:
+    """What each tool that came to its end found in each launch, "" for nothing."""
+    sanitizer, launches = watches[0].sanitizer, [watch.launch for watch in watches]
+    found = _watched(sanitizer, launches, TOOLS, is_cancelled)
+    clean = {tool: words for tool, words in found.items() if not words}
+    if len(clean) == len(TOOLS) or len(launches) == 1:
+        return [found] * len(launches)
+    others = tuple(tool for tool in TOOLS if tool not in clean)
+    return [{**clean, **_watched(sanitizer, [launch], others, is_cancelled)} for launch in launches]
+
+
+_watching: Together[_Watch, dict[str, str]] = Together(_found_in_each)
+
+
+def _watched(
+    sanitizer: Path, launches: Sequence[Mapping[str, Any]], tools: Sequence[str], is_cancelled: IsCancelled
 ) -> dict[str, str]:
-    """What each tool that came to its end found in one side, "" for nothing."""
+    """What each tool that came to its end found in these launches, made one after the other in one process; "" for
+    nothing."""
     with tempfile.TemporaryDirectory(prefix="warpwright-sanitizer-") as folder:
-        described = Path(folder) / "launch.json"
-        launch = {name: request[name] for name in ("arguments", "variables", "lock", "seed")}
-        launch |= {name: case[name] for name in ("counts", "scalars", "limits")}
-        described.write_text(json.dumps({**launch, **request[side], **case[side]}), encoding="utf-8")
-        watch = partial(_watched, sanitizer, described, is_cancelled)
+        described = Path(folder) / "launches.json"
+        described.write_text(json.dumps(launches), encoding="utf-8")
+        watch = partial(_said, sanitizer, described, is_cancelled)
         with ThreadPoolExecutor(len(tools)) as watchers:
             said = dict(zip(tools, watchers.map(watch, tools), strict=True))
     return {tool: words for tool, words in said.items() if words is not None}
 
 
-def _watched(sanitizer: Path, described: Path, is_cancelled: IsCancelled, tool: str) -> str | None:
+def _said(sanitizer: Path, described: Path, is_cancelled: IsCancelled, tool: str) -> str | None:
     """What one tool found, "" for nothing; None where it did not come to an end."""
     folder = described.parent / tool
     folder.mkdir()

@@ -19,10 +19,11 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.buffers import ArraySpec, Buffer, bits, perturbed
-from warpwright_harness.checks.compare import NOISE_FACTOR, ULPS, compare, largest_gap
+from warpwright_harness.buffers import ArraySpec, Buffer, bits, guards_broken, perturbed
+from warpwright_harness.checks.compare import NOISE_FACTOR, ULPS, compare
 from warpwright_harness.checks.correctness import PERTURBATIONS, input_values, seed_of
-from warpwright_harness.session import DEVICE, Case, Session, Values
+from warpwright_harness.device import Launch
+from warpwright_harness.session import DEVICE, Case, Outputs, Session, Values
 from warpwright_harness.timing.bounds import Bound, bound_of
 from warpwright_harness.timing.intervals import Ratio, is_enough, median_interval, ratio_of
 from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
@@ -135,8 +136,9 @@ def _round(
             ring.fill(place)
             read = start_timing(start)
             left[side] = ring.taken(place)
+            harm = ring.harm(place) if side == "candidate" else None  # enqueued before anything is waited for
             taken[side].append(read())
-            if (why := ring.damage(place)) and side == "candidate":
+            if harm is not None and (why := ring.damage(harm)):
                 raise TimedWrongError(why)
         if why := ring.difference(left["candidate"], left["baseline"]):
             raise TimedWrongError(why)
@@ -145,15 +147,18 @@ def _round(
 
 @dataclass(frozen=True)
 class _Place:
-    """One set of buffers, in which either side may be started again and again."""
+    """One set of buffers, in which either side may be started again and again; `launches` are those made ready."""
 
     case: Case
     buffers: Mapping[str, Buffer]
+    launches: dict[tuple[int, str], Launch] = field(default_factory=lambda: {})
 
     def starter(self, session: Session, side: str, values: Values) -> Callable[[], None]:
         """What launches one side here, whose file's variables are set to theirs among `values`."""
         session.set_variables(side, self.case, values)
-        launch = session.prepared(side, self.case, self.buffers)
+        launch = self.launches.get((id(session), side))
+        if launch is None:
+            launch = self.launches[id(session), side] = session.prepared(side, self.case, self.buffers)
         stream = torch.cuda.current_stream().cuda_stream
         return lambda: launch.start(stream)
 
@@ -177,7 +182,9 @@ class _Ring:
             if not spec.is_input:
                 continue
             step = order.randrange(spec.count) * spec.components if spec.count else 0
-            self.fresh[spec.name].copy_(torch.roll(self.values[spec.name], step))
+            fresh, values = self.fresh[spec.name], self.values[spec.name]
+            fresh[step:].copy_(values[: spec.scalars - step])
+            fresh[:step].copy_(values[spec.scalars - step :])
 
     def fill(self, place: _Place) -> None:
         for spec in self.case.arrays:
@@ -187,15 +194,31 @@ class _Ring:
         """A copy of the outputs as they are once the work enqueued so far is done."""
         return {s.name: place.buffers[s.name].data.clone() for s in self.case.outputs}
 
-    def damage(self, place: _Place) -> str:
-        """Why the memory around the arrays, or an input, is not what it was; empty where it is."""
+    def harm(self, place: _Place) -> torch.Tensor:
+        """Of each array whether the memory around it is not what it was, then of each input that is no output whether
+        its values are not: booleans on the device, which nobody waited for."""
+        broken = guards_broken([place.buffers[spec.name] for spec in self.case.arrays], self.poison)
+        changed = [
+            (bits(place.buffers[spec.name].data) != bits(self.fresh[spec.name])).any().view(1)
+            for spec in self._unchanged
+        ]
+        return torch.cat([broken, *changed])
+
+    def damage(self, harm: torch.Tensor) -> str:
+        """What was seen, in words; empty where there is no harm."""
+        answers = iter(harm.tolist())
+        outside = [spec for spec in self.case.arrays if next(answers)]
+        changed = [spec for spec in self._unchanged if next(answers)]
         for spec in self.case.arrays:
-            buffer = place.buffers[spec.name]
-            if not buffer.guards_intact(self.poison):
+            if spec in outside:
                 return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
-            if not spec.is_output and not torch.equal(bits(buffer.data), bits(self.fresh[spec.name])):
+            if spec in changed:
                 return f"it changes its input {spec.name}"
         return ""
+
+    @property
+    def _unchanged(self) -> list[ArraySpec]:
+        return [spec for spec in self.case.arrays if not spec.is_output]
 
     def difference(self, candidate: Mapping[str, torch.Tensor], baseline: Mapping[str, torch.Tensor]) -> str:
         """Why the candidate's outputs are not the original's; empty where they are."""
@@ -232,16 +255,28 @@ def _tolerances(session: Session, case: Case, buffers: Mapping[str, Buffer], val
     """Of each output: from how far the original's moves when inputs move by one unit in the last place."""
     runs = [session.run("baseline", case, buffers, values, poison) for poison in session.poisons]
     written = {s.name: ~(runs[0].poisoned[s.name] & runs[1].poisoned[s.name]) for s in case.outputs}
-    noise = {s.name: largest_gap(runs[1].values[s.name], runs[0].values[s.name]) for s in case.outputs}
+    measured = [s for s in case.outputs if s.scalars]
+
+    def gaps(outputs: Outputs) -> torch.Tensor:
+        pairs = [(outputs.values[s.name], runs[0].values[s.name], written[s.name]) for s in measured]
+        return torch.stack([_gap(one, other, mask) for one, other, mask in pairs])
+
+    if not measured:
+        return {s.name: 0.0 for s in case.outputs}
+    found = [gaps(runs[1])]
     for step in range(PERTURBATIONS if any(s.is_float for s in case.outputs) else 0):
         seed = seed_of(session, case, 2000 + step)
         moved = {s.name: perturbed(s, values[s.name], seed + i) for i, s in enumerate(case.inputs)}
-        outputs = session.run("baseline", case, buffers, moved, session.poisons[0])
-        for spec in case.outputs:
-            mask = written[spec.name]
-            gap = largest_gap(outputs.values[spec.name][mask], runs[0].values[spec.name][mask])
-            noise[spec.name] = max(noise[spec.name], gap)
-    return {name: TIMED_TOLERANCE * NOISE_FACTOR * gap for name, gap in noise.items()}
+        found.append(gaps(session.run("baseline", case, buffers, moved, session.poisons[0])))
+    noise = dict(zip([s.name for s in measured], torch.stack(found).amax(dim=0).tolist(), strict=True))
+    return {s.name: TIMED_TOLERANCE * NOISE_FACTOR * noise.get(s.name, 0.0) for s in case.outputs}
+
+
+def _gap(one: torch.Tensor, other: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The largest difference at elements of the mask that are finite in both, 0 where there are none; a number on the
+    device, which nobody waited for."""
+    gap = (one.double() - other.double()).abs()
+    return torch.where(mask & torch.isfinite(gap), gap, 0.0).max()
 
 
 def _cross_check(session: Session, case: Case, stopwatch: Stopwatch, samples: Mapping[str, Samples]) -> None:

@@ -1,0 +1,87 @@
+"""Several candidates verified at once: while one is timed on the GPU, others are compiled and analysed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from warpwright.progress import CancelledError, IsCancelled, Progress
+from warpwright.rules.base import Finding
+from warpwright.syntax.source import Source
+from warpwright.verify import pool
+from warpwright.verify.report import Report
+from warpwright.verify.verify import verify
+
+MOST_AT_ONCE = 2 * pool.MOST_AT_ONCE
+"""While half of them are run, the others are compiled, analysed or watched by compute-sanitizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One candidate: what people are told of it, its original, its text, and the finding that it is to cure."""
+
+    name: str
+    original: Source
+    candidate: Source
+    expect_gone: Finding | None = None
+
+
+def at_once() -> int:
+    """How many are verified at once here: a compiler and what runs the kernels keep two processors busy."""
+    return max(1, min(MOST_AT_ONCE, (os.cpu_count() or 1) // 2))
+
+
+def verify_several(
+    trials: Sequence[Trial],
+    *,
+    kernel: str | None,
+    goal: str,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    arch: str | None,
+    flags: tuple[str, ...],
+    again: bool = False,
+) -> list[Report | None]:
+    """`verify` of each, `at_once` of them at a time: the reports in the order of `trials`, None for those that
+    `is_cancelled` stopped.
+
+    The share of `progress` is that of all trials; one call of it ends before the next begins. What one raises is raised
+    when all others were stopped.
+    """
+    shares = [0.0] * len(trials)
+    telling = threading.Lock()
+    failed = threading.Event()
+
+    def tell(place: int, message: str, share: float | None) -> None:
+        with telling:
+            shares[place] = max(shares[place], share or 0.0)
+            progress(f"{trials[place].name}: {message}", sum(shares) / len(trials))
+
+    def verified(place: int) -> Report | None:
+        trial = trials[place]
+        try:
+            return verify(
+                trial.original,
+                trial.candidate,
+                kernel=kernel,
+                goal=goal,
+                expect_gone=trial.expect_gone,
+                progress=lambda message, share: tell(place, message, share),
+                is_cancelled=lambda: failed.is_set() or is_cancelled(),
+                arch=arch,
+                flags=flags,
+                again=again,
+            )
+        except CancelledError:
+            return None
+        except BaseException:
+            failed.set()
+            raise
+        finally:
+            shares[place] = 1.0
+
+    with ThreadPoolExecutor(at_once()) as threads:
+        return list(threads.map(verified, range(len(trials))))
