@@ -61,39 +61,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import STATEMENTS, called_name, host_launches, in_macro, overlaps
+from warpwright.rewrites._code import STATEMENTS, host_launches, in_macro, overlaps
+from warpwright.rewrites._error_checks import (
+    fresh_name,
+    include_edits,
+    is_extension,
+    launch_checker,
+    message_headers,
+    returns_error,
+    std_prefix,
+    torch_headers,
+    wrapper_of,
+)
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
+from warpwright.syntax.nodes import enclosing, node_at
 from warpwright.syntax.source import Source, Span
 
 NAME = "check-launch"
 title = "Check the launch"
 goals = ("fix",)
-
-_READS_ERROR = re.compile(r"\bcuda(?:GetLastError|PeekAtLastError)\b")
-_HANDLES_ERROR = re.compile(r"\bcuda(?:Success|GetErrorString|GetErrorName)\b")
-_RUNTIME_CALL = re.compile(r"cuda[A-Z]\w*")
-_NOT_WRAPPERS = re.compile(
-    r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?"
-)
-_ACTS = re.compile(r"\b(?:throw|goto|cerr|cout|(?!cuda|sizeof|if|while|for|switch|return)\w+\s*\()")
-"""What makes a helper more than a question about the error: it says, ends or calls something."""
-_WORKS = re.compile(
-    r"<<<|\bcuda(?!GetLastError|PeekAtLastError|GetErrorString|GetErrorName|DeviceSynchronize|StreamSynchronize)[A-Z]\w*\s*\("
-)
-"""What no check of a launch does: a function with it is a part of the program that checks its own launches."""
-_STD = re.compile(r"\bstd::(?:f?printf|exit|abort|malloc|free)\b")
-_TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
-_TORCH_CHECK_HEADER = re.compile(
-    r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)"
-)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -129,7 +120,7 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
         rewrite=NAME,
         title=f"Check the launch of {kernel.name}",
         source=source,
-        edits=tuple(_include_edits(source, includes) + _insert(source, statement, lines)),
+        edits=tuple(include_edits(source, includes) + _insert(source, statement, lines)),
         explanation=(
             f"A launch that fails says nothing by itself. The check reads its error {manner}, without waiting for "
             "the kernel."
@@ -139,32 +130,22 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
 
 def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> tuple[list[str], list[str], str]:
     """The lines of the check, headers that it needs, and how it is said."""
-    launch_check = _launch_checker(source, statement.start_byte)
+    launch_check = launch_checker(source, statement.start_byte)
     if launch_check:
         return [f"{launch_check};"], [], f"with this file's {launch_check.split('(')[0]}"
-    wrapper = _wrapper(source, statement.start_byte)
+    wrapper = wrapper_of(source, statement.start_byte)
     if wrapper:
         return [f"{wrapper}(cudaGetLastError());"], [], f"with this file's {wrapper}"
-    text = source.text()
-    if _TORCH.search(text):
-        header = [] if _TORCH_CHECK_HEADER.search(text) else ["#include <c10/cuda/CUDAException.h>"]
-        return ["C10_CUDA_KERNEL_LAUNCH_CHECK();"], header, "as PyTorch's own kernels do"
-    error = _fresh_name(source, function)
-    returned = function.child_by_field_name("type")
-    plain = (function.child_by_field_name("declarator") or function).type == "function_declarator"
-    plain = plain and enclosing(statement, "function_definition", "lambda_expression") == function
-    if plain and returned is not None and source.node_text(returned) == "cudaError_t":
+    if is_extension(source):
+        return ["C10_CUDA_KERNEL_LAUNCH_CHECK();"], torch_headers(source), "as PyTorch's own kernels do"
+    error = fresh_name(source, function)
+    if returns_error(source, function, statement):
         return (
             [f"if (cudaError_t {error} = cudaGetLastError())", f"\treturn {error};"],
             [],
             "and returns it to the caller",
         )
-    includes = [
-        f"#include <{names[0]}>"
-        for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
-        if not re.search(rf"#\s*include\s*[<\"](?:{'|'.join(map(re.escape, names))})[>\"]", text)
-    ]
-    std = "std::" if _STD.search(text) else ""
+    std = std_prefix(source)
     return (
         [
             f"if (cudaError_t {error} = cudaGetLastError()) {{",
@@ -172,123 +153,9 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
             f"\t{std}exit(EXIT_FAILURE);",
             "}",
         ],
-        includes,
+        message_headers(source),
         "and ends the program with a message",
     )
-
-
-def _launch_checker(source: Source, before: int) -> str:
-    """A call that takes no error and reads the last one, such as `CHECK_LAUNCH()`; "" for none."""
-    for helper in _helpers(source):
-        fits = helper.reads_error and helper.handles_error and helper.acts and not helper.works
-        if helper.end <= before and not helper.parameters and fits:
-            return f"{helper.name}()"
-    return 'getLastCudaError("kernel launch failed")' if "getLastCudaError" in _statements(source).used else ""
-
-
-def _wrapper(source: Source, before: int) -> str:
-    """What the file wraps around CUDA's calls, as a statement; "" for nothing.
-
-    What it already uses most counts before what it only defines.
-    """
-    helpers = _helpers(source)
-    late = {helper.name for helper in helpers} - {helper.name for helper in helpers if helper.end <= before}
-    late |= {helper.name for helper in helpers if not helper.acts}
-    for name, _ in _statements(source).wrappers.most_common():
-        if name not in late:
-            return name
-    for helper in helpers:
-        fits = helper.handles_error and helper.acts and not helper.reads_error
-        if helper.end <= before and helper.parameters == 1 and fits:
-            return helper.name
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Helper:
-    """A macro, or a function that takes an error or nothing; `parameters` counts those without a default.
-
-    `acts` is false for one that only answers, such as `#define FAILED(e) ((e) != cudaSuccess)`, and `works` true for
-    one that does more than check.
-    """
-
-    name: str
-    end: int
-    parameters: int
-    reads_error: bool
-    handles_error: bool
-    acts: bool
-    works: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Statements:
-    """Names that are called, and those that are called as statements around one call of CUDA's runtime."""
-
-    used: frozenset[str]
-    wrappers: Counter[str]
-
-
-@lru_cache(maxsize=4)
-def _helpers(source: Source) -> tuple[_Helper, ...]:
-    found: list[_Helper] = []
-    for node in descendants(source.root, "preproc_function_def", "function_definition"):
-        if node.type == "preproc_function_def":
-            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-            parameters = node.child_by_field_name("parameters")
-        else:
-            declarator, value = node.child_by_field_name("declarator"), node.child_by_field_name("body")
-            if declarator is None or declarator.type != "function_declarator":
-                continue
-            name, parameters = (
-                declarator.child_by_field_name("declarator"),
-                declarator.child_by_field_name("parameters"),
-            )
-            if parameters is None or (parameters.named_children and "cudaError_t" not in source.node_text(parameters)):
-                continue
-        if name is None or value is None:
-            continue
-        needed = (
-            [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")]
-            if parameters
-            else []
-        )
-        body = source.node_text(value)
-        reads, handles = bool(_READS_ERROR.search(body)), bool(_HANDLES_ERROR.search(body))
-        acts = _ACTS.search(body) is not None
-        if node.type == "preproc_function_def":
-            acts = acts or re.search(r"\breturn\b", body) is not None
-        works = _WORKS.search(body) is not None
-        found.append(_Helper(source.node_text(name), node.end_byte, len(needed), reads, handles, acts, works))
-    return tuple(found)
-
-
-@lru_cache(maxsize=4)
-def _statements(source: Source) -> _Statements:
-    used: set[str] = set()
-    wrappers: Counter[str] = Counter()
-    for call in descendants(source.root, "call_expression"):
-        arguments, function = call.child_by_field_name("arguments"), call.child_by_field_name("function")
-        if arguments is None or function is None or function.type not in ("identifier", "qualified_identifier"):
-            continue
-        name = source.node_text(function)
-        used.add(name)
-        given = uncommented(arguments)
-        is_statement = call.parent is not None and call.parent.type == "expression_statement"
-        if (
-            is_statement
-            and len(given) == 1
-            and given[0].type == "call_expression"
-            and not _NOT_WRAPPERS.fullmatch(name)
-        ):
-            wrappers[name] += _RUNTIME_CALL.fullmatch(called_name(given[0], source)) is not None
-    return _Statements(frozenset(used), +wrappers)
-
-
-def _fresh_name(source: Source, function: Node) -> str:
-    """A name for the error that the function does not use."""
-    taken = {source.node_text(n) for n in descendants(function, "identifier")}
-    return next(name for name in ("error", "launchError", "launchStatus", "cudaLaunchError") if name not in taken)
 
 
 def _insert(source: Source, statement: Node, lines: list[str]) -> list[TextEdit]:
@@ -343,23 +210,3 @@ def _indent_unit(source: Source) -> str:
             steps[spaces - depth] += 1
         depth = spaces
     return " " * (steps.most_common(1)[0][0] if steps else 2)
-
-
-def _include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
-    """Each header after the last one that sorts before it, where the file has any; else before the first code."""
-    newline = "\r\n" if b"\r\n" in source.data else "\n"
-    present = [n for n in source.root.children if n.type == "preproc_include"]
-    guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), None)
-    if not present and guard is not None:
-        present = [n for n in guard.children if n.type == "preproc_include"]
-    if not present:
-        first = next((n for n in source.root.children if n.type != "comment"), None)
-        at = first.start_byte if first is not None else 0
-        return [TextEdit(at, at, newline.join([*includes, "", ""]))] if includes else []
-    system = [n for n in present if "<" in source.node_text(n)]
-    edits: list[TextEdit] = []
-    for include in includes:
-        before = [n for n in system if source.node_text(n).strip() < include]
-        at = (before or present)[-1].end_byte
-        edits.append(TextEdit(at, at, include + newline))
-    return edits

@@ -1,0 +1,200 @@
+"""How a file reads the errors of CUDA: its own macros and functions for that, and what they need."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from warpwright.rewrites._code import called_name
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.syntax.source import Source
+
+_READS_ERROR = re.compile(r"\bcuda(?:GetLastError|PeekAtLastError)\b")
+_HANDLES_ERROR = re.compile(r"\bcuda(?:Success|GetErrorString|GetErrorName)\b")
+_RUNTIME_CALL = re.compile(r"cuda[A-Z]\w*")
+_NOT_WRAPPERS = re.compile(
+    r"cudaGetError\w+|(?:static|reinterpret|const)_cast|assert|return|if|while|switch|\(?void\)?"
+)
+_ACTS = re.compile(r"\b(?:throw|goto|cerr|cout|(?!cuda|sizeof|if|while|for|switch|return)\w+\s*\()")
+"""What makes a helper more than a question about the error: it says, ends or calls something."""
+_WORKS = re.compile(
+    r"<<<|\bcuda(?!GetLastError|PeekAtLastError|GetErrorString|GetErrorName|DeviceSynchronize|StreamSynchronize)[A-Z]\w*\s*\("
+)
+"""What no check of a launch does: a function with it is a part of the program that checks its own launches."""
+_STD = re.compile(r"\bstd::(?:f?printf|exit|abort|malloc|free)\b")
+_TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
+_TORCH_CHECK_HEADER = re.compile(
+    r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)"
+)
+
+
+def is_extension(source: Source) -> bool:
+    """Whether a file includes PyTorch."""
+    return _TORCH.search(source.text()) is not None
+
+
+def torch_headers(source: Source) -> list[str]:
+    """The include that PyTorch's checks need, where the file does not have it."""
+    return [] if _TORCH_CHECK_HEADER.search(source.text()) else ["#include <c10/cuda/CUDAException.h>"]
+
+
+def message_headers(source: Source) -> list[str]:
+    """The includes that `fprintf` and `exit` need, where the file does not have them."""
+    text = source.text()
+    return [
+        f"#include <{names[0]}>"
+        for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
+        if not re.search(rf"#\s*include\s*[<\"](?:{'|'.join(map(re.escape, names))})[>\"]", text)
+    ]
+
+
+def std_prefix(source: Source) -> str:
+    """`std::` where the file writes that before the C library's functions."""
+    return "std::" if _STD.search(source.text()) else ""
+
+
+def returns_error(source: Source, function: Node, statement: Node) -> bool:
+    """Whether `return error;` at a statement is what its function gives its caller."""
+    returned = function.child_by_field_name("type")
+    plain = (function.child_by_field_name("declarator") or function).type == "function_declarator"
+    own = enclosing(statement, "function_definition", "lambda_expression") == function
+    return plain and own and returned is not None and source.node_text(returned) == "cudaError_t"
+
+
+def launch_checker(source: Source, before: int) -> str:
+    """A call that takes no error and reads the last one, such as `CHECK_LAUNCH()`; "" for none."""
+    for helper in _helpers(source):
+        fits = helper.reads_error and helper.handles_error and helper.acts and not helper.works
+        if helper.end <= before and not helper.parameters and fits:
+            return f"{helper.name}()"
+    return 'getLastCudaError("kernel launch failed")' if "getLastCudaError" in _statements(source).used else ""
+
+
+def wrapper_of(source: Source, before: int) -> str:
+    """What the file wraps around CUDA's calls, as a statement; "" for nothing.
+
+    What it already uses most counts before what it only defines.
+    """
+    helpers = _helpers(source)
+    late = {helper.name for helper in helpers} - {helper.name for helper in helpers if helper.end <= before}
+    late |= {helper.name for helper in helpers if not helper.acts}
+    for name, _ in _statements(source).wrappers.most_common():
+        if name not in late:
+            return name
+    for helper in helpers:
+        fits = helper.handles_error and helper.acts and not helper.reads_error
+        if helper.end <= before and helper.parameters == 1 and fits:
+            return helper.name
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Helper:
+    """A macro, or a function that takes an error or nothing; `parameters` counts those without a default.
+
+    `acts` is false for one that only answers, such as `#define FAILED(e) ((e) != cudaSuccess)`, and `works` true for
+    one that does more than check.
+    """
+
+    name: str
+    end: int
+    parameters: int
+    reads_error: bool
+    handles_error: bool
+    acts: bool
+    works: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """Names that are called, and those that are called as statements around one call of CUDA's runtime."""
+
+    used: frozenset[str]
+    wrappers: Counter[str]
+
+
+@lru_cache(maxsize=4)
+def _helpers(source: Source) -> tuple[_Helper, ...]:
+    found: list[_Helper] = []
+    for node in descendants(source.root, "preproc_function_def", "function_definition"):
+        if node.type == "preproc_function_def":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            parameters = node.child_by_field_name("parameters")
+        else:
+            declarator, value = node.child_by_field_name("declarator"), node.child_by_field_name("body")
+            if declarator is None or declarator.type != "function_declarator":
+                continue
+            name, parameters = (
+                declarator.child_by_field_name("declarator"),
+                declarator.child_by_field_name("parameters"),
+            )
+            if parameters is None or (parameters.named_children and "cudaError_t" not in source.node_text(parameters)):
+                continue
+        if name is None or value is None:
+            continue
+        needed = (
+            [p for p in parameters.named_children if p.type in ("identifier", "parameter_declaration")]
+            if parameters
+            else []
+        )
+        body = source.node_text(value)
+        reads, handles = bool(_READS_ERROR.search(body)), bool(_HANDLES_ERROR.search(body))
+        acts = _ACTS.search(body) is not None
+        if node.type == "preproc_function_def":
+            acts = acts or re.search(r"\breturn\b", body) is not None
+        works = _WORKS.search(body) is not None
+        found.append(_Helper(source.node_text(name), node.end_byte, len(needed), reads, handles, acts, works))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4)
+def _statements(source: Source) -> _Statements:
+    used: set[str] = set()
+    wrappers: Counter[str] = Counter()
+    for call in descendants(source.root, "call_expression"):
+        arguments, function = call.child_by_field_name("arguments"), call.child_by_field_name("function")
+        if arguments is None or function is None or function.type not in ("identifier", "qualified_identifier"):
+            continue
+        name = source.node_text(function)
+        used.add(name)
+        given = uncommented(arguments)
+        is_statement = call.parent is not None and call.parent.type == "expression_statement"
+        if (
+            is_statement
+            and len(given) == 1
+            and given[0].type == "call_expression"
+            and not _NOT_WRAPPERS.fullmatch(name)
+        ):
+            wrappers[name] += _RUNTIME_CALL.fullmatch(called_name(given[0], source)) is not None
+    return _Statements(frozenset(used), +wrappers)
+
+
+def fresh_name(source: Source, function: Node) -> str:
+    """A name for the error that the function does not use."""
+    taken = {source.node_text(n) for n in descendants(function, "identifier")}
+    return next(name for name in ("error", "launchError", "launchStatus", "cudaLaunchError") if name not in taken)
+
+
+def include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
+    """Each header after the last one that sorts before it, where the file has any; else before the first code."""
+    newline = "\r\n" if b"\r\n" in source.data else "\n"
+    present = [n for n in source.root.children if n.type == "preproc_include"]
+    guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), None)
+    if not present and guard is not None:
+        present = [n for n in guard.children if n.type == "preproc_include"]
+    if not present:
+        first = next((n for n in source.root.children if n.type != "comment"), None)
+        at = first.start_byte if first is not None else 0
+        return [TextEdit(at, at, newline.join([*includes, "", ""]))] if includes else []
+    system = [n for n in present if "<" in source.node_text(n)]
+    edits: list[TextEdit] = []
+    for include in includes:
+        before = [n for n in system if source.node_text(n).strip() < include]
+        at = (before or present)[-1].end_byte
+        edits.append(TextEdit(at, at, include + newline))
+    return edits
