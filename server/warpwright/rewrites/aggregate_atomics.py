@@ -3,13 +3,13 @@
 ## Before
 
 ```cuda
-__global__ void sum(float *total, const float *in, int n) {
+__global__ void sum(unsigned long long *total, const unsigned int *in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
     atomicAdd(total, in[i]);
 }
 
-void run(float *total, const float *in, int n) {
+void run(unsigned long long *total, const unsigned int *in, int n) {
   sum<<<(n + 255) / 256, 256>>>(total, in, n);
 }
 ```
@@ -17,9 +17,9 @@ void run(float *total, const float *in, int n) {
 ## After
 
 ```cuda
-__global__ void sum(float *total, const float *in, int n) {
+__global__ void sum(unsigned long long *total, const unsigned int *in, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  float total_part = 0.0f;
+  unsigned long long total_part = 0;
   if (i < n)
     total_part += in[i];
   for (int offset = 16; offset > 0; offset /= 2)
@@ -28,7 +28,7 @@ __global__ void sum(float *total, const float *in, int n) {
     atomicAdd(total, total_part);
 }
 
-void run(float *total, const float *in, int n) {
+void run(unsigned long long *total, const unsigned int *in, int n) {
   sum<<<(n + 255) / 256, 256>>>(total, in, n);
 }
 ```
