@@ -10,7 +10,15 @@ from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
 from warpwright.toolchain.machine_lines import MachineLines, Variant, lines_json, machine_lines, read_lines
-from warpwright.toolchain.machine_view import Access, KernelCode, MachineView, Mark, called, machine_view, view_json
+from warpwright.toolchain.machine_view import (
+    KernelCode,
+    MachineAccess,
+    MachineView,
+    Mark,
+    called,
+    machine_view,
+    view_json,
+)
 from warpwright.toolchain.opcodes import Family
 
 TEXT = """\
@@ -72,7 +80,7 @@ def test_kernels_stand_in_the_order_of_the_text(view: MachineView) -> None:
 @pytest.mark.sass
 def test_a_vector_access_is_wide(lines: MachineLines, path: Path) -> None:
     code = only(lines.at(str(path), 9)).code
-    assert code.accesses == ((Access("global", "load", 16), 1), (Access("global", "store", 16), 1))
+    assert code.accesses == ((MachineAccess("global", "load", 16), 1), (MachineAccess("global", "store", 16), 1))
     assert dict(code.marks)[Mark.WIDE] == 2
 
 
@@ -83,7 +91,7 @@ def test_double_precision_is_at_the_function_and_where_it_was_inlined(lines: Mac
     assert set(inside.doubles) <= set(outside.doubles)
     assert outside.inlined == inside.sass
     assert inside.inlined == 0
-    assert (Access("global", "load", 8), 1) in outside.accesses
+    assert (MachineAccess("global", "load", 8), 1) in outside.accesses
 
 
 @pytest.mark.sass
@@ -104,7 +112,10 @@ def test_instances_of_a_template_on_one_line_are_apart(lines: MachineLines, path
     variants = {variant.kernels: variant.code for variant in lines.at(str(path), 13)}
     assert set(variants) == {("scaled<float>",), ("scaled<double>",)}
     for names, width in ((("scaled<float>",), 4), (("scaled<double>",), 8)):
-        assert variants[names].accesses == ((Access("global", "load", width), 1), (Access("global", "store", width), 1))
+        assert variants[names].accesses == (
+            (MachineAccess("global", "load", width), 1),
+            (MachineAccess("global", "store", width), 1),
+        )
     assert dict(variants["scaled<double>",].marks)[Mark.FP64] == 1
     assert Mark.FP64 not in dict(variants["scaled<float>",].marks)
 

@@ -81,13 +81,13 @@ class KernelCode:
         """How many instructions carry each mark."""
         return Counter(mark for step in self.sass for mark in step.marks)
 
-    def accesses(self) -> Counter[Access]:
+    def accesses(self) -> Counter[MachineAccess]:
         """How many accesses of each kind and width; constants, which most operands are, left out."""
         return accesses_of(self.sass)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Access:
+class MachineAccess:
     """A kind of access: `space` is "global", "shared", "local" or "generic", `kind` "load", "store" or "atomic"."""
 
     space: str
@@ -143,7 +143,7 @@ def kernel_code(
     >>> load = MachineInstruction(0, "LDG.E.128", "R4, [R2.64]", "@!P0", (("/a.cu", 3),))
     >>> code = kernel_code([load], KernelResources("k", "k", 8, 0, 0, 0, 0, 0, 0))
     >>> [mark.value for mark in code.sass[0].marks], code.accesses()
-    (['128-bit', 'predicated'], Counter({Access(space='global', kind='load', width=16): 1}))
+    (['128-bit', 'predicated'], Counter({MachineAccess(space='global', kind='load', width=16): 1}))
     """
     code = tuple(code)
     local = {access.instruction.offset: access.use for access in local_traffic(code, resources, spills)}
@@ -188,10 +188,10 @@ def _marks(
         yield Mark.PREDICATED
 
 
-def accesses_of(steps: Iterable[Step]) -> Counter[Access]:
+def accesses_of(steps: Iterable[Step]) -> Counter[MachineAccess]:
     """How many accesses of each kind and width some instructions are; constants left out."""
     return Counter(
-        Access(use.space.value if use.space is not None else "generic", use.kind.value, step.width)
+        MachineAccess(use.space.value if use.space is not None else "generic", use.kind.value, step.width)
         for step in steps
         if step.counts
         for use in step.uses

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from warpwright.editor.markdown import code
 from warpwright.toolchain.machine_lines import LineCode, MachineLines, Variant
-from warpwright.toolchain.machine_view import Access, Mark
+from warpwright.toolchain.machine_view import MachineAccess, Mark
 
 _MOST_VARIANTS = 2
 _MOST_NAMES = 3
@@ -97,7 +97,7 @@ def mark_words(mark: Mark) -> str:
     }.get(mark, mark.value)
 
 
-def widths_by_kind(accesses: Iterable[tuple[Access, int]]) -> dict[tuple[str, str], list[tuple[int, int]]]:
+def widths_by_kind(accesses: Iterable[tuple[MachineAccess, int]]) -> dict[tuple[str, str], list[tuple[int, int]]]:
     """(width, count) of each kind of access."""
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for access, count in accesses:
