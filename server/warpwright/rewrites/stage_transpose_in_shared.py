@@ -155,8 +155,8 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
         edits=tuple(edits),
         explanation=(
             f"A warp {verb} elements of {copy.array} that lie far apart: {got:g} sectors per request where {ideal:g} "
-            f"would do. The block now passes its {x} x {y} elements through a tile in shared memory, and its threads take "
-            "them up there in the order in which they lie in the other array. It costs the tile and a barrier."
+            f"would do. The block now passes its {x} x {y} elements through a tile in shared memory, and its threads "
+            "take them up there in the order in which they lie in the other array. It costs the tile and a barrier."
         ),
     )
 

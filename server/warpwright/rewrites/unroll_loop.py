@@ -134,8 +134,8 @@ def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop) -> Rewrite:
             TextEdit(loop.step.start_byte, loop.step.end_byte, name),
         ),
         f"The compiler does not know that {source.node_text(loop.step)} is {step}, so it loads for one step of the "
-        "loop, waits, and tests whether there is another. With the number in the text it issues the loads of {STEPS} steps "
-        f"together. It costs registers, and the block has to keep its shape.",
+        "loop, waits, and tests whether there is another. With the number in the text it issues the loads of "
+        f"{STEPS} steps together. It costs registers, and the block has to keep its shape.",
     )
 
 
