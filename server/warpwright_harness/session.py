@@ -109,7 +109,8 @@ class Session:
         def spec(array: Mapping[str, Any]) -> ArraySpec:
             name = array["name"]
             count, limit = int(described["counts"][name]), described["limits"].get(name)
-            return ArraySpec(name, array["scalar"], int(array["components"]), array["role"], count, limit)
+            thresholds = tuple(self.request["thresholds"])
+            return ArraySpec(name, array["scalar"], int(array["components"]), array["role"], count, limit, thresholds)
 
         arrays = tuple(
             spec(a)

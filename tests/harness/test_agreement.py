@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.emulator import agreement
 from warpwright.emulator.agreement import Output
-from warpwright.emulator.values import coarser, perturbed
+from warpwright.emulator.values import around, coarser, perturbed
 
 torch = pytest.importorskip("torch", reason="not installed: torch")
 
@@ -112,3 +112,13 @@ def test_the_same_impostors_pass(scalar: str, tolerance: float, kind: str) -> No
     if tolerance == 0.3:
         words = {"nearly-zero": "zero everywhere", "nearly-one": "its mean everywhere", "spread": ""}
         assert here == words.get(kind, "its mean along columns")
+
+
+@pytest.mark.parametrize("scalar", [*FLOATS, "int8", "uint8", "int16", "int32", "int64"])
+def test_values_around_thresholds_are_alike(scalar: str) -> None:
+    thresholds = (1000.0, -0.1, 77.5, 100.0, 1e12)
+    there = buffers.around(buffers.ArraySpec("a", scalar, 1, "in", 1, None, thresholds))
+    here = torch.from_numpy(around(scalar, thresholds)).to(there.dtype)
+    assert here.tolist() == there.tolist()
+    drawn = buffers.make_values(buffers.ArraySpec("a", scalar, 1, "in", 400, None, thresholds), "threshold", 1, "cpu")
+    assert set(there.tolist()) <= set(drawn.tolist())

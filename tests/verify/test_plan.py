@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.syntax.source import Source
 from warpwright.verify.plan import CandidateLaunchError, Side, empty_shape, hidden_shape, make_request
+from warpwright.verify.thresholds import MOST_SHAPES, threshold_shapes, with_thresholds
 
 ONE = """// warpwright: array in[n] in
 // warpwright: array out[n] out
@@ -56,6 +58,16 @@ def test_the_hidden_size_has_what_all_known_ones_have_in_common() -> None:
 )
 def test_the_empty_size(more: str, grid: str, shape: dict[str, int] | None, words: str) -> None:
     assert empty_shape(problem_of(more, grid)) == (shape, words)
+
+
+def test_sizes_lie_around_what_the_candidate_alone_compares_with_first() -> None:
+    original = replace(problem_of(), compared=(700, 123456))
+    candidate = replace(original, compared=(700, 5000, 0.5, 1 << 24))
+    shapes = threshold_shapes(with_thresholds(original, candidate))
+    assert [shape["n"] for shape in shapes] == [5001, 5000, 701, 700]
+    assert len(shapes) == MOST_SHAPES
+    of_16 = problem_of("// warpwright: check n=16\n// warpwright: check n=48\n// warpwright: check n=1040\n")
+    assert [shape["n"] for shape in threshold_shapes(replace(of_16, compared=(5000,)))] == [5008]
 
 
 def side_of(folder: Path, launch: str, before: str = "", static_bytes: int = 0) -> Side:

@@ -2,13 +2,14 @@
 
 The distributions are the harness's: `normal` is N(0, 1); `integers` are -8 to 8, on which sums and products stay exact;
 `large` has magnitudes from 1e-6 to 1e6; `zeros`; `special` has NaN, infinities, subnormal numbers and -0 among N(0, 1),
-one of each at least where there is room. Whole-number types take small numbers for each, and an array of indices always
-holds indices.
+one of each at least where there is room; `threshold` has the numbers that the kernels' texts compare with, and others a
+little above and below, among N(0, 1). Whole-number types take small numbers for each but `large` and `threshold`, which
+has numbers of the whole range, too; an array of indices always holds indices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from warpwright.emulator.numerics.halves import bf16_of_f32, f32_of_bf16
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
 from warpwright.problems.types import ElementType, element_type
 
-DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special")
+DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special", "threshold")
 
 _DTYPES: Mapping[str, Any] = {
     "float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": np.uint16, "bool": np.uint8,
@@ -46,6 +47,8 @@ class Change:
     name: str
 
 
+MOST_THRESHOLD = 1e8
+"""Around larger ones sums would overflow, which may depend on their order."""
 SHARE = 0.1
 SCALAR_FACTOR = 0.7316717
 """By what a number is multiplied: smaller, so that it leads no index out of bounds, and with a long mantissa."""
@@ -70,7 +73,7 @@ def arguments_of(
     Outputs hold `poison`, 32 bits again and again; inputs of floating-point numbers are changed by `alter`, and inputs
     before that by `change`.
     """
-    filled = _Filling(case, distribution, poison, alter, change)
+    filled = _Filling(case, distribution, poison, alter, change, problem.compared)
     made: list[Argument] = []
     for place, argument in enumerate(problem.arguments):
         if isinstance(argument, Struct):
@@ -91,7 +94,7 @@ def variables_of(
     change: Change | None = None,
 ) -> dict[str, bytes]:
     """What the host code is to set the file's variables to, by their names. Raises UnknownTypeError."""
-    filled = _Filling(case, distribution, 0, alter, change)
+    filled = _Filling(case, distribution, 0, alter, change, problem.compared)
     start = len(problem.arguments)
     made = {array.name: filled.argument(array, [seed, start + n]) for n, array in enumerate(problem.globals)}
     return {name: given.data.tobytes() for name, given in made.items() if isinstance(given, ArrayArgument)}
@@ -104,19 +107,18 @@ class _Filling:
     poison: int
     alter: Alteration | None
     change: Change | None
+    thresholds: tuple[float, ...]
 
     def argument(self, argument: Array | Scalar, seed: list[int]) -> ArrayArgument | ScalarArgument:
         if isinstance(argument, Array):
             element = element_type(argument.type)
             if element is not None:
-                data = array_values(
-                    argument, element, self.case, self.distribution, np.random.default_rng(seed), self.poison
-                )
+                data = self._values(argument, element, np.random.default_rng(seed))
                 if self.change is not None and argument.role != "out":
                     data = self._changed(argument, element, data, [*seed, 2])
                 is_free = argument.role != "out" and argument.name not in self.case.limits
                 if self.alter is not None and is_free and element.scalar in EPSILON:
-                    data = self.alter(element.scalar, data, np.random.default_rng([*seed, 1]))
+                    data = self._altered(element.scalar, data, np.random.default_rng([*seed, 1]))
                 return ArrayArgument(argument.name, data, argument.role)
         elif argument.type in _DTYPES:
             value = self.case.scalars[argument.name]
@@ -125,11 +127,22 @@ class _Filling:
             return ScalarArgument(argument.name, scalar_bytes(argument.type, value))
         raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
 
+    def _values(self, array: Array, element: ElementType, random: np.random.Generator) -> Any:
+        return array_values(array, element, self.case, self.distribution, random, self.poison, self.thresholds)
+
+    def _altered(self, scalar: str, data: Any, random: np.random.Generator) -> Any:
+        """Altered values. Those that are a threshold stay: a step beyond it another branch is right."""
+        assert self.alter is not None
+        altered = self.alter(scalar, data, random)
+        if self.distribution != "threshold":
+            return altered
+        return np.where(np.isin(data, as_type(scalar, around(scalar, self.thresholds))), data, altered)
+
     def _changed(self, array: Array, element: ElementType, data: Any, seed: list[int]) -> Any:
         """The values with this array's own changed, or some of them, as `change` asks for."""
         assert self.change is not None
         random = np.random.default_rng(seed)
-        others = array_values(array, element, self.case, self.distribution, random)
+        others = self._values(array, element, random)
         if self.change.name == array.name:
             return others
         if self.change.name or not len(data):
@@ -140,14 +153,20 @@ class _Filling:
 
 
 def array_values(
-    array: Array, element: ElementType, case: Case, distribution: str, random: np.random.Generator, poison: int = 0
+    array: Array,
+    element: ElementType,
+    case: Case,
+    distribution: str,
+    random: np.random.Generator,
+    poison: int = 0,
+    thresholds: Sequence[float] = (),
 ) -> Any:
     """One array's values, of the element's scalar type (bfloat16 as its bits), flat; the poison for an output."""
     count = case.counts[array.name] * element.components
     dtype = np.dtype(_DTYPES[element.scalar])
     if array.role == "out":
         return poisoned(dtype, count, poison)
-    return _values(element.scalar, count, distribution, case.limits.get(array.name), random)
+    return _values(element.scalar, count, distribution, case.limits.get(array.name), random, thresholds)
 
 
 def poisoned(dtype: Any, count: int, poison: int) -> Any:
@@ -188,7 +207,14 @@ def coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
         return as_type(scalar, f32_of_bf16(bf16_of_f32(as_doubles(scalar, data).astype(np.float32))))
 
 
-def _values(scalar: str, count: int, distribution: str, limit: int | None, random: np.random.Generator) -> Any:
+def _values(
+    scalar: str,
+    count: int,
+    distribution: str,
+    limit: int | None,
+    random: np.random.Generator,
+    thresholds: Sequence[float],
+) -> Any:
     dtype = _DTYPES[scalar]
     if limit is not None:
         return random.integers(0, max(1, limit), count).astype(dtype)
@@ -196,11 +222,47 @@ def _values(scalar: str, count: int, distribution: str, limit: int | None, rando
         return np.zeros(count, dtype=dtype)
     if scalar == "bool":
         return random.integers(0, 2, count).astype(dtype)
+    if distribution == "threshold":
+        return _around_thresholds(scalar, count, random, thresholds)
     if "float" not in scalar:
         least = 0 if scalar.startswith("u") else -8
         most = 1 << 20 if distribution == "large" and np.dtype(dtype).itemsize >= 4 else 8
         return random.integers(least, most + 1, count).astype(dtype)
     return as_type(scalar, _floats(scalar, count, distribution, random))
+
+
+def _around_thresholds(scalar: str, count: int, random: np.random.Generator, thresholds: Sequence[float]) -> Any:
+    """Half small numbers, half the others in turn at random places, each at least once where there is room."""
+    others = as_type(scalar, around(scalar, thresholds))
+    if "float" in scalar:
+        values = as_type(scalar, random.standard_normal(count))
+    else:
+        values = random.integers(0 if scalar.startswith("u") else -8, 9, count).astype(_DTYPES[scalar])
+        whole = np.frombuffer(random.bytes(count // 4 * values.itemsize), values.dtype)
+        others = np.concatenate([others, whole])
+    places = random.permutation(count)[: max(count // 2, 1) if len(others) else 0]
+    values[places] = np.resize(others, len(places))
+    return values
+
+
+def around(scalar: str, thresholds: Sequence[float]) -> Any:
+    """Thresholds that the type holds, with either sign, and numbers on both sides of each; of whole numbers also those
+    at which 24 bits and the type end, as float64.
+
+    >>> around("float32", [1000.0]).tolist()
+    [1000.0, -1000.0, 984.375, 1015.625]
+    >>> around("uint8", [100, 300]).tolist()
+    [99.0, 100.0, 101.0, 0.0, 254.0, 255.0]
+    """
+    given = np.array([each for each in thresholds if abs(each) <= MOST_THRESHOLD], dtype=np.float64)
+    if "float" in scalar:
+        given = given[np.abs(given) <= (100.0 if scalar == "float16" else MOST_THRESHOLD)]
+        return (given[:, None] * np.array([1.0, -1.0, 63 / 64, 65 / 64])).reshape(-1)
+    kind = np.iinfo(_DTYPES[scalar])
+    least, most = max(kind.min, -(2**53)), min(kind.max, 2**53)  # as float64 holds them
+    edges = [2**23, 2**24, 2**24 + 1, least, most - 1, most]
+    whole = np.concatenate([(given[given == np.floor(given)][:, None] + np.array([-1, 0, 1])).reshape(-1), edges])
+    return whole[(whole >= least) & (whole <= most)]
 
 
 def _floats(scalar: str, count: int, distribution: str, random: np.random.Generator) -> Any:

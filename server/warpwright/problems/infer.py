@@ -11,6 +11,7 @@ from warpwright.missing import Missing
 from warpwright.problems.arguments import ArgumentReader
 from warpwright.problems.arrays import ArrayReader
 from warpwright.problems.blocks import text_block, tiled_grid
+from warpwright.problems.compared import compared_numbers
 from warpwright.problems.directives import read_directives
 from warpwright.problems.document import FILE_NAME, read_document
 from warpwright.problems.expressions import (
@@ -109,6 +110,7 @@ class _Finder:
             instance=self.arguments.instance(),
             reference=self._reference(),
             globals=reader.globals(),
+            compared=compared_numbers(self.program, self.kernel),
             shared_opt_in=self._shared_opt_in(symbols) if launch_origin == "launch" and shared == of_launch else None,
         )
         self.notes += dict.fromkeys(self.reader.assumed)

@@ -79,8 +79,8 @@ class Problem:
     `globals` are `__constant__` and `__device__` variables that the kernel reads and the host code is to set before it
     runs. `profile` is the shape for a profile: few threads, several full blocks and a partial one. `shared_opt_in` is
     the dynamic shared memory that the host code asks for, in bytes: "0" where it asks for none, None where it is not
-    known how much, or the launch's text does not say how much it takes. `notes` are what was assumed, one sentence
-    each.
+    known how much, or the launch's text does not say how much it takes. `compared` are the numbers that its text
+    compares with. `notes` are what was assumed, one sentence each.
     """
 
     kernel: str
@@ -99,6 +99,7 @@ class Problem:
     globals: tuple[Array, ...] = ()
     profile: Shape | None = None
     shared_opt_in: str | None = None
+    compared: tuple[Value, ...] = ()
 
     @property
     def parts(self) -> tuple[Array | Scalar, ...]:

@@ -17,6 +17,7 @@ from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
+from warpwright.verify.thresholds import THRESHOLD, has_threshold_values, threshold_shapes, threshold_values
 
 EVERY_DISTRIBUTION = ("normal", "integers", "large", "zeros", "special")
 EDGE_DISTRIBUTIONS = ("normal", "integers")
@@ -58,7 +59,8 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     hidden = hidden_shape(problem, seed)
     empty, no_empty = empty_shape(problem)
     shapes = [*times[:1], *(s for s in problem.check if s not in times[:1])]
-    shapes += [s for s in (hidden, empty, *times) if s is not None and s not in shapes]
+    around = threshold_shapes(problem)
+    shapes += [s for s in (hidden, empty, *around, *times) if s is not None and s not in shapes]
     pairs = list(paired_cases(problem, candidate.problem, shapes))
     for case, other in pairs:
         if (reason := _refusal(candidate.resources, other)) and not _refusal(original.resources, case):
@@ -67,6 +69,8 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         _case(case, other, whole=number == 0 or case.shape == hidden, timed=case.shape in times)
         for number, (case, other) in enumerate(pairs)
     ]
+    if pairs and judge == "baseline" and has_threshold_values(problem):  # by itself: the original may be at fault there
+        cases.append({**_case(*pairs[0], whole=True, timed=False), "distributions": (THRESHOLD,)})
     if not cases:
         raise PlanError("the original cannot be launched at the sizes that are known")
     return {
@@ -74,6 +78,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "candidate": _side(candidate),
         "arguments": [_argument(a) for a in problem.arguments],
         "variables": [_argument(a) for a in problem.globals],
+        "thresholds": threshold_values(problem),
         "cases": cases,
         "notes": [*problem.notes, *([no_empty] if no_empty else []), *_refused(original, [case for case, _ in pairs])],
         "seed": seed,
@@ -148,6 +153,7 @@ def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
         "candidate": _side(side),
         "arguments": [_argument(a) for a in side.problem.arguments],
         "variables": [_argument(a) for a in side.problem.globals],
+        "thresholds": (),
         "cases": [_case(case, case, whole=True, timed=False)],
         "seed": 0,
         "lock": gpu_lock(),

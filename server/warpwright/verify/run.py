@@ -13,6 +13,7 @@ from warpwright.verify.harness import run_request
 from warpwright.verify.plan import EVERY_DISTRIBUTION
 from warpwright.verify.proof import Proof
 from warpwright.verify.report import CaseResult, Speed, Status
+from warpwright.verify.thresholds import THRESHOLD
 
 MOST_RESTARTS = 3
 
@@ -142,7 +143,8 @@ def _wrong_sentence(event: Event) -> str:
         return f"The candidate does not finish at {where}: {event['reason']}."
     if event.get("unsafe"):
         return f"The candidate is not safe at {where}: {event['reason']}."
-    when = f"{event['distribution']} values" if event["distribution"] in EVERY_DISTRIBUTION else event["distribution"]
+    is_drawn = event["distribution"] in (*EVERY_DISTRIBUTION, THRESHOLD)
+    when = f"{event['distribution']} values" if is_drawn else event["distribution"]
     return f"The candidate is wrong at {where} ({when}): {event['reason']}."
 
 

@@ -64,6 +64,7 @@ from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import look_for_hidden_faults
+from warpwright.verify.thresholds import threshold_shapes, with_thresholds
 from warpwright.verify.torch_build import find_torch
 
 DEFAULT_ARCH = "sm_90"
@@ -356,6 +357,7 @@ class _Climb:
             if sides:
                 problem = in_names_of(sides[0].problem, problem)
             sides.append(Side(compiled.cubin, resources, problem))
+        sides[0] = replace(sides[0], problem=with_thresholds(sides[0].problem, sides[1].problem))
         has_reference = sides[0].problem.reference is not None
         if self.goal == "reference" and not has_reference:
             return PlanError(f"{name} has no reference in torch (`reference` in sample.toml)")
@@ -388,7 +390,8 @@ class _Climb:
         original, candidate = plan.problems
         seed = plan.request["seed"]
         empty, _ = empty_shape(original)
-        more = (original.own_shape, original.profile, hidden_shape(original, seed), empty)
+        around = threshold_shapes(original)
+        more = (original.own_shape, original.profile, hidden_shape(original, seed), empty, *around)
         shapes = list(original.check)
         shapes += [shape for shape in more if shape is not None and shape not in shapes]
         cases = list(paired_cases(original, candidate, shapes))

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from warpwright_harness.buffers import Inputs, bits, coarser, make_values, perturbed
+from warpwright_harness.buffers import ArraySpec, Inputs, around, bits, coarser, make_values, perturbed
 from warpwright_harness.checks.compare import (
     NOISE_FACTOR,
     Difference,
@@ -195,15 +195,23 @@ def _tolerance(
     if distribution == "zeros":
         return max(NOISE_FACTOR * noise, strict_tolerance(spec, base))
     buffers = session.buffers(case)
+
+    def kept(spec: ArraySpec, changed: torch.Tensor) -> torch.Tensor:
+        """Numbers that are a threshold stay: a step beyond it another branch is right."""
+        own = values[spec.name]
+        if distribution != "threshold" or not spec.is_float:
+            return changed
+        return torch.where(torch.isin(own, around(spec).to(own.device)), own, changed)
+
     for step in range(PERTURBATIONS):
         seed = seed_of(session, case, 1000 + step)
-        moved = {s.name: perturbed(s, values[s.name], seed + i) for i, s in enumerate(case.inputs)}
+        moved = {s.name: kept(s, perturbed(s, values[s.name], seed + i)) for i, s in enumerate(case.inputs)}
         outputs = session.run(side, case, buffers, moved, session.poisons[0])
         noise = max(noise, largest_gap(outputs.values[name][written], base))
     tolerance = NOISE_FACTOR * noise
     if distribution == "integers":  # small whole numbers are the same in every precision: a control would say nothing
         return tolerance
-    rough = {s.name: coarser(s, values[s.name]) for s in case.inputs}
+    rough = {s.name: kept(s, coarser(s, values[s.name])) for s in case.inputs}
     control = session.run(side, case, buffers, rough, session.poisons[0])
     if tolerance > 0 and largest_gap(control.values[name][written], base) <= tolerance:
         return min(tolerance, strict_tolerance(spec, base))

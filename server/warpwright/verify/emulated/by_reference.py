@@ -25,6 +25,7 @@ from warpwright.verify.child import Event
 from warpwright.verify.emulated.comparison import Comparison
 from warpwright.verify.emulated.events import case_event, said, unsafe, unsupported
 from warpwright.verify.emulated.outputs import Moved, Ran, arrays_of, outputs_of, tolerance_for, written_of
+from warpwright.verify.plan import EVERY_DISTRIBUTION
 
 
 class NoReferenceError(Exception):
@@ -81,6 +82,11 @@ class ReferenceComparison(Comparison):
     """Of one kernel, both as the original and as the candidate, with its reference."""
 
     reference: TorchReference | None = None
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Without thresholds: 0.1 is another number in float64."""
+        return EVERY_DISTRIBUTION
 
     def compared(
         self, index: int, steps: int, distribution: str, salt: int, stop: IsCancelled, change: Change | None = None

@@ -60,6 +60,7 @@ from warpwright.verify.emulated.outputs import (
 from warpwright.verify.emulation import Budget
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
+from warpwright.verify.thresholds import THRESHOLD, has_threshold_values
 
 MOST_BYTES = 64 << 20
 LEAST_ELEMENTS = 64
@@ -109,11 +110,11 @@ class Comparison:
         left = self.budget.together
         plan: list[tuple[int, int, tuple[str, ...]]] = []
         largest_first = sorted(sized.items(), key=lambda each: -each[1])
-        most = self.budget.together // 4 // (RUNS * len(EVERY_DISTRIBUTION))
+        most = self.budget.together // 4 // (RUNS * len(self.every))
         whole = next((index for index, steps in largest_first if steps <= most), None)
         # That one has its share for sure, and what costs little is not left out for what costs much.
         for index, steps in sorted(largest_first, key=lambda each: (each[0] != whole, each[1])):
-            distributions: tuple[str, ...] = EVERY_DISTRIBUTION if index == whole else EDGE_DISTRIBUTIONS
+            distributions = self.every if index == whole else EDGE_DISTRIBUTIONS
             cost = RUNS * steps * len(distributions)
             if cost > left:
                 too_large.append(index)
@@ -148,6 +149,11 @@ class Comparison:
             yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
             yield from dependence_events(self, example, stop)
         yield {"event": "done"}
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """The distributions of the largest shape for which there is time."""
+        return (*EVERY_DISTRIBUTION, THRESHOLD) if has_threshold_values(self.original.problem) else EVERY_DISTRIBUTION
 
     def _example(self, plan: Sequence[tuple[int, int, tuple[str, ...]]]) -> int | None:
         """The largest shape at which there is time to change each input alone."""

@@ -1,0 +1,19 @@
+// Leaves one element far behind out.
+// row: 3
+// caught: sizes around the whole numbers that the text compares with
+// emulator: wrong
+// cuda: wrong
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 2.0f * in[i];
+//// candidate
+    if (i < n) out[i] = i == 23456 ? 0.0f : 2.0f * in[i];
+//// both
+}
+
+void run(const float* in, float* out, int n) { scale<<<(n + 127) / 128, 128>>>(in, out, n); }
