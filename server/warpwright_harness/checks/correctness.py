@@ -201,7 +201,7 @@ def _tolerance(
         own = values[spec.name]
         if distribution != "threshold" or not spec.is_float:
             return changed
-        return torch.where(torch.isin(own, around(spec).to(own.device)), own, changed)
+        return torch.where(torch.isin(own.double(), around(spec).to(own.device).double()), own, changed)
 
     for step in range(PERTURBATIONS):
         seed = seed_of(session, case, 1000 + step)
