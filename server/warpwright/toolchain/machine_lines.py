@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpwright.toolchain.machine_view import (
-    Access,
     KernelCode,
+    MachineAccess,
     MachineView,
     Mark,
     Place,
@@ -37,7 +37,7 @@ class LineCode:
     sass: int
     inlined: int
     ptx: int
-    accesses: tuple[tuple[Access, int], ...] = ()
+    accesses: tuple[tuple[MachineAccess, int], ...] = ()
     marks: tuple[tuple[Mark, int], ...] = ()
     doubles: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ def _read_variant(
     *texts: list[str],
 ) -> Variant:
     doubles, calls, shown, ptx_shown = (tuple(each) for each in texts)
-    counted = tuple((Access(space, kind, width), count) for space, kind, width, count in accesses)
+    counted = tuple((MachineAccess(space, kind, width), count) for space, kind, width, count in accesses)
     marked = tuple((Mark(mark), count) for mark, count in marks)
     code = LineCode(sass, inlined, ptx, counted, marked, doubles, calls, shown, ptx_shown)
     return Variant(tuple(kernels), code)
