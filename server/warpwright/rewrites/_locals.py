@@ -57,7 +57,7 @@ def locals_of(kernel: Kernel) -> Locals:
                 values[name] = value
             if inner is not None and inner.type == "reference_declarator" and value is not None:
                 changed |= set(_base_names(source, value))
-    changed |= set(_changed(source, block)) if block is not None else set()
+    changed |= set(changed_names(source, block)) if block is not None else set()
     once = {name for name, count in declared.items() if count == 1}
     return Locals(
         {name: value for name, value in values.items() if name in once and name not in changed},
@@ -89,7 +89,8 @@ def _type(source: Source, declaration: Node) -> str:
     return source.node_text(kind) if kind is not None else ""
 
 
-def _changed(source: Source, block: Node) -> Iterator[str]:
+def changed_names(source: Source, block: Node) -> Iterator[str]:
+    """Variables that a piece of code assigns, steps, hands to who may change them, or takes the address of."""
     functions = functions_of(source)
     for node in descendants(
         block, "assignment_expression", "update_expression", "pointer_expression", "call_expression"

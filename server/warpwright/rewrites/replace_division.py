@@ -1,0 +1,344 @@
+"""Take a division out of a loop: a reciprocal before it, or a counter that wraps around in it.
+
+## Before
+
+```cuda
+__global__ void normalize(float *out, const float *in, float scale, int columns) {
+  int row = blockIdx.x * columns;
+  for (int i = threadIdx.x; i < columns; i += blockDim.x)
+    out[row + i] = in[row + i] / scale;
+}
+
+void run(float *out, const float *in, float scale, int rows, int columns) {
+  normalize<<<rows, 128>>>(out, in, scale, columns);
+}
+```
+
+```cuda
+__global__ void filter(float *out, const float *ring, int n, unsigned int length) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    for (int k = 0; k < 8; k++) {
+      sum += ring[(i + k) % length];
+    }
+    out[i] = sum;
+  }
+}
+
+void run(float *out, const float *ring, int n, unsigned int length) {
+  filter<<<(n + 255) / 256, 256>>>(out, ring, n, length);
+}
+```
+
+## After
+
+```cuda
+__global__ void normalize(float *out, const float *in, float scale, int columns) {
+  int row = blockIdx.x * columns;
+  const float scale_inverse = 1.0f / scale;
+  for (int i = threadIdx.x; i < columns; i += blockDim.x)
+    out[row + i] = in[row + i] * scale_inverse;
+}
+
+void run(float *out, const float *in, float scale, int rows, int columns) {
+  normalize<<<rows, 128>>>(out, in, scale, columns);
+}
+```
+
+```cuda
+__global__ void filter(float *out, const float *ring, int n, unsigned int length) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    auto wrapped = i % length;
+    for (int k = 0; k < 8; k++) {
+      sum += ring[wrapped];
+      if (++wrapped == length) wrapped = 0;
+    }
+    out[i] = sum;
+  }
+}
+
+void run(float *out, const float *ring, int n, unsigned int length) {
+  filter<<<(n + 255) / 256, 256>>>(out, ring, n, length);
+}
+```
+
+A quotient of the same operands becomes a second counter, which steps when the first wraps around.
+
+## Assumes
+
+- The divisor is a variable that keeps its value over the loop.
+- A floating-point divisor is a parameter, or computed from parameters alone, and large enough that its reciprocal is
+  finite: above 3e-39 for float. The dividend is of no wider type.
+- An integer dividend grows by 1 with each step of the loop and is never negative, its divisor is unsigned, and no step
+  ends early by `continue`.
+
+## Cost
+
+A register. Integers stay exact. A quotient by a reciprocal is rounded twice: it is at most 1.5 units in the last place
+off, where a division is rounded to the nearest (CUDA C++ Programming Guide, "Mathematical Functions": 1 / x and x * y
+have an error of half a unit each).
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel
+from warpwright.facts.types import CType, builtin_type
+from warpwright.rewrites._code import NoMatchError, body, called_name, overlaps, squeezed, with_names
+from warpwright.rewrites._indices import Indices, as_number, coefficient, indices_of, symbols
+from warpwright.rewrites._layout import free_name, indent_unit, line_of
+from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
+from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.source import Source, Span
+
+NAME = "replace-division"
+title = "Take the division out of the loop"
+goals = ("speed",)
+
+LOOPS = ("for_statement", "while_statement", "do_statement")
+_STEADY = re.compile(r"f?(?:max|min)f?|fabsf?|float|double|static_cast")
+
+FEWEST_STEPS = 4
+"""Of a loop: a reciprocal or a remainder before it costs as much as one division in it."""
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    reason, block = unmovable(kernel), body(kernel)
+    if reason or block is None:
+        return Declined(NAME, reason)
+    source, indices = kernel.source, indices_of(kernel, None)
+    reason = "No loop here divides by a value that stays the same."
+    for division in descendants(block, "binary_expression", "assignment_expression"):
+        operator = division.child_by_field_name("operator")
+        if operator is None or operator.type not in ("/", "%", "/="):
+            continue
+        loop = next((n for n in ancestors(division) if n.type in LOOPS), None)
+        if loop is None or (at is not None and not overlaps(source.span(division), at)):
+            continue
+        try:
+            divisor = _divisor(source, indices, division, loop)
+            kind = builtin_type(indices.variables.types.get(divisor, ""))
+            _require_line_before(source, loop)
+            if kind is not None and kind.kind == "float" and kind.name in ("float", "double"):
+                return _reciprocal(kernel, indices, loop, divisor, kind)
+            return _counter(kernel, indices, division, loop, divisor)
+        except NoMatchError as mismatch:
+            reason = str(mismatch) or reason
+    return Declined(NAME, reason)
+
+
+def _divisor(source: Source, indices: Indices, division: Node, loop: Node) -> str:
+    """The variable that a division divides by, which the loop does not change."""
+    right = division.child_by_field_name("right")
+    if right is None or right.type != "identifier":
+        raise NoMatchError
+    name = source.node_text(right)
+    if as_number(indices.named(name)) is not None:
+        raise NoMatchError(f"Nothing to gain: the compiler divides by the constant {name} with a product and a shift.")
+    within = {declared_name(source, d) for n in descendants(loop, "declaration")
+              for d in n.children_by_field_name("declarator")}  # fmt: skip
+    if name in within or name in set(changed_names(source, loop)):
+        raise NoMatchError(f"`{name}` changes in the loop at line {line_of(source, loop)}.")
+    if name not in indices.variables.types:
+        raise NoMatchError(f"What `{name}` is does not stand in the kernel.")
+    counted = counted_loop(source, loop)
+    steps = indices.number(counted.bound) if counted is not None else None
+    if steps is not None and steps < FEWEST_STEPS:
+        raise NoMatchError(f"Nothing to gain: the loop at line {line_of(source, loop)} has {steps} steps at most.")
+    return name
+
+
+def _require_line_before(source: Source, loop: Node) -> None:
+    first = next(iter(pragmas_before(source, loop)), loop)
+    alone = not source.text(0, first.start_byte).rpartition("\n")[2].strip()
+    if loop.parent is None or loop.parent.type != "compound_statement" or not alone:
+        raise NoMatchError(f"No line before the loop at line {line_of(source, loop)} could hold a statement.")
+
+
+def _before(source: Source, loop: Node, statement: str) -> TextEdit:
+    first = next(iter(pragmas_before(source, loop)), loop)
+    return TextEdit(first.start_byte, first.start_byte, f"{statement}\n{source.line_indent(first.start_byte)}")
+
+
+def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str, kind: CType) -> Rewrite:
+    source = kernel.source
+    name = free_name(source.text(), f"{divisor}_inverse")
+    if source_of_data := _loaded(source, indices, divisor):
+        raise NoMatchError(
+            f"`{source_of_data}` is computed from data: where it is so small that its reciprocal is infinite, 0 by "
+            f"{divisor} would be NaN."
+        )
+    one = "1.0f" if kind.name == "float" else "1.0"
+    edits = [_before(source, loop, f"const {kind.name} {name} = {one} / {divisor};")]
+    for division in descendants(loop, "binary_expression", "assignment_expression"):
+        operator, left = division.child_by_field_name("operator"), division.child_by_field_name("left")
+        right = division.child_by_field_name("right")
+        if operator is None or left is None or right is None or operator.type not in ("/", "/="):
+            continue
+        if source.node_text(right) != divisor:
+            continue
+        if kind.name == "float" and (wider := _wider(kernel, indices, left)):
+            raise NoMatchError(f"`{wider}` at line {line_of(source, left)} is not known to be a float.")
+        edits.append(TextEdit(operator.start_byte, operator.end_byte, operator.type.replace("/", "*")))
+        edits.append(TextEdit(right.start_byte, right.end_byte, name))
+    return Rewrite(
+        NAME,
+        f"Multiply by the reciprocal of {divisor}",
+        source,
+        tuple(edits),
+        f"A division is some ten instructions, a product one. {divisor} stays the same over the loop, so its "
+        "reciprocal is computed once. The result is rounded twice: at most 1.5 units in the last place off, where a "
+        "division is rounded to the nearest (CUDA C++ Programming Guide, Mathematical Functions). It costs a register.",
+        safe=False,
+    )
+
+
+def _loaded(source: Source, indices: Indices, name: str) -> str:
+    """The variable, of those that a name is computed from, that is more than a parameter that keeps its value."""
+    waiting, seen = [name], {name}
+    while waiting:
+        each = waiting.pop()
+        value = indices.variables.values.get(each)
+        if value is None and not indices.variables.is_fixed(each):
+            return each
+        for part in (
+            descendants(value, "call_expression", "subscript_expression", "pointer_expression") if value else ()
+        ):
+            if part.type != "call_expression" or not _STEADY.fullmatch(called_name(part, source)):
+                return each
+        names = {source.node_text(n) for n in descendants(value, "identifier")} if value is not None else set()
+        more = {n for n in names if n in indices.variables.types or n in indices.variables.changed} - seen
+        waiting += sorted(more)
+        seen |= more
+    return ""
+
+
+def _wider(kernel: Kernel, indices: Indices, node: Node) -> str:
+    """What in a dividend may be a double, or is not known; empty where all is float or integer."""
+    source = kernel.source
+    for part in descendants(node, "number_literal", "identifier", "call_expression", "cast_expression"):
+        text = source.node_text(part)
+        if part.type == "number_literal":
+            if re.search(r"[.eE]", text) and not text.endswith(("f", "F")) and not text.startswith("0x"):
+                return text
+        elif part.type == "call_expression":
+            name = called_name(part, source)
+            if not re.fullmatch(r"(?:\w+f|__\w+f|__ldg|float|f?min|f?max|fm\w+f|__expf|__fdividef)", name):
+                return text
+        elif part.type == "cast_expression" or not _is_narrow(indices, part, text):
+            cast = part.child_by_field_name("type")
+            if cast is None or source.node_text(cast) not in ("float", "int", "unsigned", "unsigned int"):
+                return text
+    return ""
+
+
+def _is_narrow(indices: Indices, node: Node, name: str) -> bool:
+    parent = node.parent
+    if name in ("threadIdx", "blockIdx", "blockDim", "gridDim"):
+        return True
+    if parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == node:
+        return True
+    if any(n.type == "subscript_argument_list" for n in ancestors(node)):
+        return True
+    shared = next((a.element_type for a in indices.kernel.shared_arrays if a.name == name), None)
+    kind = builtin_type(shared or indices.variables.types.get(name, "?"))
+    return kind is not None and (kind.is_integer or kind.name == "float")
+
+
+def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divisor: str) -> Rewrite:
+    source, counted = kernel.source, counted_loop(kernel.source, loop)
+    dividend = division.child_by_field_name("left")
+    line = line_of(source, division)
+    if counted is None or counted.step is not None or dividend is None:
+        raise NoMatchError(f"The loop around line {line} does not count by steps of 1.")
+    if division.type != "binary_expression":
+        raise NoMatchError(f"What is divided at line {line} is a variable of its own.")
+    kind = builtin_type(indices.variables.types.get(divisor, ""))
+    if kind is None or kind.kind != "uint":
+        raise NoMatchError(f"`{divisor}` is not unsigned, so it may be negative.")
+    _require_grows(source, indices, counted, dividend)
+    for leave in descendants(counted.body, "continue_statement"):
+        raise NoMatchError(f"A step of the loop may end at line {line_of(source, leave)}.")
+    if counted.body.type != "compound_statement":
+        raise NoMatchError(f"The body of the loop at line {line_of(source, loop)} has no braces for a counter.")
+    text = squeezed(source.node_text(dividend))
+    uses: dict[str, list[Node]] = {"%": [], "/": []}
+    for other in descendants(counted.body, "binary_expression"):
+        operator, left = other.child_by_field_name("operator"), other.child_by_field_name("left")
+        right = other.child_by_field_name("right")
+        same = left is not None and right is not None and source.node_text(right) == divisor
+        if operator is not None and operator.type in uses and same and left is not None:
+            uses[operator.type] += [other] if squeezed(source.node_text(left)) == text else []
+    rest, quotient = free_name(source.text(), "wrapped"), free_name(source.text(), "quotient")
+    start = source.node_text(counted.start)
+    first = _at_start(source, dividend, counted.name, start)
+    indent = source.line_indent(next(iter(pragmas_before(source, loop)), loop).start_byte)
+    lines = [f"auto {rest} = {first} % {divisor};"]
+    step = f"if (++{rest} == {divisor}) {rest} = 0;"
+    if uses["/"]:
+        lines.append(f"auto {quotient} = {first} / {divisor};")
+        step = f"if (++{rest} == {divisor}) {{ {rest} = 0; {quotient}++; }}"
+    edits = [_before(source, loop, f"\n{indent}".join(lines))]
+    edits += [TextEdit(n.start_byte, n.end_byte, rest) for n in uses["%"]]
+    edits += [TextEdit(n.start_byte, n.end_byte, quotient) for n in uses["/"]]
+    last = counted.body.named_children[-1]
+    inner = source.line_indent(last.start_byte)
+    if line_of(source, last) == line_of(source, loop):
+        inner = indent + indent_unit(source, body(kernel) or counted.body)
+    edits.append(TextEdit(last.end_byte, last.end_byte, f"\n{inner}{step}"))
+    return Rewrite(
+        NAME,
+        f"Count instead of dividing by {divisor}",
+        source,
+        tuple(edits),
+        f"A GPU has no instruction for the division of integers: by {divisor}, known at run time alone, it is 6 to 30 "
+        "of them at each step. The dividend grows by 1, so a counter that wraps around has the same values for a "
+        "comparison and an addition. It costs a register.",
+    )
+
+
+def _at_start(source: Source, dividend: Node, name: str, start: str) -> str:
+    """The dividend before the first step: `i` for `(i + k)` with k from 0."""
+    inner = dividend
+    while inner.type == "parenthesized_expression" and len(inner.named_children) == 1:
+        inner = inner.named_children[0]
+    left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
+    operator = inner.child_by_field_name("operator")
+    if start == "0" and left is not None and right is not None and operator is not None and operator.type == "+":
+        for step, rest in ((left, right), (right, left)):
+            if source.node_text(step) == name:
+                text = source.node_text(rest)
+                return f"({text})" if rest.type == "binary_expression" else text
+    return with_names(source, dividend, {name: start if re.fullmatch(r"\w+", start) else f"({start})"})
+
+
+def _require_grows(source: Source, indices: Indices, loop: CountedLoop, dividend: Node) -> None:
+    """The dividend grows by 1 with each step, from a value that is not negative."""
+    value, start = indices.read(dividend), indices.number(loop.start)
+    line = line_of(source, dividend)
+    within = {declared_name(source, d) for n in descendants(loop.body, "declaration")
+              for d in n.children_by_field_name("declarator")}  # fmt: skip
+    for use in descendants(dividend, "identifier"):
+        if source.node_text(use) in within:
+            raise NoMatchError(f"`{source.node_text(use)}` at line {line} is another one at each step.")
+    if value is None or coefficient(value, loop.name) != 1:
+        raise NoMatchError(f"`{source.node_text(dividend)}` at line {line} does not grow by 1 with each step.")
+    changed = set(changed_names(source, loop.body))
+    for name in symbols(value) - {loop.name}:
+        kind = builtin_type(indices.variables.types.get(name, ""))
+        if "." not in name and (kind is None or kind.kind != "uint"):
+            raise NoMatchError(f"`{name}` in the dividend at line {line} may be negative.")
+        if name in changed or loop.name in changed:
+            raise NoMatchError(f"`{name if name in changed else loop.name}` changes in the loop.")
+    if start is None or start < 0 or any(n < 0 for n in value.values()):
+        raise NoMatchError(f"`{source.node_text(dividend)}` at line {line} may be negative.")
