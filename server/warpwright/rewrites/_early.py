@@ -74,6 +74,11 @@ def around_rest(kernel: Kernel, block: Node, early: Node, last: Node) -> list[Te
     return edits
 
 
+def closing(unit: str, depth: int) -> list[str]:
+    """The braces that end what was put behind conditions, the innermost first."""
+    return [f"{unit * (depth - 1 - level)}}}" for level in range(depth)]
+
+
 def without_overlap(edits: list[TextEdit]) -> list[TextEdit]:
     """The edits but for the indents of lines that another edit replaces."""
     replaced = [edit for edit in edits if edit.start < edit.end]

@@ -72,7 +72,7 @@ from warpwright.rewrites._code import (
     squeezed,
     unseen_launch,
 )
-from warpwright.rewrites._early import around_rest, early_returns, is_integer_text, without_overlap
+from warpwright.rewrites._early import around_rest, closing, early_returns, is_integer_text, without_overlap
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
@@ -322,13 +322,8 @@ def _edits(
         ]
     for guard in early:
         edits += around_rest(kernel, block, guard, last)
-    edits.append(after_statement(source, last, [*(_closing(unit, len(early))), *behind]))
+    edits.append(after_statement(source, last, [*closing(unit, len(early)), *behind]))
     return edits
-
-
-def _closing(unit: str, depth: int) -> list[str]:
-    """The braces that end what was put behind conditions, the innermost first."""
-    return [f"{unit * (depth - 1 - level)}}}" for level in range(depth)]
 
 
 def _neutral(operation: str, kind: CType) -> str:
