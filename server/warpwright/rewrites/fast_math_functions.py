@@ -1,0 +1,210 @@
+"""Call the fast versions of float functions, which are less exact.
+
+## Before
+
+```cuda
+__global__ void decay(float *out, const float *rates, const float *times, int n, int steps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    for (int k = 0; k < steps; k++)
+      sum += 1.0f / (1.0f + expf(-rates[i] * times[k]));
+    out[i] = sum;
+  }
+}
+
+void run(float *out, const float *rates, const float *times, int n, int steps) {
+  decay<<<(n + 127) / 128, 128>>>(out, rates, times, n, steps);
+}
+```
+
+## After
+
+```cuda
+__global__ void decay(float *out, const float *rates, const float *times, int n, int steps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    for (int k = 0; k < steps; k++)
+      sum += __fdividef(1.0f, 1.0f + __expf(-rates[i] * times[k]));
+    out[i] = sum;
+  }
+}
+
+void run(float *out, const float *rates, const float *times, int n, int steps) {
+  decay<<<(n + 127) / 128, 128>>>(out, rates, times, n, steps);
+}
+```
+
+`1.0f / sqrtf(x)` becomes `rsqrtf(x)`, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a call.
+
+## Assumes
+
+- The calls stand in a loop, where their instructions count. The functions are CUDA's own.
+- The errors below are small enough for what the results are for.
+- `powf` is called with an exponent that is a number other than 0, and a base that is not negative, or with a base of 2
+  or more: `__powf` gives NaN for others. `sinf`, `cosf` and `tanf` stay, since
+  their fast versions hold for arguments from -pi to pi alone.
+
+## Cost
+
+Exactness (CUDA C++ Programming Guide, "Intrinsic Functions"). The largest errors, in units in the last place: `__expf`
+2 + |1.173 x|, `__exp10f` 2 + |2.97 x|, `__logf` 3, `__log2f` 2, `__log10f` 3, `rsqrtf` 2, `__fdividef` 2, which gives 0
+for a divisor above 2^126. From 0.5 to 2, where a logarithm is near 0, it is off by up to 2^-21.4, 2^-22 and 2^-24.
+`__powf` is `exp2f(y * __log2f(x))`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel
+from warpwright.rewrites._code import body, called_name, functions_of, in_macro, macro_texts, overlaps
+from warpwright.rewrites._layout import line_of
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.source import Source, Span
+
+NAME = "fast-math-functions"
+title = "Call the fast versions of functions"
+goals = ("speed",)
+
+_NEAR_ONE = ", and from 0.5 to 2 by 2^-{} in all"
+ERRORS = {
+    "expf": "__expf is off by 2 + |1.173 x| units in the last place",
+    "exp10f": "__exp10f is off by 2 + |2.97 x| units in the last place",
+    "logf": f"__logf is off by 3 units in the last place{_NEAR_ONE.format(21.4)}",
+    "log2f": f"__log2f is off by 2 units in the last place{_NEAR_ONE.format(22)}",
+    "log10f": f"__log10f is off by 3 units in the last place{_NEAR_ONE.format(24)}",
+    "powf": "__powf(x, y) is exp2f(y * __log2f(x)), whose error grows with y * log2(x)",
+}
+"""By function, the largest error of its fast version (CUDA C++ Programming Guide, "Intrinsic Functions")."""
+_ROOT = "rsqrtf is off by 2 units in the last place"
+_QUOTIENT = "__fdividef is off by 2 units in the last place, and 0 where the divisor is above 2^126"
+_BOUNDED = ("sinf", "cosf", "tanf", "sincosf")
+_NOT_NEGATIVE = frozenset({"fabsf", "expf", "__expf", "exp2f", "sqrtf", "exp10f"})
+_LOOPS = ("for_statement", "while_statement", "do_statement")
+_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fF]|\d*\.\d+[fF]")
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    source, block = kernel.source, body(kernel)
+    if block is None:
+        return Declined(NAME, f"{kernel.name} is defined elsewhere.")
+    reason = "No function here has a fast version."
+    own = functions_of(source).keys() | macro_texts(source).keys()
+    edits: list[TextEdit] = []
+    errors: dict[str, None] = {}
+    for call in descendants(block, "call_expression"):
+        name = called_name(call, source)
+        if at is not None and not overlaps(source.span(call), at):
+            continue
+        refusal = _refusal(source, call, name, own)
+        found = _fast(source, call, name) if not refusal else None
+        reason = refusal or reason
+        if found is not None:
+            edits += found[0]
+            errors[found[1]] = None
+    if edits:
+        for quotient in descendants(block, "binary_expression"):
+            if at is None and not any(edit.start == quotient.start_byte for edit in edits):
+                divided = _quotient(source, quotient)
+                edits += divided
+                errors |= dict.fromkeys([_QUOTIENT] if divided else [])
+    if not edits:
+        return Declined(NAME, reason)
+    return Rewrite(
+        NAME,
+        title,
+        source,
+        tuple(edits),
+        "The exact versions correct what the hardware's function units give, with several times as many instructions; "
+        f"the fast ones do not. {'. '.join(errors)} (CUDA C++ Programming Guide, Intrinsic Functions).",
+        safe=False,
+    )
+
+
+def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
+    """Why a call of a function with a fast version stays; empty where it need not, or has none."""
+    line = line_of(source, call)
+    if name in _BOUNDED:
+        return f"{name} at line {line} stays: its fast version holds for arguments from -pi to pi alone."
+    if name not in ERRORS and name != "sqrtf":
+        return ""
+    if name in own:
+        return f"{name} at line {line} is the program's own."
+    if in_macro(call):
+        return f"{name} at line {line} stands in a macro."
+    if name == "sqrtf" and _inverted(source, call) is None:
+        return ""
+    if not any(n.type in _LOOPS for n in ancestors(call)):
+        return f"Nothing to gain: {name} at line {line} stands in no loop, and memory takes longer."
+    if name == "powf" and not _is_in_range(source, call):
+        return f"The base of powf at line {line} may be negative, or 0 to the power of 0, and __powf would give NaN."
+    return ""
+
+
+def _fast(source: Source, call: Node, name: str) -> tuple[list[TextEdit], str] | None:
+    function = call.child_by_field_name("function")
+    arguments = call.child_by_field_name("arguments")
+    if function is None or arguments is None or function.type not in ("identifier", "qualified_identifier"):
+        return None
+    if name in ERRORS:
+        return [TextEdit(function.start_byte, function.end_byte, f"__{name}")], ERRORS[name]
+    quotient = _inverted(source, call) if name == "sqrtf" else None
+    if quotient is None:
+        return None
+    return [TextEdit(quotient.start_byte, arguments.start_byte, "rsqrtf")], _ROOT
+
+
+def _inverted(source: Source, root: Node) -> Node | None:
+    """The `1.0f / sqrtf(x)` that a root is the divisor of."""
+    parent = root.parent
+    if parent is None or parent.type != "binary_expression" or not any(c.type == "/" for c in parent.children):
+        return None
+    left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
+    is_one = left is not None and re.fullmatch(r"1|1\.?0*[fF]", source.node_text(left)) is not None
+    return parent if is_one and right == root else None
+
+
+def _quotient(source: Source, node: Node) -> list[TextEdit]:
+    """`1.0f / (1.0f + x)` by `__fdividef`, in a loop; only a literal is divided, since infinity would give NaN."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if left is None or right is None or not any(c.type == "/" for c in node.children):
+        return []
+    if not any(n.type in _LOOPS for n in ancestors(node)) or not _LITERAL.fullmatch(source.node_text(left)):
+        return []
+    if not _is_sum_with_float(source, right):
+        return []
+    inner = uncommented(right)[0]
+    return [
+        TextEdit(node.start_byte, left.start_byte, "__fdividef("),
+        TextEdit(left.end_byte, inner.start_byte, ", "),
+        TextEdit(inner.end_byte, right.end_byte, ")"),
+    ]
+
+
+def _is_sum_with_float(source: Source, node: Node) -> bool:
+    """`(1.0f + ...)`: a float whatever the rest is, where that has no double."""
+    inner = uncommented(node)
+    if node.type != "parenthesized_expression" or len(inner) != 1 or inner[0].type != "binary_expression":
+        return False
+    left = inner[0].child_by_field_name("left")
+    right = inner[0].child_by_field_name("right")
+    if left is None or right is None or not _LITERAL.fullmatch(source.node_text(left)):
+        return False
+    return right.type == "call_expression" and called_name(right, source) in ERRORS
+
+
+def _is_in_range(source: Source, call: Node) -> bool:
+    """Whether `__powf` holds for a call's arguments: y * log2(x) is a number."""
+    arguments = [source.node_text(a) for a in uncommented(call.child_by_field_name("arguments"))]
+    if len(arguments) != 2:
+        return False
+    numbers = [float(a.rstrip("fF")) if _LITERAL.fullmatch(a) else 0.0 for a in arguments]
+    name = arguments[0].partition("(")[0].strip()
+    whole = uncommented(call.child_by_field_name("arguments"))[0].type == "call_expression"
+    return numbers[0] >= 2 or (numbers[1] != 0 and whole and name in _NOT_NEGATIVE)
