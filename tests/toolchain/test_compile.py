@@ -172,10 +172,37 @@ def test_a_second_compilation_of_the_same_text_runs_no_compiler(fake_nvcc: FakeN
     assert {each.ending for each in others} == {Ending.BROKEN}
 
 
-def test_a_failure_is_not_kept(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+def test_a_text_that_is_rejected_runs_no_compiler_again(fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
+    header = tmp_path / "a.h"
+    header.write_text("int y;\n")
+    source = Source(str(tmp_path / "a.cu"), b'#include "a.h"\nint x = y;')
+    rejects = f"echo 'source.o : source.cu {header}' > dependencies.d; echo '{source.path}(2): error: no'; exit 2"
+    fake_nvcc(rejects)
+    first = compile_cubin(source)
+    assert (first.ending, [m.line for m in first.messages], first.included) == (Ending.ERRORS, [2], (str(header),))
+    fake_nvcc(MAKES_ONE)
+    assert compile_cubin(source) == first
+    header.write_text("const int y = 2;\n")
+    assert compile_cubin(source).ok, "a file that it includes is another"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "echo '{path}(1): error: no'; exit 2",
+        "echo 'source.o : source.cu {header}' > dependencies.d; echo 'nvcc fatal   : no'; exit 2",
+        "echo 'source.o : source.cu {header}' > dependencies.d; echo '{path}(1): error: out of memory'; exit 2",
+        "echo 'source.o : source.cu {header}' > dependencies.d; exit 2",
+        "echo '{path}(1): fatal error: b.h: No such file or directory'; echo '{path}(2): error: no'; exit 2",
+    ],
+    ids=["its-includes-are-not-known", "of-nvcc-itself", "of-the-machine", "without-a-reason", "a-file-is-not-there"],
+)
+def test_another_failure_is_not_kept(body: str, fake_nvcc: FakeNvcc, tmp_path: Path) -> None:
     source = Source(str(tmp_path / "a.cu"), b"int x;")
-    fake_nvcc("echo 'a.cu(1): error: no'; exit 1")
-    assert compile_cubin(source).ending is Ending.ERRORS
+    header = tmp_path / "a.h"
+    header.touch()
+    fake_nvcc(body.format(path=source.path, header=header))
+    assert not compile_cubin(source).ok
     fake_nvcc(MAKES_ONE)
     assert compile_cubin(source).ok
 

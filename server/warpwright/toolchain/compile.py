@@ -127,6 +127,9 @@ _CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-Xptxas", "-v", "--keep")
 _PTX = _Product("PTX file", "kernel.ptx", ("-ptx",))
 _KEPT_PTX = "source.ptx"
 """What `--keep` leaves of the way to a cubin: the very PTX that ptxas made it of, so that nobody compiles it again."""
+_REJECTED = "rejected"
+"""The file that marks a kept result of a text with errors."""
+_PASSING = re.compile(r"no such file|cannot open|memory|no space|disk|quota|permission", re.IGNORECASE)
 EXTENSION_MODULE = "warpwright_extension"
 COMPILE_SECONDS = 60.0
 EXTENSION_SECONDS = 300.0
@@ -145,8 +148,8 @@ def compile_cubin(
     """Compile the text of `source` (which may be an unsaved buffer) as the file at its path, for `arch` alone.
 
     Quoted includes are found beside the file on disk. The result is kept in the user's cache under a hash of the text,
-    every file that it includes, the flags, the architecture and the compiler's version; a second call with nothing
-    changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no network and writes
+    every file that it includes, the flags, the architecture and the compiler's version, and so is that it has errors; a
+    second call with nothing changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no network and writes
     nowhere else; `reads` says what it may read. Raises CancelledError.
     """
     made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled, reads)
@@ -234,6 +237,8 @@ def _compile(
         entry = cache.lookup(key, product.file)
         if entry is None and product is _PTX:
             entry = cache.lookup(_key(source, _CUBIN, arch, flags, toolchain, environment, reads), _KEPT_PTX)
+        if entry is None and (rejected := cache.lookup(key, _REJECTED)) is not None:
+            return _rejection(rejected, source, compiler, arch, flags), None
         if entry is None:
             try:
                 with cache.building_directory() as directory:
@@ -250,13 +255,37 @@ def _compile(
                         reads=reads,
                     )
                     if failure is not None:
-                        return replace(failure, included=tuple(map(str, _dependencies(directory)))), None
+                        included = _dependencies(directory)
+                        if included and _is_lasting(failure):
+                            (directory / _REJECTED).touch()
+                            cache.store(key, _REJECTED, directory, included)
+                        return replace(failure, included=tuple(map(str, included))), None
                     entry = cache.store(key, product.file, directory, _dependencies(directory))
             except OSError as error:
                 reason = f"The cache {cache_dir()} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR."
                 return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
     messages = messages_of(entry.output, source)
     return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags, entry.includes), entry
+
+
+def _rejection(kept: cache.Entry, source: Source, compiler: str, arch: str, flags: tuple[str, ...]) -> Compilation:
+    """What the compiler said of a text that it rejected before."""
+    messages = _messages(kept.output, kept.product.parent, source)
+    reason = errors_sentence([m for m in messages if m.severity == "error"])
+    return Compilation(Ending.ERRORS, messages, reason, compiler, arch, flags, kept.includes)
+
+
+def _is_lasting(failure: Compilation) -> bool:
+    """Whether the same text with the same includes is sure to be rejected again: each error is of a place in it, and none
+    of a file that is not there yet or of what the machine has too little of."""
+    errors = [m for m in failure.messages if m.severity == "error"]
+    return failure.ending is Ending.ERRORS and all(m.line and not _PASSING.search(m.text) for m in errors)
+
+
+def _messages(output: str, directory: Path, source: Source) -> tuple[CompilerMessage, ...]:
+    """What the compiler said, at the places of the text; those of ptxas by the PTX that it left in `directory`."""
+    ptx = next((file for name in (_KEPT_PTX, _PTX.file) if (file := directory / name).is_file()), None)
+    return tuple(with_place(each, ptx, source) for each in messages_of(output, source))
 
 
 def _key(
@@ -332,9 +361,10 @@ def _build(
         return failed(Ending.TIMEOUT, f"{toolchain.nvcc} {finished.stopped}.")
     if finished.stopped:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} {finished.stopped}.")
-    messages = messages_of(finished.output, source)
-    ptx = next((file for name in (_KEPT_PTX, _PTX.file) if (file := directory / name).is_file()), None)
-    messages = tuple(with_place(each, ptx, source) for each in messages)
+    for left in directory.glob("source.*"):
+        if left.name not in ("source.cu", _KEPT_PTX):
+            left.unlink()
+    messages = _messages(finished.output, directory, source)
     errors = [m for m in messages if m.severity == "error"]
     if finished.returncode != 0:
         if errors:
@@ -343,9 +373,6 @@ def _build(
     if not (directory / product.file).is_file():
         reason = f"{toolchain.nvcc} ended without an error and without writing a {product.name}."
         return failed(Ending.BROKEN, reason, messages)
-    for left in directory.glob("source.*"):
-        if left.name not in ("source.cu", _KEPT_PTX):
-            left.unlink()
     return None
 
 
