@@ -104,7 +104,38 @@ def attacks_page() -> str:
     lines += [_pair_row(pair, "attacks", results, caught=True) for pair in pairs_in(ATTACKS)]
     lines += ["", "## Honest rewrites", "", "| rewrite | what it does | emulator | GPU |", "|---|---|---|---|"]
     lines += [_pair_row(pair, "honest", results, caught=False) for pair in pairs_in(HONEST)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_extension_lines()]) + "\n"
+
+
+def _extension_lines() -> Iterator[str]:
+    """The torch extensions of tests/attacks/extension and tests/honest/extension, and what a GPU said of them."""
+    result = _result("extension_attacks.json")
+    rows = {row["name"]: row for row in result["results"]}
+    attacks = [path for path in sorted((ATTACKS / "extension").glob("*.cu")) if path.stem != "original"]
+    honest = [path.name for path in sorted((HONEST / "extension").iterdir()) if path.is_dir()]
+    for name, known in (("attacks", [path.stem for path in attacks]), ("honest", honest)):
+        ran = [rows[each] for each in known if each in rows]
+        wrong = sum(not row["as_expected"] for row in ran)
+        left = f", {len(known) - len(ran)} not run" if len(ran) < len(known) else ""
+        if name == "attacks":
+            yield from ("", "## Torch extensions", "")
+            yield "They are called as Python calls them, on a GPU alone (`benchmarks/extension_attacks.py`)."
+            yield ""
+        yield f"- {name} ({result['hardware']}): {len(ran)} run, {wrong} with another verdict than is true{left}"
+    yield from ("", "| attack | what it does | GPU |", "|---|---|---|")
+    for path in attacks:
+        what = re.sub(r"^// (?:Rows? [\d, and]+\. )?", "", path.read_text(encoding="utf-8").partition("\n")[0])
+        yield f"| `{path.stem}` | {what} | {_verdict(rows.get(path.stem))} |"
+    yield from ("", "| honest | GPU | seconds, builds not counted |", "|---|---|---|")
+    for each in honest:
+        took = rows[each]["seconds"] if each in rows else ""
+        yield f"| `{each}` | {_verdict(rows.get(each))} | {took} |"
+
+
+def _verdict(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "not run"
+    return str(row["status"]) if row["as_expected"] else f"{row['status']}: {row['reason']}".replace("|", "\\|")
 
 
 def _result(name: str) -> dict[str, Any]:

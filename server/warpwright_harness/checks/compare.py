@@ -54,12 +54,13 @@ def compare(
         place = _first(written[0] != written[1])
         which = "was not written" if bool(written[1][place]) else "was written and should not be"
         return differ(f"{spec.name}[{place // spec.components}] {which}")
-    candidate, baseline = candidate[written[0]], baseline[written[0]]
     places = torch.nonzero(written[0]).flatten() if not bool(written[0].all()) else None
+    if places is not None:
+        candidate, baseline = candidate[places], baseline[places]
+    wrong = bits(candidate) != bits(baseline)
+    if not bool(wrong.any()):
+        return differ("")
     if not spec.is_float:
-        wrong = bits(candidate) != bits(baseline)
-        if not bool(wrong.any()):
-            return differ("")
         gap = float((candidate.double() - baseline.double()).abs().max())
         return differ(_where(spec, wrong, candidate, baseline, places), gap, gap)
     ulp, rel_l2 = largest_ulp(candidate, baseline), relative_l2(candidate, baseline)
@@ -113,12 +114,12 @@ def is_exact(spec: ArraySpec, baseline: torch.Tensor) -> bool:
 
 def largest_ulp(a: torch.Tensor, b: torch.Tensor) -> float:
     """How many representable numbers lie between two outputs at most, at elements that are finite in both."""
-    both = torch.isfinite(a) & torch.isfinite(b)
-    if not bool(both.any()):
+    if not a.numel():
         return 0.0
-    one, other = _rank(a[both]), _rank(b[both])
+    both = torch.isfinite(a) & torch.isfinite(b)
+    one, other = _rank(a), _rank(b)
     far = (one.double() - other.double()).abs()  # of double precision, a difference may not fit 64 bits
-    return float(torch.where(far < 1 << 60, (one - other).abs().double(), far).max())
+    return float(torch.where(both, torch.where(far < 1 << 60, (one - other).abs().double(), far), 0.0).max())
 
 
 def _rank(values: torch.Tensor) -> torch.Tensor:
@@ -131,7 +132,7 @@ def _rank(values: torch.Tensor) -> torch.Tensor:
 def relative_l2(a: torch.Tensor, b: torch.Tensor) -> float:
     """The L2 norm of the difference over that of `b`, at elements that are finite in both; 0 where both norms are."""
     both = torch.isfinite(a) & torch.isfinite(b)
-    wide_a, wide_b = a[both].double(), b[both].double()
+    wide_a, wide_b = (torch.where(both, each.double(), 0.0) for each in (a, b))
     norm, gap = float(torch.linalg.vector_norm(wide_b)), float(torch.linalg.vector_norm(wide_a - wide_b))
     return gap / norm if norm else gap
 
@@ -139,14 +140,12 @@ def relative_l2(a: torch.Tensor, b: torch.Tensor) -> float:
 def largest_gap(a: torch.Tensor, b: torch.Tensor) -> float:
     """The largest difference of two outputs at elements that are finite in both."""
     gap = (a.double() - b.double()).abs()
-    gap = gap[torch.isfinite(gap)]
-    return float(gap.max()) if gap.numel() else 0.0
+    return float(torch.where(torch.isfinite(gap), gap, 0.0).max()) if gap.numel() else 0.0
 
 
 def largest_size(a: torch.Tensor) -> float:
     values = a.double().abs()
-    values = values[torch.isfinite(values)]
-    return float(values.max()) if values.numel() else 0.0
+    return float(torch.where(torch.isfinite(values), values, 0.0).max()) if values.numel() else 0.0
 
 
 def strict_tolerance(spec: ArraySpec, baseline: torch.Tensor) -> float:

@@ -21,6 +21,10 @@ GUARD_BYTES = 4096
 ONCE_SECONDS = 60.0
 STEPS = 64
 """Places, 256 bytes apart, at which an input may lie in its buffer."""
+SPIN_CYCLES, SPIN_SPREAD = 400_000, 100_000
+"""A kernel that spins so long (about 0.2 ms) goes ahead of each call, so that the GPU never waits for Python, and what
+does not wait for the stream reads its inputs before they are there. The side times it too: how long it has to take is
+known to the judge."""
 POISONS = (0x7FFDA5A5, 0x7FFB5A5B, 0x7FFD5AA5, 0x7FFBA55A)
 """Around inputs, and in memory that outputs may get. All are NaN as float and as double."""
 Values = Mapping[str, torch.Tensor]
@@ -74,11 +78,12 @@ class Called:
 
 @dataclass(frozen=True)
 class Batch:
-    """`wall_us` is what the whole of it took by the judge's clock; `replaced` are functions of torch and Python that
-    the side's process no longer has as they were."""
+    """`wall_us` is what the whole of it took by the judge's clock, `cycle_us` what a cycle of a spinning kernel took by
+    the side's; `replaced` are functions of torch and Python that the side's process no longer has as they were."""
 
     calls: tuple[Called, ...]
     wall_us: float
+    cycle_us: float
     replaced: frozenset[str]
 
 
@@ -166,7 +171,22 @@ def _laid_out(
             })  # fmt: skip
             place += aligned(size)
         calls.append({"arguments": arguments, "poison": poison})
+    for call, spin in zip(calls, spins_of(len(calls), order), strict=True):
+        call["spin"] = spin
     return {"ask": "batch", "calls": calls, "flush": flush, "results": place}, place
+
+
+def spins_of(calls: int, order: random.Random) -> list[int]:
+    """Cycles for each of so many calls, drawn; of as many calls they are as many in all.
+
+    >>> spins = spins_of(5, random.Random(1))
+    >>> sum(spins) == 5 * SPIN_CYCLES, len(set(spins)) > 2, min(spins) > SPIN_CYCLES - SPIN_SPREAD
+    (True, True, True)
+    """
+    drawn = [order.randrange(1, SPIN_SPREAD) for _ in range(calls // 2)]
+    spins = [SPIN_CYCLES + sign * each for each in drawn for sign in (1, -1)] + [SPIN_CYCLES] * (calls % 2)
+    order.shuffle(spins)
+    return spins
 
 
 def _read(
@@ -192,7 +212,8 @@ def _read(
             if not _is_poison(raw, 0, start, call["poison"]) or not _is_poison(raw, start + size, None, call["poison"]):
                 outside.add(name)
         calls.append(Called(outputs, inputs, frozenset(changed), frozenset(outside), float(took)))
-    return Batch(tuple(calls), wall, frozenset(map(str, answer["replaced"])))
+    cycles = sum(call["spin"] for call in question["calls"])
+    return Batch(tuple(calls), wall, sum(map(float, answer["spins"])) / cycles, frozenset(map(str, answer["replaced"])))
 
 
 def _is_poison(raw: torch.Tensor, start: int, end: int | None, poison: int) -> bool:

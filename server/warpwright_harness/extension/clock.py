@@ -12,10 +12,6 @@ from typing import Any
 
 import torch
 
-SPIN_CYCLES = 400_000
-"""A kernel that spins this long (about 0.2 ms) goes ahead of each call, so that the GPU never waits for Python, and
-what does not wait for the stream reads its inputs before they are there."""
-
 
 class Clock:
     """Times what is enqueued between `start` and `stop`, on the stream that is current when the clock is made."""
@@ -27,9 +23,9 @@ class Clock:
         self._driver = _Driver() if device == "cuda" else None
         self._sleep: Callable[[int], None] | None = torch.cuda._sleep if device == "cuda" else None
 
-    def spin(self) -> None:
+    def spin(self, cycles: int) -> None:
         if self._sleep is not None:
-            self._sleep(SPIN_CYCLES)
+            self._sleep(cycles)
 
     def start(self) -> None:
         self._open = self._driver.mark() if self._driver else self._now()

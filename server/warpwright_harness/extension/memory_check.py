@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from warpwright_harness.extension.side import Side, SideError
 
 MOST_BYTES = 4 << 20
 """Of a call's inputs: every access of it is checked, at a hundredth of the speed."""
-LOAD_SECONDS = 180.0
+LOAD_SECONDS = 60.0
 LEAVE_SECONDS = 30.0
 _FAULT = re.compile(r"=+ (Invalid .+?|Misaligned .+?|.*out of bounds.*?)\s*$", re.MULTILINE)
 _PLACE = re.compile(r"=+\s+at (.+?)(?:\+0x[0-9a-f]+)?(?: in .+)?\s*$", re.MULTILINE)
@@ -35,6 +36,15 @@ def find_sanitizer() -> str | None:
     return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=folders)
 
 
+def _has_sockets() -> bool:
+    """Whether a program here may talk to another one, as one that is confined may not."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
 class MemoryCheck:
     """The candidate's process under the tool, which takes long to get ready and does so beside other work."""
 
@@ -45,6 +55,11 @@ class MemoryCheck:
         self._watched: _Watched | None = None
         if self._tool is None:
             self._not_looked_for("compute-sanitizer was not found")
+        elif not _has_sockets():
+            self._tool = None
+            self._not_looked_for(
+                "the two halves of compute-sanitizer talk over sockets, which the sandbox keeps from them"
+            )
         elif any(0 < case.parameters.bytes <= MOST_BYTES for case in cases):
             self._watched = _Watched(judge, "candidate", self._tool)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -35,16 +35,18 @@ def operations_of(judge: Judge, case: Case, reference: Reference) -> float:
     return operations_counted(partial(reference, **_arguments(judge, case)))
 
 
-def ready_peers(judge: Judge, cases: Sequence[Case], reference: Reference) -> dict[str, dict[int, str]]:
+def ready_peers(
+    judge: Judge, cases: Sequence[Case], reference: Reference, begin: Callable[[Case], object]
+) -> dict[str, dict[int, str]]:
     """Run the reference at each size, eager and compiled, so that timing finds it ready: by peer and size, why it
-    fails, "" where it does not."""
+    fails, "" where it does not. `begin` is called with each before."""
     from torch._inductor import config
 
     config.compile_threads = 1  # no further processes, which would live as long as this one
     compiled = torch.compile(reference, dynamic=False)
     failed: dict[str, dict[int, str]] = {"eager": {}, "compile": {}}
     for case in cases:
-        judge.emit({"event": "begin", "phase": "peers", "case": case.index, "side": ""})
+        begin(case)
         arguments = _arguments(judge, case)
         failed["eager"][case.index] = why_not(partial(reference, **arguments))
         lacks = "" if find_spec("triton") else "triton is not installed, which torch.compile needs"

@@ -38,7 +38,7 @@ def prove(judge: Judge, case: Case) -> None:
     """Raises CandidateError, with what ran instead. Emits a note where the profiler sees nothing."""
     try:
         both = (partial(_ran, judge, case, side) for side in ("baseline", "candidate"))
-        original, candidate = judge.meanwhile(case, "candidate", *both)
+        original, candidate = judge.meanwhile(case, "", *both)
     except SideError as error:
         raise CandidateError(f"which kernels ran could not be seen: {error}") from None
     if not original.own_us and not original.others:

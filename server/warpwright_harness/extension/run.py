@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -77,14 +78,9 @@ def _judge(judge: Judge, cases: Sequence[Case], reference: Reference | None) -> 
         if not on_gpu:
             return
         with _gpu(judge, gpu_shared):
-            with judge.stage("see which kernels run"):
-                for case in timed or sound[:1]:
-                    if not _proved(judge, case):
-                        return
-            if reference is None or stopwatch is None:
-                return
-            with judge.stage("compile the reference"):
-                failed = ready_peers(judge, timed, reference)
+            failed = _proved_and_ready(judge, timed or sound[:1], reference if timed else None)
+        if failed is None or reference is None or stopwatch is None:
+            return
         with _gpu(judge, gpu_alone), judge.stage("time the reference"):
             for case in timed:
                 time_peers(judge, case, reference, failed, stopwatch)
@@ -151,8 +147,40 @@ def _keeps_inside(judge: Judge, memory_check: MemoryCheck, cases: Sequence[Case]
     return True
 
 
+def _proved_and_ready(
+    judge: Judge, cases: Sequence[Case], reference: Reference | None
+) -> dict[str, dict[int, str]] | None:
+    """See which kernels run, in the sides, and compile the reference here meanwhile: `ready_peers`' answer. None, after
+    an event, where the candidate is at fault.
+
+    Only what is seen of the candidate tells the parent what goes on, until it is all seen: then a compilation that
+    never ends costs no verdict.
+    """
+
+    peers = {"event": "begin", "phase": "peers", "case": cases[0].index if cases else -1, "side": ""}
+
+    def proved() -> bool:
+        sound = all(_proved(judge, case) for case in cases)
+        if reference is not None:
+            judge.emit(peers)
+        return sound
+
+    with ThreadPoolExecutor(1) as pool:
+        proving = pool.submit(proved)
+
+        def begin(case: Case) -> None:
+            if proving.done():
+                judge.emit({**peers, "case": case.index})
+
+        failed: dict[str, dict[int, str]] = {}
+        if reference is not None:
+            with judge.stage("compile the reference, see which kernels run"):
+                failed = ready_peers(judge, cases, reference, begin)
+        with judge.stage("see which kernels run"):
+            return failed if proving.result() else None
+
+
 def _proved(judge: Judge, case: Case) -> bool:
-    judge.begin(case, "candidate")
     try:
         prove(judge, case)
     except CandidateError as error:

@@ -40,6 +40,8 @@ TIMED_TOLERANCE = 2.0
 """Of the checked tolerance: the values of a round are others than those that it was measured on."""
 CONFIRMED = 0.5
 """Of what a side claims to save, at least so much must be saved by the judge's clock too."""
+LEAST_CLOCK = 0.95
+"""Of what a spinning kernel takes by the original's clock, what it must take by the candidate's."""
 LAUNCH_BOUND_FACTOR = 20
 
 
@@ -57,15 +59,18 @@ class Machine:
 
 @dataclass
 class _Times:
-    """By side and round: microseconds of a call by the side's clock, and of the whole batch by the judge's."""
+    """By side and round: microseconds of a call and of a spinning kernel's cycle by the side's clock, and of the whole
+    batch by the judge's."""
 
     calls: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
     walls: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
+    cycles: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
 
     def add(self, side: str, batch: Batch, overhead_us: float) -> None:
         took = median(call.microseconds for call in batch.calls) - overhead_us
         self.calls[side].append(max(took, 0.001))
         self.walls[side].append(batch.wall_us)
+        self.cycles[side].append(batch.cycle_us)
 
 
 @dataclass
@@ -86,6 +91,8 @@ def time_case(
     """
     try:
         seen = _measured(Rounding(judge, case, "normal", reference), machine, seconds)
+        if judge.device == "cuda":
+            require_same_clock(seen.cold.cycles["baseline"], seen.cold.cycles["candidate"])
         _confirm(seen.cold, calls_of(case, machine))
         bound = bound_of(_arrays(case, seen), operations, machine.rates, machine.l2_bytes)
         _possible(seen, bound)
@@ -191,6 +198,17 @@ def _own_tolerances(rounding: Rounding, values: Values, outputs: Mapping[str, to
         return tolerances([rounding.sample(values, [outputs])])
     except OriginalError:
         return dict.fromkeys(outputs, -1.0)
+
+
+def require_same_clock(baseline: Sequence[float], candidate: Sequence[float]) -> None:
+    """Raises CandidateError where a spinning kernel, whose cycles the judge draws, takes less time by the candidate's
+    clock than by the original's. Both have microseconds of a cycle, by round."""
+    ratio = median(one / other for one, other in zip(candidate, baseline, strict=True))
+    if not ratio >= LEAST_CLOCK:  # nor is it, where a time is no number
+        raise CandidateError(
+            f"its clock is not the judge's clock: a spinning kernel takes {ratio:.0%} of the time by it that it takes "
+            "by the original's"
+        )
 
 
 def _confirm(times: _Times, calls: int) -> None:

@@ -144,7 +144,9 @@ class _Side:
         self.clock.synchronize()
         for call in self.calls:
             positional, named = call.passed()
-            self.clock.spin()
+            self.clock.start()
+            self.clock.spin(call.described["spin"])
+            self.clock.stop()
             call.fill(self.memory)
             if question["flush"]:
                 _sum(self.junk, dim=0, out=self.sum)  # by reading, so that nothing has to be written back later
@@ -175,7 +177,13 @@ class _Side:
             answers.append({"outputs": described, "inputs": kept})
         self.clock.synchronize()
         self.sizes = [_size(copy) for copy in snapshots[0]]
-        return {"calls": answers, "microseconds": self.clock.take(), "replaced": self.watched.replaced()}
+        times = self.clock.take()
+        return {
+            "calls": answers,
+            "spins": times[::2],
+            "microseconds": times[1::2],
+            "replaced": self.watched.replaced(),
+        }
 
     def _again(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """What the outputs of the last batch hold now."""

@@ -8,7 +8,7 @@ if importlib.util.find_spec("torch") is None:
     pytest.skip("not installed: torch", allow_module_level=True)
 
 from warpwright_harness.extension.judge import CandidateError
-from warpwright_harness.extension.timing import _confirm, _Times
+from warpwright_harness.extension.timing import _confirm, _Times, require_same_clock
 
 DISTURBED = [0.0, 900.0, 3.0, 40.0, 1.0, 0.0, 7.0, 300.0, 2.0, 5.0]
 
@@ -30,3 +30,11 @@ def test_a_saving_that_both_clocks_see_is_one() -> None:
 def test_a_saving_that_only_its_own_clock_sees_is_none() -> None:
     with pytest.raises(CandidateError, match="the judge's clock says 0 us"):
         _confirm(times(42.0, 42.0, claims_us=29.0), 8)
+
+
+def test_a_clock_that_shows_less_is_seen_by_what_a_spinning_kernel_takes() -> None:
+    original = [5.0e-4, 5.1e-4, 9.0e-4, 5.0e-4, 4.9e-4]
+    require_same_clock(original, [each * 0.99 for each in original])
+    for shown in ([each * 0.7 for each in original], [float("nan")] * 5, [0.0] * 5):
+        with pytest.raises(CandidateError, match="is not the judge's clock"):
+            require_same_clock(original, shown)
