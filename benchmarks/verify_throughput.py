@@ -7,9 +7,9 @@ other, and `verify_several`, which is what a search calls, with caches of its ow
 run is what counts, whose processes are warm. Theirs: for each candidate a fresh Python that compiles it with `nvcc
 -cubin`, imports torch, makes a CUDA context and does the same comparison, timing and watching by compute-sanitizer
 (the same request to the same code, with the rates of the GPU given); what ours does beside that (parsing, analysis,
-planning) is done for it beforehand and not counted. Theirs are run one at a time, and as many at a time as ours are.
-The samples' references in torch are left out, and looked at apart: timing them takes a torch.compile, of which theirs
-pays one for each candidate. Without a GPU ours is the emulator, and there is no other side. Writes
+planning) is done for it beforehand and not counted. Theirs are run one at a time and several at a time. The samples'
+references in torch are left out: timing them takes a torch.compile, of which theirs would pay one for each candidate.
+Without a GPU ours is the emulator, and there is no other side. Writes
 verify_throughput.json, and prints where the seconds of a warm candidate go.
 """
 
@@ -59,6 +59,7 @@ SAMPLES = ROOT / "csrc_samples"
 CHOSEN = ("elementwise/saxpy", "memory/transpose_tiled", "reductions/row_sum", "elementwise/complex_multiply")
 BOUNDS = ("1024", "1024, 1", "1024, 2")
 VARIANTS = 2  # of each launch bound
+OTHERS_AT_ONCE = (1, 4, 8)
 
 
 @dataclass(frozen=True)
@@ -240,56 +241,43 @@ def main() -> int:
             result |= beside(result["ours"], chosen, toolchain.nvcc, gpu)
             keep(arguments.out, result)
         print(as_table(result), flush=True)
-        if not isinstance(gpu, Missing):
-            result["with_reference"] = with_reference(toolchain.nvcc, gpu)
-            print(json.dumps(result["with_reference"], indent=1))
-            keep(arguments.out, result)
     emulation.close_idle()
     return 0
 
 
 def beside(own: dict[str, Any], chosen: Sequence[Task], nvcc: Path, gpu: Gpu) -> dict[str, Any]:
-    """The other side: one candidate of each kind at a time, all of them several at a time; and how many times as many
-    ours does in a minute."""
+    """The other side, so many at a time, and how many times as many ours does in a minute: one at a time, and ours
+    several at once beside the best of the other side."""
     requests = [request_of(task, gpu) for task in chosen]
     harness.close_idle()
-    step = len(BOUNDS) * VARIANTS
-    apart = theirs(chosen[1::step], requests[1::step], 1, nvcc, gpu.arch) / len(chosen[1::step])
-    together = theirs(chosen, requests, own["at_once"], nvcc, gpu.arch) / len(chosen)
-    rates = {"per_minute_one_at_a_time": 60 / apart, "per_minute": 60 / together}
+    of_each = len(BOUNDS) * VARIANTS
+    per_minute = {}
+    for at_a_time in OTHERS_AT_ONCE:
+        places = range(1, len(chosen), of_each) if at_a_time == 1 else range(2 * at_a_time)
+        some = [place % len(chosen) for place in places]
+        seconds = theirs([chosen[p] for p in some], [requests[p] for p in some], at_a_time, nvcc, gpu.arch)
+        per_minute[str(at_a_time)] = 60 * len(some) / seconds
+        print(f"a process for each, {at_a_time} at once: {seconds / len(some):.2f} s each", flush=True)
     times = {
-        "both_one_at_a_time": own["per_minute_one_at_a_time"] / rates["per_minute_one_at_a_time"],
-        "both_several_at_a_time": own["per_minute"] / rates["per_minute"],
-        "ours_several_theirs_one_at_a_time": own["per_minute"] / rates["per_minute_one_at_a_time"],
+        "one_at_a_time": own["per_minute_one_at_a_time"] / per_minute["1"],
+        "several_at_once": own["per_minute"] / max(per_minute.values()),
+        "several_at_once_beside_one_at_a_time": own["per_minute"] / per_minute["1"],
     }
-    return {"process_for_each": rates, "times_as_many": times}
+    return {"process_for_each_per_minute": per_minute, "times_as_many": times}
 
 
 def as_table(result: dict[str, Any]) -> str:
     """The stages of a warm candidate in seconds, then candidates a minute and their ratio."""
-    own, other, times = result["ours"], result.get("process_for_each"), result.get("times_as_many")
-    lines = [f"{name:<44}{seconds:8.2f} s" for name, seconds in own["stages"].items()]
-    lines += [f"{'a warm candidate':<44}{own['warm_seconds']['median']:8.2f} s", ""]
-    lines.append(f"{'candidates a minute':<44}{'one at a time':>14}{str(own['at_once']) + ' at once':>12}")
-    rows = [("ours", own)] + ([("a process for each", other)] if other else [])
-    lines += [f"{name:<44}{row['per_minute_one_at_a_time']:14.1f}{row['per_minute']:12.1f}" for name, row in rows]
-    if times:
-        lines.append(f"{'ratio':<44}{times['both_one_at_a_time']:14.2f}{times['both_several_at_a_time']:12.2f}")
-        several = times["ours_several_theirs_one_at_a_time"]
-        lines.append(f"ours {own['at_once']} at once beside a process for each, one after the other: {several:.2f}")
+    own, other, times = result["ours"], result.get("process_for_each_per_minute"), result.get("times_as_many")
+    lines = [f"{name:<50}{seconds:8.2f} s" for name, seconds in own["stages"].items()]
+    lines += [f"{'a warm candidate':<50}{own['warm_seconds']['median']:8.2f} s", ""]
+    rows = [("ours, one after the other", own["per_minute_one_at_a_time"])]
+    rows.append((f"ours, {own['at_once']} at once", own["per_minute"]))
+    rows += [(f"a process for each, {at_a_time} at once", rate) for at_a_time, rate in (other or {}).items()]
+    lines += [f"{name:<50}{rate:8.1f} a minute" for name, rate in rows]
+    for name, ratio in (times or {}).items():
+        lines.append(f"{'times as many: ' + name.replace('_', ' '):<50}{ratio:8.2f}")
     return "\n".join(lines)
-
-
-def with_reference(nvcc: Path, gpu: Gpu) -> dict[str, Any]:
-    """Of one sample with its reference in torch, one candidate at a time: seconds of ours, and of the other side."""
-    with tempfile.TemporaryDirectory() as folder:
-        chosen = tasks(Path(folder), CHOSEN[:1])[:4]
-        for name in ("reference.py", "sample.toml"):
-            shutil.copy(SAMPLES / CHOSEN[0] / name, Path(folder) / CHOSEN[0])
-        alone, _, _ = in_new_cache(lambda: one_by_one(chosen), gpu)
-        requests = [request_of(task, gpu) for task in chosen[:2]]
-        seconds = theirs(chosen[:2], requests, 1, nvcc, gpu.arch) / 2
-    return {"first_seconds": alone[0], "warm_seconds": median(alone[1:]), "process_for_each_seconds": seconds}
 
 
 def keep(folder: Path, result: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
-"""`python -m warpwright_harness --results FD`, `--probe` to print what GPU there is as one JSON line, `--once FILE` to
-launch one kernel once under a profiler, or `--bare FILE` to launch some without torch under compute-sanitizer."""
+"""`python -m warpwright_harness --results FD`, with `--bare LOCK` to launch kernels without torch under
+compute-sanitizer; `--probe` to print what GPU there is as one JSON line; `--once FILE` to launch one kernel once under
+a profiler."""
 
 from __future__ import annotations
 
@@ -16,13 +17,8 @@ def main() -> int:
     group.add_argument("--results", type=int, metavar="FD", help="file descriptor to write events to")
     group.add_argument("--probe", action="store_true", help="print the GPU that would be used, as JSON")
     group.add_argument("--once", metavar="FILE", help="launch the kernel of this request once")
-    group.add_argument("--bare", metavar="FILE", help="launch kernels once each without torch, for compute-sanitizer")
+    parser.add_argument("--bare", metavar="LOCK", help="launch kernels without torch; the lock of the GPU")
     arguments = parser.parse_args()
-    if arguments.bare:
-        from warpwright_harness.bare import run_bare
-
-        run_bare(json.loads(Path(arguments.bare).read_text(encoding="utf-8")))
-        return 0
     if arguments.once:
         from warpwright_harness.once import run_once
 
@@ -35,9 +31,14 @@ def main() -> int:
 
         sys.stdout.write(json.dumps(probe()) + "\n")
         return 0
-    from warpwright_harness.worker import serve
-
     with os.fdopen(arguments.results, "w", buffering=1, encoding="utf-8") as sink:
+        if arguments.bare:
+            from warpwright_harness.bare import run_bare
+
+            run_bare(arguments.bare, sys.stdin, sink)
+            return 0
+        from warpwright_harness.worker import serve
+
         return serve(sys.stdin, sink)
 
 

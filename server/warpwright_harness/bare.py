@@ -1,17 +1,18 @@
-"""Launch kernels once each without torch, in arrays of exactly their size: `python -m warpwright_harness --bare FILE`.
+"""Launch kernels once each without torch, in arrays of exactly their size: `python -m warpwright_harness --bare LOCK`.
 
-It starts in a fraction of a second, and under compute-sanitizer each array ends where it ends. FILE is a JSON list: for
-each launch what a request says of one side and one case (cubin, function, arguments, variables, counts, scalars,
-limits, grid, block, shared), its seed, and the lock of the GPU. What one launch allocated is gone before the next.
+Under compute-sanitizer each array ends where it ends. Once it is ready it reads one line, JSON with "launches": for
+each what a request says of one side and one case (cubin, function, arguments, variables, counts, scalars, limits, grid,
+block, shared), its seed, and the lock of the GPU. What one launch allocated is gone before the next.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from warpwright_harness.arguments import kernel_arguments
 from warpwright_harness.device import Module, allocate, make_context, release, synchronize, write_memory
@@ -24,13 +25,21 @@ _PACKED = {
 }  # fmt: skip
 
 
-def run_bare(launches: Sequence[Mapping[str, Any]]) -> None:
-    """Raises LaunchRefusedError and CudaFaultError, after which nothing more is launched."""
-    with gpu_shared(launches[0]["lock"], lambda: None):
+def run_bare(lock: str, requests: TextIO, events: TextIO) -> None:
+    """An event for each step, as a sign of life. Raises LaunchRefusedError and CudaFaultError, after which nothing more
+    is launched."""
+
+    def emit(event: str) -> None:
+        events.write(json.dumps({"event": event}) + "\n")
+        events.flush()
+
+    with gpu_shared(lock, lambda: emit("wait")):
         make_context()
-    for launch in launches:
-        with gpu_shared(launch["lock"], lambda: None):
+    emit("hello")
+    for launch in json.loads(requests.readline() or '{"launches": []}')["launches"]:
+        with gpu_shared(launch["lock"], lambda: emit("wait")):
             _run(launch)
+        emit("launched")
 
 
 def _run(request: Mapping[str, Any]) -> None:

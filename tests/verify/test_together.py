@@ -1,4 +1,4 @@
-"""Questions that come while others are answered are answered together, in the next go."""
+"""Questions of those who are under way at the same time are answered together, with tools that got ready meanwhile."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from warpwright.verify.together import Together
 
 
 class Doubling:
-    """Doubles numbers, each go only when it is let."""
+    """Doubles numbers with numbered tools; what is done with them is written down."""
 
     def __init__(self) -> None:
-        self.goes: list[list[int]] = []
-        self.began = threading.Semaphore(0)
-        self.let = threading.Semaphore(0)
+        self.made: list[int] = []
+        self.dropped: list[int] = []
+        self.goes: list[tuple[int, list[int]]] = []
         self.was_cancelled = threading.Event()
+        self.let = threading.Event()
+        self.let.set()
+        self.together: Together[int, int, int] = Together(self.prepare, self.work, self.dropped.append)
 
-    def __call__(self, questions: Sequence[int], is_cancelled: IsCancelled) -> list[int]:
-        self.goes.append(list(questions))
-        self.began.release()
-        while not self.let.acquire(timeout=0.01):
+    def prepare(self) -> int:
+        self.made.append(len(self.made))
+        return self.made[-1]
+
+    def work(self, tools: int, questions: Sequence[int], is_cancelled: IsCancelled) -> list[int]:
+        self.goes.append((tools, sorted(questions)))
+        while not self.let.wait(0.01):
             if is_cancelled():
                 self.was_cancelled.set()
                 raise CancelledError
@@ -31,39 +37,60 @@ class Doubling:
             raise ValueError("13")
         return [2 * question for question in questions]
 
-
-def waiting_behind(first: int, others: Sequence[int], work: Doubling) -> list[int]:
-    """The answers: `first` has a go alone, the others come meanwhile."""
-    together = Together(work)
-    with ThreadPoolExecutor(1 + len(others)) as threads:
-        one = threads.submit(together.answer, first, never_cancelled)
-        work.began.acquire()
-        rest = [threads.submit(together.answer, other, never_cancelled) for other in others]
-        while len(together._waiting) < len(others):
-            pass
-        work.let.release(2)
-        return [future.result(timeout=10) for future in (one, *rest)]
+    def ask(self, question: int, others: threading.Barrier) -> int:
+        with self.together.expecting():
+            others.wait(10)
+            return self.together.answer(question, never_cancelled)
 
 
-def test_each_gets_its_own_answer_and_those_who_waited_got_it_together() -> None:
-    work = Doubling()
-    assert waiting_behind(1, [2, 3, 4], work) == [2, 4, 6, 8]
-    assert work.goes[0] == [1]
-    assert sorted(work.goes[1]) == [2, 3, 4]
-    assert len(work.goes) == 2
+def test_one_alone_is_answered_at_once_with_tools_that_were_made_before_it_asked() -> None:
+    doubling = Doubling()
+    with doubling.together.expecting():
+        assert doubling.made == [0]
+        assert doubling.together.answer(4, never_cancelled) == 8
+    assert doubling.goes == [(0, [4])]
+    assert doubling.dropped == []
 
 
-def test_what_is_raised_reaches_all_of_the_go_and_no_other() -> None:
-    work = Doubling()
-    together = Together(work)
-    work.let.release(2)
+def test_half_of_those_who_are_under_way_are_waited_for_and_each_gets_its_own_answer() -> None:
+    doubling = Doubling()
+    barrier = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda question: doubling.ask(question, barrier), range(8)))
+    assert answers == [2 * question for question in range(8)]
+    assert len(doubling.goes[0][1]) >= 4
+    assert sorted(question for _, group in doubling.goes for question in group) == list(range(8))
+    assert sorted(doubling.made) == sorted([*(tools for tools, _ in doubling.goes), *doubling.dropped])
+
+
+def test_tools_that_nobody_needed_are_dropped() -> None:
+    doubling = Doubling()
+    with doubling.together.expecting(), doubling.together.expecting():
+        pass
+    assert (doubling.made, doubling.dropped, doubling.goes) == ([0], [0], [])
+
+
+def test_who_ends_without_a_question_is_not_waited_for() -> None:
+    doubling = Doubling()
+    both = threading.Barrier(2)
+    with ThreadPoolExecutor(1) as threads:
+        with doubling.together.expecting(), doubling.together.expecting():
+            asked = threads.submit(doubling.ask, 5, both)
+            both.wait(10)
+            assert not doubling.goes, "two others are still under way"
+        assert asked.result(timeout=10) == 10
+
+
+def test_what_is_raised_reaches_who_asked_and_no_other_go() -> None:
+    doubling = Doubling()
     with pytest.raises(ValueError, match="13"):
-        together.answer(13, never_cancelled)
-    assert together.answer(7, never_cancelled) == 14
+        doubling.together.answer(13, never_cancelled)
+    assert doubling.together.answer(7, never_cancelled) == 14
 
 
 def test_work_that_nobody_waits_for_is_cancelled() -> None:
-    work = Doubling()
+    doubling = Doubling()
+    doubling.let.clear()
     with pytest.raises(CancelledError):
-        Together(work).answer(1, lambda: bool(work.goes))
-    assert work.was_cancelled.wait(10)
+        doubling.together.answer(1, lambda: bool(doubling.goes))
+    assert doubling.was_cancelled.wait(10)

@@ -189,6 +189,11 @@ class Child:
         self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def printed(self) -> str:
+        """What it and its libraries printed so far."""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
+
     def _log_is_full(self) -> bool:
         return os.fstat(self._log.fileno()).st_size > _LOG_BYTES
 

@@ -1,32 +1,31 @@
 """What only compute-sanitizer sees: accesses past an array's end that change nothing, and races, reads of unwritten
 memory and barriers that came out right.
 
-Each tool watches one launch at the smallest shape of several blocks, all at once, in processes without torch that start
-in a fraction of a second (`warpwright_harness.bare`). Candidates that come to this at once share these processes; where
-a tool then finds something, each of them has one of its own. What it finds in the original too is not the candidate's
-fault.
+Each tool watches one launch at the smallest shape of several blocks, all at once, in processes without torch
+(`warpwright_harness.bare`). To attach and to make a context takes them a second: they start when a verification does,
+and candidates that come to this at about the same time share them; where a tool then finds something, each candidate
+has a process of its own. What is found in the original too is not the candidate's fault.
 These processes have limits and are not confined further: the two halves of compute-sanitizer talk over sockets. Only
 device code of the candidate runs in them.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from warpwright.progress import IsCancelled
+from warpwright.sandbox.confine import Policy
 from warpwright.toolchain.find import Toolchain, find_toolchain
-from warpwright.toolchain.process import run_limited
+from warpwright.verify.child import Child, ChildEndedError, Kind
 from warpwright.verify.harness import harness_environment, harness_python
+from warpwright.verify.plan import gpu_lock
 from warpwright.verify.report import Status
 from warpwright.verify.run import Observed, at
 from warpwright.verify.together import Together
@@ -36,11 +35,19 @@ SECONDS = 20.0
 MOST_ELEMENTS = 1 << 18
 _FOUND = 86
 """The exit status that a tool is asked for where it found something."""
+_ONLY_LIMITS = Policy(confined=False, limits={"CPU": 120, "FSIZE": 1 << 30})
 
 _FINDING = re.compile(
     r"^=+ (?:Error: |Warning: )?((?:Invalid|Uninitialized|Race|Potential|Misaligned|Barrier|Divergent).*)$", re.M
 )
 _PASSED = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
+
+
+@contextmanager
+def hidden_faults_expected() -> Iterator[None]:
+    """Have the tools get ready while a verification is under way that may come to `look_for_hidden_faults`."""
+    with _watching.expecting() if find_sanitizer() is not None else nullcontext():
+        yield
 
 
 def look_for_hidden_faults(observed: Observed, request: Mapping[str, Any], is_cancelled: IsCancelled) -> None:
@@ -51,14 +58,13 @@ def look_for_hidden_faults(observed: Observed, request: Mapping[str, Any], is_ca
     case = _case(observed, request) if observed.status in _PASSED else None
     if case is None:
         return
-    sanitizer = find_sanitizer()
-    if sanitizer is None:
+    if find_sanitizer() is None:
         observed.notes.append("compute-sanitizer is not here: faults that change no result were not looked for")
         return
-    found = _watching.answer(_Watch(sanitizer, _launch(request, case, "candidate")), is_cancelled)
+    found = _watching.answer(_launch(request, case, "candidate"), is_cancelled)
     faults = {tool: said for tool, said in found.items() if said}
     if faults:
-        theirs = _watched(sanitizer, [_launch(request, case, "baseline")], tuple(faults), is_cancelled)
+        theirs = _found(_started(tuple(faults)), [_launch(request, case, "baseline")], is_cancelled)
         for tool, said in faults.items():
             if not theirs.get(tool):
                 observed.status = Status.UNSAFE
@@ -94,14 +100,6 @@ def _case(observed: Observed, request: Mapping[str, Any]) -> Mapping[str, Any] |
     return next((case for case in fitting if blocks(case) > 1), fitting[-1] if fitting else None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Watch:
-    """A launch that is to be watched, and by what."""
-
-    sanitizer: Path
-    launch: Mapping[str, Any]
-
-
 def _launch(request: Mapping[str, Any], case: Mapping[str, Any], side: str) -> dict[str, Any]:
     """One side at one case, as `warpwright_harness.bare` reads it."""
     launch = {name: request[name] for name in ("arguments", "variables", "lock", "seed")}
@@ -109,58 +107,66 @@ def _launch(request: Mapping[str, Any], case: Mapping[str, Any], side: str) -> d
     return {**launch, **request[side], **case[side]}
 
 
-def _found_in_each(watches: Sequence[_Watch], is_cancelled: IsCancelled) -> list[dict[str, str]]:
-    """What each tool that came to its end found in each launch, "" for nothing."""
-    sanitizer, launches = watches[0].sanitizer, [watch.launch for watch in watches]
-    found = _watched(sanitizer, launches, TOOLS, is_cancelled)
+def _started(tools: Sequence[str] = TOOLS) -> dict[str, Child]:
+    """A process under each tool, which gets ready to launch; a tool that cannot be started has none."""
+    sanitizer = find_sanitizer()
+    children: dict[str, Child] = {}
+    for tool in tools if sanitizer is not None else ():
+        command = (
+            str(sanitizer), "--tool", tool, "--print-limit", "5", "--error-exitcode", str(_FOUND),
+            harness_python(), "-m", "warpwright_harness", "--bare", gpu_lock(),
+        )  # fmt: skip
+        kind = Kind("compute-sanitizer", command, harness_environment(), _ONLY_LIMITS, step_seconds=SECONDS)
+        with suppress(OSError):
+            children[tool] = Child(kind)
+    return children
+
+
+def _found(
+    children: Mapping[str, Child], launches: Sequence[Mapping[str, Any]], is_cancelled: IsCancelled
+) -> dict[str, str]:
+    """What each tool that came to its end found in these launches, made one after the other in its process; "" for
+    nothing. The processes end with it."""
+    try:
+        with ThreadPoolExecutor(max(1, len(children))) as threads:
+            said = list(threads.map(lambda child: _said(child, launches, is_cancelled), children.values()))
+    finally:
+        _end(children)
+    return {tool: words for tool, words in zip(children, said, strict=True) if words is not None}
+
+
+def _end(children: Mapping[str, Child]) -> None:
+    for child in children.values():
+        child.kill()
+
+
+def _found_in_each(
+    children: Mapping[str, Child], launches: Sequence[Mapping[str, Any]], is_cancelled: IsCancelled
+) -> list[dict[str, str]]:
+    """The same for each launch by itself: where a tool found something, each launch has a process of its own."""
+    found = _found(children, launches, is_cancelled)
     clean = {tool: words for tool, words in found.items() if not words}
     if len(clean) == len(TOOLS) or len(launches) == 1:
         return [found] * len(launches)
-    others = tuple(tool for tool in TOOLS if tool not in clean)
-    return [{**clean, **_watched(sanitizer, [launch], others, is_cancelled)} for launch in launches]
+    others = [tool for tool in TOOLS if tool not in clean]
+    return [{**clean, **_found(_started(others), [launch], is_cancelled)} for launch in launches]
 
 
-_watching: Together[_Watch, dict[str, str]] = Together(_found_in_each)
+_watching: Together[Mapping[str, Child], Mapping[str, Any], dict[str, str]] = Together(_started, _found_in_each, _end)
 
 
-def _watched(
-    sanitizer: Path, launches: Sequence[Mapping[str, Any]], tools: Sequence[str], is_cancelled: IsCancelled
-) -> dict[str, str]:
-    """What each tool that came to its end found in these launches, made one after the other in one process; "" for
-    nothing."""
-    with tempfile.TemporaryDirectory(prefix="warpwright-sanitizer-") as folder:
-        described = Path(folder) / "launches.json"
-        described.write_text(json.dumps(launches), encoding="utf-8")
-        watch = partial(_said, sanitizer, described, is_cancelled)
-        with ThreadPoolExecutor(len(tools)) as watchers:
-            said = dict(zip(tools, watchers.map(watch, tools), strict=True))
-    return {tool: words for tool, words in said.items() if words is not None}
-
-
-def _said(sanitizer: Path, described: Path, is_cancelled: IsCancelled, tool: str) -> str | None:
+def _said(child: Child, launches: Sequence[Mapping[str, Any]], is_cancelled: IsCancelled) -> str | None:
     """What one tool found, "" for nothing; None where it did not come to an end."""
-    folder = described.parent / tool
-    folder.mkdir()
-    command = [
-        str(sanitizer), "--tool", tool, "--print-limit", "5", "--error-exitcode", str(_FOUND),
-        harness_python(), "-m", "warpwright_harness", "--bare", str(described),
-    ]  # fmt: skip
     try:
-        finished = run_limited(
-            command,
-            directory=folder,
-            environment=harness_environment(),
-            timeout=SECONDS,
-            output_bytes=1 << 20,
-            memory_bytes=None,
-            is_cancelled=is_cancelled,
-        )
-    except OSError:
-        return None
-    if finished.returncode == 0 and not finished.stopped:
+        child.send({"launches": launches}, is_cancelled)
+        while True:
+            child.next_event(SECONDS, is_cancelled)
+    except ChildEndedError as error:
+        status = error.exit_status
+    if status == 0:
         return ""
-    if finished.returncode != _FOUND:
+    if status != _FOUND:
         return None
-    first = _FINDING.search(finished.output)
+    first = _FINDING.search(child.printed())
     words = " ".join(first[1].split()).removesuffix(".")[:160] if first else "an error"
     return words[:1].lower() + words[1:]

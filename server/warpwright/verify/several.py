@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rules.base import Finding
 from warpwright.syntax.source import Source
-from warpwright.verify import pool
 from warpwright.verify.report import Report
 from warpwright.verify.verify import verify
 
-MOST_AT_ONCE = 2 * pool.MOST_AT_ONCE
-"""While half of them are run, the others are compiled, analysed or watched by compute-sanitizer."""
+MOST_AT_ONCE = 16
+"""Those that are run at once are fewer (`pool`); the others are compiled, analysed or watched by compute-sanitizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ class Trial:
 
 
 def at_once() -> int:
-    """How many are verified at once here: a compiler and what runs the kernels keep two processors busy."""
-    return max(1, min(MOST_AT_ONCE, (os.cpu_count() or 1) // 2))
+    """How many are verified at once here: as many as can be compiled."""
+    return max(1, min(MOST_AT_ONCE, os.cpu_count() or 1))
 
 
 def verify_several(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -63,7 +64,7 @@ from warpwright.verify.plan import (
 from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
-from warpwright.verify.sanitizer import look_for_hidden_faults
+from warpwright.verify.sanitizer import hidden_faults_expected, look_for_hidden_faults
 from warpwright.verify.thresholds import threshold_shapes, with_thresholds
 from warpwright.verify.torch_build import find_torch
 
@@ -182,11 +183,16 @@ class _Climb:
         return (*self.flags, *(self.torch.flags if self.torch is not None else ()))
 
     def _climbed(self, arch: str | None) -> Report:
-        """The lower rungs: compiled, analysed again; then both are run."""
         gpu = None
         if self.backend != "emulator":
             self.progress("Looking for a GPU", 0.05)
             gpu = find_gpu(self.is_cancelled)
+        launched = isinstance(gpu, Gpu) and self.torch is None
+        with hidden_faults_expected() if launched else nullcontext():
+            return self._climbed_with(arch, gpu)
+
+    def _climbed_with(self, arch: str | None, gpu: Gpu | Missing | None) -> Report:
+        """The lower rungs: compiled, analysed again; then both are run. `gpu` is None where none was looked for."""
         arch = arch or (gpu.arch if isinstance(gpu, Gpu) else DEFAULT_ARCH)
         levels = [Level.PARSED]
         if foreign := foreign_include(self.original, self.candidate, self._allowed):
