@@ -36,10 +36,14 @@ Every thread reaches the barrier; only the accesses are guarded:
 __global__ void smooth(float *out, const float *in, int n) {
   __shared__ float window[256];
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  window[threadIdx.x] = i < n ? in[i] : 0.0f;
+  if (i < n) {
+    window[threadIdx.x] = in[i];
+  }
   __syncthreads();
-  if (i < n && threadIdx.x > 0)
-    out[i] = 0.5f * (window[threadIdx.x - 1] + window[threadIdx.x]);
+  if (i < n) {
+    if (threadIdx.x > 0)
+      out[i] = 0.5f * (window[threadIdx.x - 1] + window[threadIdx.x]);
+  }
 }
 
 void run(float *out, const float *in, int n) {
@@ -53,7 +57,7 @@ void run(float *out, const float *in, int n) {
   guard `i < n` splits a block only when n is no multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
 - A condition on data that a thread reads is not judged.
-- There is no fix to press: what the other threads should do at the barrier is the author's to say.
+- The fix leaves to the author what the other threads should put in shared memory: they put nothing there.
 """
 
 from __future__ import annotations
@@ -61,7 +65,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.facts.model import Basis, Kernel
-from warpwright.rules.base import Finding, Related, Severity
+from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.weighing import COUNTED
 
 severity = Severity.ERROR
@@ -91,5 +95,6 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "condition": condition.text,
                 "condition_line": condition.line,
             },
+            fixes=(Fix("move-barrier-out-of-branch", "Move the barrier out of the branch"),),
             related=(Related(condition, "this condition splits the block"),),
         )
