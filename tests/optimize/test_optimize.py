@@ -170,6 +170,6 @@ def test_the_models_plan_is_in_the_outcome_in_its_own_words(engine: Engine) -> N
     outcome = optimize(program, kernel, "speed", engine=engine)
     assert outcome.plan is not None, outcome.plan_missing
     assert outcome.plan_missing == ""
-    assert json.loads(outcome.plan.raw)["optimizations"] == ["pad-shared-array"]
+    assert json.loads(outcome.plan.raw)["optimizations"] in (["pad-shared-array"], ["swizzle-shared-array"])
     assert outcome.best == 0
     assert outcome.to_json()["plan"] == outcome.plan.to_json()

@@ -79,7 +79,7 @@ class Indices:
                 right = self._part(node, "right", source, depth)
                 if operator is None or left is None or right is None:
                     return None
-                return _combined(source.node_text(operator), left, right)
+                return combined(source.node_text(operator), left, right)
         return None
 
     def _cast(self, node: Node, source: Source, depth: int) -> Polynomial | None:
@@ -172,7 +172,7 @@ def constant_named(indices: Indices, block: Node, names: Iterable[str], number: 
     return ""
 
 
-def _combined(operator: str, left: Polynomial, right: Polynomial) -> Polynomial | None:
+def combined(operator: str, left: Polynomial, right: Polynomial) -> Polynomial | None:
     if operator == "*":
         out: dict[tuple[str, ...], int] = {}
         for a, one in left.items():

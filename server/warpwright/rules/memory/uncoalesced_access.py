@@ -138,9 +138,12 @@ def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:
     if access.span.source is kernel.source and _uses_both_axes(kernel) and not kernel.shared_arrays:
         swap = Fix("swap-thread-axes", "Swap the roles of threadIdx.x and threadIdx.y")
         return (swap, Fix("stage-transpose-in-shared", "Transpose through a tile of shared memory"))
+    if access.span.source is not kernel.source or access.loop_step != access.bytes:
+        return ()
+    chunk = Fix("interchange-loops", "Let neighbouring threads take neighbouring elements")
     if _walks_a_row(access) and not kernel.shared_arrays and not kernel.barriers:
-        return (Fix("warp-per-row", "Give each row to a warp", safe=False),)
-    return ()
+        return (Fix("warp-per-row", "Give each row to a warp", safe=False), chunk)
+    return (chunk,)
 
 
 def _walks_a_row(access: Access) -> bool:
