@@ -54,7 +54,7 @@ def main() -> int:
 def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
     source = Source(request["path"], request["text"].encode("utf-8", errors="surrogateescape"))
     folders = tuple(request["folders"])
-    assume = Assumptions(request["arch"], defines=request["defines"])
+    assume = Assumptions(request["arch"], defines=request["defines"], included=tuple(request["included"]))
     unit = analyze(source, partial(read_include, folders=folders), assume)
     kernel = unit.kernel(request["kernel"])
     if kernel is None or kernel.node is None:

@@ -72,6 +72,7 @@ def emulated_profile(
         "shape": dict(wanted.shape),
         "arch": wanted.assume.arch,
         "defines": dict(wanted.assume.defines),
+        "included": list(wanted.assume.included),
         "folders": list(wanted.folders),
         "flags": list(wanted.flags),
     }

@@ -328,15 +328,17 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class Assumptions:
     """What analysis takes for granted where the text is silent. `block` comes from the user's settings. `defines` are
-    macros by name; None for one that is taken away."""
+    macros by name; None for one that is taken away. `included` are files that are read before the text."""
 
     arch: str = "sm_90"
     block: Dim3 | None = None
     defines: Mapping[str, str | None] = field(default_factory=lambda: {})
+    included: tuple[str, ...] = ()
 
     def compiled_with(self, flags: Flags) -> Assumptions:
         """These and what the compiler's command line says; where both say something, these hold."""
-        return replace(self, defines={**flags.defines, **self.defines})
+        included = tuple(dict.fromkeys((*flags.included, *self.included)))
+        return replace(self, defines={**flags.defines, **self.defines}, included=included)
 
 
 @dataclass(frozen=True, slots=True)

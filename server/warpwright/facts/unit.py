@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -124,13 +125,21 @@ class Unit:
 
 
 def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
-    """Read the unit's names, following quoted includes in text order; each file once."""
+    """Read the unit's names, following quoted includes in text order; each file once.
+
+    The files that the compiler is told to read first are looked for where they are named, then as a quoted include is.
+    """
     unit = Unit(main, assume, include=include)
     for name, body in {**_PREDEFINED, **assume.defines}.items():
         if body is not None:
             unit.macros[name] = Macro(name, None, body)
     arch = re.search(r"(\d+)", assume.arch)
     unit.macros["__CUDA_ARCH__"] = Macro("__CUDA_ARCH__", None, f"{arch.group(1) if arch else '90'}0")
+    unit.sources[main.path] = main  # the first of them
+    for path in assume.included:
+        found = include(main.path, path) or include(main.path, Path(path).name)
+        if found is not None and found.path not in unit.sources:
+            _collect_source(unit, found, include, 1)
     _collect_source(unit, main, include, 0)
     return unit
 

@@ -79,11 +79,13 @@ Option = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Flags:
     """`defines` by name, None for a macro that is taken away; `folders` in the order of the search for includes;
-    `architectures` in the order in which they are named, as "sm_90"."""
+    `architectures` in the order in which they are named, as "sm_90"; `included` are the files that are read before the
+    text, as `-include` names them."""
 
     defines: Mapping[str, str | None] = field(default_factory=lambda: {})
     folders: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
+    included: tuple[str, ...] = ()
 
     @property
     def arch(self) -> str | None:
@@ -105,6 +107,7 @@ def flags_of_options(options: Sequence[Option], folder: Path) -> Flags:
     """What analysis needs of options that `read_options` gave."""
     defines: dict[str, str | None] = {}
     folders: list[str] = []
+    included: list[str] = []
     for option, value in options:
         if option == "-D":
             name, _, body = value.partition("=")
@@ -113,9 +116,11 @@ def flags_of_options(options: Sequence[Option], folder: Path) -> Flags:
             defines[value] = None
         elif option in ("-I", "-isystem"):
             folders.append(str(folder / value))
+        elif option == "-include":
+            included.append(str(folder / value))
         elif option == "-std" and (standard := _STANDARDS.get(standard_of(value))):
             defines["__cplusplus"] = standard
-    return Flags(defines, tuple(dict.fromkeys(folders)), _architectures(options))
+    return Flags(defines, tuple(dict.fromkeys(folders)), _architectures(options), tuple(dict.fromkeys(included)))
 
 
 def read_options(arguments: Sequence[str]) -> list[Option]:
