@@ -116,6 +116,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what runs in the background deaf to Ctrl-C; the processes of the tests must not inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The tests start hundreds of interpreters, and without bytecode each compiles anew all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # The model and torch take a thread for each core that they see, and spin: two of them on the same cores crawl.
     if worker := getattr(config, "workerinput", None):
         share = _cores()[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
