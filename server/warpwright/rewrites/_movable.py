@@ -8,7 +8,7 @@ from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import Basis, Dim3, Kernel
 from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, unseen_launch
 from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Source
 
 _HIDES = re.compile(
     r"[;{}\[\]#]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|break|continue|if|else|for|while|do|goto|switch|asm|__sync\w*)\b"
@@ -61,7 +61,7 @@ def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
         return f"No launch of {kernel.name} is in sight, and the new code fits one shape of block."
     if reason := unseen_launch(kernel):
         return reason
-    if kernel.source.path.endswith(_HEADERS):
+    if is_in_header(kernel.source):
         return f"{kernel.name} stands in a header, so not all of its launches are in sight."
     shapes: set[Dim3] = set()
     for launch in launches:
@@ -74,15 +74,6 @@ def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
     return shapes.pop()
 
 
-def is_alone(source: Source, start: int, end: int) -> bool:
-    """Whether nothing but white space stands before and behind [start, end) on its lines; a comment may be behind."""
-    first, last = source.position(start)[0], source.position(end)[0]
-    before = source.text(source.line_starts[first - 1], start)
-    line_end = source.line_starts[last] if last < len(source.line_starts) else len(source.data)
-    behind = source.text(end, line_end).strip()
-    return not before.strip() and (not behind or behind.startswith("//"))
-
-
-def own(kernel: Kernel, span: Span) -> bool:
-    """Whether a place is in the kernel's own text."""
-    return span.source is kernel.source and kernel.span.start <= span.start < kernel.span.end
+def is_in_header(source: Source) -> bool:
+    """Whether other files can include a file and launch its kernels."""
+    return source.path.endswith(_HEADERS)

@@ -128,8 +128,11 @@ def _of_compiled(kernel: Kernel) -> Iterator[Finding]:
                 "basis": each.basis.value,
                 "source": "compiler",
             },
-            fixes=_fixes(kernel),
+            fixes=(*_fixes(kernel), *(_BOUNDS for step in steps[:1] if step.registers is not None)),
         )
+
+
+_BOUNDS = Fix("add-launch-bounds", "Ask the compiler for registers that let another block in")
 
 
 def _fixes(kernel: Kernel) -> tuple[Fix, ...]:
