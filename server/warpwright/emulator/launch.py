@@ -14,6 +14,7 @@ from warpwright.emulator.machine.effects import ACCESSES
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, race_in
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.races import Watch
+from warpwright.emulator.machine.reach import Reach
 from warpwright.emulator.machine.special import GRID_BARRIER, MULTIPROCESSORS
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
@@ -84,7 +85,7 @@ class Run:
     where a fault ended the run, they are as far as it came and `is_complete` is False. `printed` is what each call of
     `printf` wrote, of the first ones. `changed_inputs` are the arrays of role "in" that do not hold what they held;
     `lane_steps` is what the run took of `most_lane_steps`; `changed_variables` are the module's `__device__` variables
-    that do not hold what they held."""
+    that do not hold what they held. `reach` is what of global memory it touched, where that was asked for."""
 
     outputs: Mapping[str, Any]
     tallies: Tallies
@@ -94,6 +95,7 @@ class Run:
     changed_inputs: tuple[str, ...] = ()
     lane_steps: int = 0
     changed_variables: frozenset[str] = frozenset()
+    reach: Reach | None = None
 
 
 @dataclass(slots=True)
@@ -111,6 +113,8 @@ class Prepared:
     tallies: Tallies
     most_lane_steps: int
     is_cancelled: IsCancelled
+    reach: Reach | None = None
+    atomic_order: np.random.Generator | None = None
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
     printed: list[str] = field(default_factory=lambda: [])
     spent: int = 0
@@ -169,15 +173,23 @@ def run(
     variables: Mapping[str, bytes] | None = None,
     unwritten: Collection[str] = (),
     most_lane_steps: int = MOST_LANE_STEPS,
+    with_reach: bool = False,
+    atomic_order: int | None = None,
     progress: Progress = silent,
     is_cancelled: IsCancelled = never_cancelled,
 ) -> Run:
     """Launch a translated kernel. Its faults are part of the result. Raises LaunchError and CancelledError.
 
     `variables` are the bytes that variables of the module hold, as host code sets them; others have their own. Those
-    that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault.
+    that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault. Lanes
+    that add floats to one word together do so in lane order, or in the random order of the seed `atomic_order`: a GPU
+    promises none.
     """
     prepared, placed = _prepare(program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled)
+    if with_reach:
+        prepared.reach = Reach(prepared.memory.size)
+    if atomic_order is not None:
+        prepared.atomic_order = np.random.default_rng(atomic_order)
     writable = {v.name for v in program.module.variables.values() if v.space == "global"}
     kept = [a for a in prepared.memory.allocations[len(placed) :] if a.name in writable]
     held = [prepared.memory.data[a.start : a.end].copy() for a in kept]
@@ -225,6 +237,7 @@ def run(
         frozenset(
             a.name for a, old in zip(kept, held, strict=True) if not np.array_equal(memory.data[a.start : a.end], old)
         ),
+        prepared.reach,
     )
 
 

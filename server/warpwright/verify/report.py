@@ -126,6 +126,14 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """How many times as fast the candidate should be at the user's own launch on `gpu`, by the model of `verify.cost`."""
+
+    speedup: float
+    gpu: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
 
@@ -148,6 +156,7 @@ class Report:
     environment: Mapping[str, Any] = field(default_factory=lambda: {})
     not_run_because: str = ""
     goal: str = "speed"
+    predicted: Prediction | None = None
 
     def reached(self, level: Level) -> bool:
         return level in self.levels
@@ -165,7 +174,8 @@ class Report:
             "new_findings": [_finding_json(finding) for finding in self.new_findings],
             "cases": [case.to_json() for case in self.cases],
             "speed": [speed.to_json() for speed in self.speed],
-            "predicted_speedup": None,
+            "predicted_speedup": self.predicted.speedup if self.predicted else None,
+            "predicted_for": self.predicted.gpu if self.predicted else None,
             "reason": self.reason,
             "notes": list(self.notes),
             "environment": dict(self.environment),

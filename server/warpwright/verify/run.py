@@ -35,6 +35,8 @@ class Observed:
     rates: Mapping[str, float] = field(default_factory=lambda: {})
     sandbox: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=lambda: {})
+    work: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: {})
+    """Of each side, the fields of `facts.work.Work`; empty where nothing was counted."""
 
 
 def observe(
@@ -97,6 +99,8 @@ def _attempt(
                     observed.speed = [_with_peers(speed, event) for speed in observed.speed]
                 case "seconds":
                     observed.seconds = added(observed.seconds, event["seconds"])
+                case "work":
+                    observed.work = {side: event[side] for side in ("original", "candidate")}
                 case "rates":
                     observed.rates = event["rates"]
                 case "unsupported":

@@ -61,6 +61,7 @@ from warpwright.verify.plan import (
     make_request,
     paired_cases,
 )
+from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
@@ -420,7 +421,10 @@ class _Climb:
         except UnableError as error:
             return replace(base, reason=base.reason or f"{lacking}{error}", not_run_because=because)
         notes = (*base.notes, *plan.request["notes"])
-        return _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
+        report = _observed(replace(base, backend=EMULATOR, environment=ran_on, notes=notes), observed)
+        if report.status is not Status.CORRECT or self.goal == "reference":
+            return report
+        return replace(report, predicted=predicted(observed.work, plan.problems, report.compilation))
 
 
 @dataclass(frozen=True, slots=True)

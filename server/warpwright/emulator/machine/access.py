@@ -23,6 +23,7 @@ from warpwright.emulator.machine.memory import (
     Stretch,
 )
 from warpwright.emulator.machine.races import Races
+from warpwright.emulator.machine.reach import Reach
 from warpwright.emulator.merging import Merged
 from warpwright.facts.profile import FaultKind, Thread
 
@@ -207,7 +208,10 @@ class Access:
         self._count(step, group, space, address, index, size)
         if index.ndim == 0:
             index = np.full(group.size, index)
-        return atomics.apply(stretch, index, kind, operation, operands)
+        # Of sums of floats alone, which any order changes by no more than rounding.
+        shuffled = self.prepared.atomic_order if kind[0] == "f" or operation.startswith("add_") else None
+        order = shuffled.permutation(group.size) if shuffled is not None else None
+        return atomics.apply(stretch, index, kind, operation, operands, order)
 
     def _parts(self, group: Group, address: Array) -> list[tuple[Group, Array, str, Array]]:
         """A group by the spaces that its generic addresses lie in: lanes, their places in the group, space, address."""
@@ -318,6 +322,17 @@ class Access:
             self.tallies.move(step, "local", group, size, self._local_sectors(group, address.astype(np.int64), size))
         else:
             self.tallies.move(step, space, group, size, traffic.sectors(group, index, size))
+            if self.prepared.reach is not None and space == "global":
+                self._note_reach(self.prepared.reach, step, group, index)
+
+    def _note_reach(self, reach: Reach, step: int, group: Group, index: Array) -> None:
+        opcode = self.program.steps[step].opcode
+        if opcode in {"atom", "red"}:
+            reach.atomic(group, index)
+        elif opcode == "st":
+            reach.store(index)
+        else:
+            reach.load(self.first_block, group, index)
 
     def _local_sectors(self, group: Group, address: Array, size: int) -> tuple[Array, Array]:
         """Word k of a thread's local memory lies beside word k of its warp's other threads, so that lanes that use

@@ -47,17 +47,20 @@ OPERATIONS: Mapping[str, Callable[..., Array]] = {
 }
 
 
-def apply(stretch: Stretch, index: Array, kind: str, operation: str, operands: Sequence[Array]) -> Array:
+def apply(
+    stretch: Stretch, index: Array, kind: str, operation: str, operands: Sequence[Array], order: Array | None = None
+) -> Array:
     """Change the elements at `index` (an array of byte places) and give what each lane found.
 
-    Lanes that name one place take turns in lane order: each turn is one step on arrays over the lanes whose turn it is.
+    Lanes that name one place take turns in `order`, a permutation of the lanes (None: in lane order): each turn is one
+    step on arrays over the lanes whose turn it is.
     """
     size = int(kind[1:])
     dtype = DTYPES[kind]
     function = OPERATIONS[operation]
     lanes = len(index)
     operands = [np.broadcast_to(operand, lanes) for operand in operands]
-    by_place = np.argsort(index, kind="stable")
+    by_place = np.argsort(index, kind="stable") if order is None else order[np.argsort(index[order], kind="stable")]
     places = index[by_place]
     first: Array = np.ones(lanes, dtype=bool)
     np.not_equal(places[1:], places[:-1], out=first[1:])

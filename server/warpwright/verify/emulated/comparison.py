@@ -15,7 +15,8 @@ NumPy comes with what is imported here: only the emulator's process (`__main__`)
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -41,7 +42,9 @@ from warpwright.emulator.values import (
     arguments_of,
     variables_of,
 )
+from warpwright.emulator.work import work_of
 from warpwright.facts.profile import FaultKind
+from warpwright.facts.work import Work
 from warpwright.problems.model import Case, Problem
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.toolchain.names import demangle
@@ -68,6 +71,9 @@ LEAST_ELEMENTS = 64
 
 RUNS = 5 + PERTURBATIONS
 """Of a kernel for one comparison."""
+
+_ORDERS = (None, 1)
+"""Of the first and of the second run: in what order lanes add floats to one word (see `emulator.launch.run`)."""
 
 CANDIDATE_FACTOR = 16
 """A candidate that takes so many times the original's steps, and more than `Budget.least_candidate`, is taken for one
@@ -148,12 +154,33 @@ class Comparison:
         if proven and example is not None:
             yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
             yield from dependence_events(self, example, stop)
+        if plan:
+            yield {"event": "progress", "text": "Counting what both do", "share": 0.98}
+            with suppress(LaunchError):
+                works = {name: asdict(self.work(side, plan[0][0], stop)) for name, side in self._named}
+                yield {"event": "work", **works}
         yield {"event": "done"}
 
     @property
     def every(self) -> tuple[str, ...]:
         """The distributions of the largest shape for which there is time."""
         return (*EVERY_DISTRIBUTION, THRESHOLD) if has_threshold_values(self.original.problem) else EVERY_DISTRIBUTION
+
+    @property
+    def _named(self) -> tuple[tuple[str, Side], tuple[str, Side]]:
+        return ("original", self.original), ("candidate", self.candidate)
+
+    def work(self, side: Side, index: int, stop: IsCancelled) -> Work:
+        """What a side has the machine do at one shape. Raises LaunchError."""
+        case, other = self.cases[index]
+        own = case if side is self.original else other
+        launch = Launch(own.grid, own.block, own.dynamic_shared_bytes)
+        seed = self.seed_of(index, 0)
+        asked = self.original.problem
+        given = arguments_of(asked, case, "normal", seed)
+        variables = _mangled(variables_of(asked, case, "normal", seed), side.program)
+        ran = run(side.program, launch, given, variables=variables, with_reach=True, is_cancelled=stop)
+        return work_of(side.program, ran, launch)
 
     def _example(self, plan: Sequence[tuple[int, int, tuple[str, ...]]]) -> int | None:
         """The largest shape at which there is time to change each input alone."""
@@ -205,6 +232,7 @@ class Comparison:
         change: Change | None = None,
         unwritten: Collection[str] = (),
         most: int | None = None,
+        atomic_order: int | None = None,
     ) -> Ran:
         """One launch on values that depend on the seed, the shape and the salt alone. Raises LaunchError."""
         if stop():
@@ -220,6 +248,7 @@ class Comparison:
             variables=_mangled(variables_of(asked, case, distribution, seed, alter=alter, change=change), side.program),
             unwritten=unwritten,
             most_lane_steps=most or self.budget.launch,
+            atomic_order=atomic_order,
             is_cancelled=stop,
         )
         faults = faults_of(side.program, ran, side.own)
@@ -237,14 +266,14 @@ class Comparison:
         run_ = partial(self.run, index=index, distribution=distribution, salt=salt, stop=stop, change=change)
         original = partial(run_, self.original, most=4 * self.budget.launch)
         try:
-            own = [original(poison=poison) for poison in POISONS]
+            own = [original(poison=poison, atomic_order=order) for poison, order in zip(POISONS, _ORDERS, strict=True)]
         except LaunchError as error:
             return unsupported(f"the original cannot be launched there: {error}")
         most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), self.budget.least_candidate)
         theirs: list[Ran] = []
-        for poison in POISONS:
+        for poison, order in zip(POISONS, _ORDERS, strict=True):
             try:
-                theirs.append(run_(self.candidate, poison=poison, most=most))
+                theirs.append(run_(self.candidate, poison=poison, most=most, atomic_order=order))
             except LaunchError as error:
                 return unsafe(f"it cannot be launched: {error}")
             if fault := theirs[-1].fault(but=own[0].kinds):

@@ -65,7 +65,7 @@ class Moved:
     def outputs(self, name: str) -> tuple[list[Any], Any]:
         """One output on inputs perturbed by one unit in the last place, and on coarser ones."""
         if self._rough is None:
-            self._moved = [self._run(alter=perturbed(step)) for step in range(PERTURBATIONS)]
+            self._moved = [self._run(alter=perturbed(step), atomic_order=2 + step) for step in range(PERTURBATIONS)]
             self._rough = self._run(alter=coarser)
         return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
 
