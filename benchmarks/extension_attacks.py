@@ -129,7 +129,8 @@ def main(arguments: Sequence[str]) -> int:
     assert isinstance(gpu, Gpu)
     assert isinstance(torch, TorchBuild)
     chosen = [check for check in CHECKS if not asked.names or check.name in asked.names]
-    command = f"python benchmarks/extension_attacks.py {' '.join(arguments)}".strip()
+    limit = [f"--seconds {asked.seconds:g}"] if asked.seconds < math.inf else []
+    command = " ".join(["python benchmarks/extension_attacks.py", *asked.names, *limit])
     run = Run(chosen, command, gpu, asked.out, asked.reports, asked.seconds)
     for checks, at_once in (
         ([check for check in chosen if check.is_honest], HONEST_AT_ONCE),
