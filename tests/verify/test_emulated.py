@@ -60,14 +60,17 @@ def test_an_honest_candidate_is_correct_and_never_faster() -> None:
     report = run_changed(TRANSPOSE, ("tile[TILE][TILE];", "tile[TILE][TILE + 1];"))
     assert report.status is Status.CORRECT
     assert report.levels[-1] is Level.CORRECT
-    assert report.badge() == "correct (emulator), not timed"
+    assert report.predicted is not None
+    assert report.badge() == f"correct (emulator), predicted {report.predicted.speedup:.1f}x (H200), not timed"
+    assert 1.2 < report.predicted.speedup < 3.0, "it takes 32 wavefronts for each that it needs from the tile"
     assert acceptable(report, "speed") and acceptable(report, "fix")
     assert not acceptable(report, "memory"), "padding takes more shared memory"
 
     shown = report.to_json()
-    assert (shown["backend"], shown["speed"], shown["predicted_speedup"]) == ("emulator", [], None)
+    assert (shown["backend"], shown["speed"]) == ("emulator", [])
+    assert (shown["predicted_speedup"], shown["predicted_for"]) == (report.predicted.speedup, "H200")
     assert {case["distribution"] for case in shown["cases"]} == {
-        *("normal", "integers", "large", "zeros", "special"),
+        *("normal", "integers", "large", "zeros", "special", "threshold"),
         *("only in changed", "some elements of each input changed"),
     }
     assert all(case["ok"] and case["max_abs"] == case["max_rel"] == 0.0 for case in shown["cases"])

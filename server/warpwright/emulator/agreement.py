@@ -162,10 +162,12 @@ def tolerance_of(output: Output, base: Any, again: Sequence[Any], moved: Sequenc
 
     `base` is its result, `again` that of more runs on the same inputs, `moved` on inputs that were perturbed, `rough`
     on coarser ones: None for small whole numbers, which are the same in every precision, so that it would say nothing.
+    What the original itself differs by from run to run is never asked to be less.
     """
-    tolerance = NOISE_FACTOR * max((largest_gap(output, each, base) for each in (*again, *moved)), default=0.0)
+    restless = NOISE_FACTOR * max((largest_gap(output, each, base) for each in again), default=0.0)
+    tolerance = max(restless, NOISE_FACTOR * max((largest_gap(output, each, base) for each in moved), default=0.0))
     if rough is not None and tolerance > 0 and largest_gap(output, rough, base) <= tolerance:
-        return min(tolerance, strict_tolerance(output, base))
+        return max(restless, min(tolerance, strict_tolerance(output, base)))
     return tolerance
 
 

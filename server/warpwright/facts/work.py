@@ -13,9 +13,9 @@ class Work:
     that the units for double precision and for special functions do. `shared_wavefronts` are passes of shared memory.
     Of global and local memory: `requests`, the 32-byte sectors that they ask the L1 cache for (`loaded_sectors`, and
     `stored_sectors`, those of atomics among them), `block_sectors`, which counts a sector that a block loads once for
-    that block, and `touched_sectors`, once for the launch; of the `load_requests`, `fresh_requests` are for a sector that
-    their block had not loaded before. `atomics` are lanes' atomic operations on global memory,
-    `hottest` those of them on the one word that has most. `waits` and `shared_waits` are how often a warp has to wait
+    that block, and `touched_sectors`, once for the launch; of the `load_requests`, `fresh_requests` are for a sector
+    that their block had not loaded before. `atomics` are lanes' atomic operations on global memory, `hottest` those of
+    them on the one word that has most. `waits` and `shared_waits` are how often a warp has to wait
     for loads of global and of shared memory, loads that wait together counted once; `barriers` how often one comes to
     a barrier.
     """

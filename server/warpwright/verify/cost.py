@@ -2,14 +2,15 @@
 
 A launch takes as long as the part of the machine that is busy longest: the schedulers, the units for double precision
 and special functions, shared memory, the L1 and L2 caches, DRAM, atomic operations, or, with few warps, their waiting.
-The parts overlap, though not wholly, so they are joined by a norm that lies between the largest and the sum. Only the
-quotient of two predictions is shown: what both sides lack cancels out.
+The parts overlap, though not wholly, so they are joined by a norm (of fourth powers) that lies between the largest and
+the sum. Only the quotient of two predictions is shown: what both sides lack cancels out.
 
 The model follows "roofline" reasoning (Williams, Waterman, Patterson 2009) with Little's law for the waiting warps.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from warpwright.facts.occupancy import architecture_number
@@ -19,7 +20,7 @@ WARP = 32
 LAUNCH_MICROSECONDS = 2.0
 """From the start of an empty kernel to its end."""
 
-_NORM = 3.0
+_NORM = 4
 _ISSUE_CYCLES = 4.5
 """Between two dependent instructions of a warp."""
 _GLOBAL_CYCLES, _L1_CYCLES, _SHARED_CYCLES, _BARRIER_CYCLES = 560.0, 35.0, 30.0, 30.0
@@ -81,7 +82,7 @@ def machine_of(arch: str) -> Machine:
 
 def microseconds(launched: Launched, machine: Machine) -> float:
     """The predicted time of one launch with warm caches of what fits in L2."""
-    return LAUNCH_MICROSECONDS + sum(v**_NORM for v in parts(launched, machine).values()) ** (1 / _NORM)
+    return LAUNCH_MICROSECONDS + math.pow(sum(part**_NORM for part in parts(launched, machine).values()), 1 / _NORM)
 
 
 def parts(launched: Launched, machine: Machine) -> dict[str, float]:
@@ -126,8 +127,8 @@ def parts(launched: Launched, machine: Machine) -> dict[str, float]:
 
 
 def _past_l1(work: Work, launched: Launched, machine: Machine, resident: int) -> float:
-    """Sectors that loads ask the L2 cache for: those that a block needs, where what the resident blocks need fits the L1
-    cache beside their shared memory; the more of the repeated ones, the less of it fits."""
+    """Sectors that loads ask the L2 cache for: those that a block needs, where what the resident blocks need fits the
+    L1 cache beside their shared memory; the more of the repeated ones, the less of it fits."""
     room = machine.l1_kilobytes * 1024 - resident * launched.shared_bytes
     needed = work.block_sectors / work.blocks * _SECTOR_BYTES * resident
     kept = min(1.0, max(0.0, room) / needed) if needed else 1.0

@@ -127,7 +127,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """How many times as fast the candidate should be at the user's own launch on `gpu`, by the model of `verify.cost`."""
+    """How many times as fast the candidate should be at the user's own launch on `gpu`, by the model of `cost`."""
 
     speedup: float
     gpu: str
@@ -188,6 +188,8 @@ class Report:
         'compiled, not run: no GPU here'
         >>> Report(Status.CORRECT, backend="emulator").badge()
         'correct (emulator), not timed'
+        >>> Report(Status.CORRECT, backend="emulator", predicted=Prediction(1.84, "H200")).badge()
+        'correct (emulator), predicted 1.8x (H200), not timed'
         >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))
         >>> levels = (Level.COMPILED, Level.CORRECT, Level.FASTER)
         >>> Report(Status.FASTER, levels, backend="cuda:NVIDIA H200", speed=(speed,)).badge()
@@ -205,7 +207,8 @@ class Report:
             word = "slower" if self.status is Status.SLOWER else "correct, no faster"
             return f"{word} {_ratio(first.speedup)}x {interval}"
         if self.status is Status.CORRECT:
-            return f"correct ({self._gpu()})" + (", not timed" if self.backend == EMULATOR else "")
+            predicted = f", predicted {self.predicted.speedup:.1f}x ({self.predicted.gpu})" if self.predicted else ""
+            return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend == EMULATOR else "")
         return str(self.status).replace("-", " ")
 
     def _gpu(self) -> str:

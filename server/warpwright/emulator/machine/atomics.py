@@ -53,7 +53,8 @@ def apply(
     """Change the elements at `index` (an array of byte places) and give what each lane found.
 
     Lanes that name one place take turns in `order`, a permutation of the lanes (None: in lane order): each turn is one
-    step on arrays over the lanes whose turn it is.
+    step on arrays over the lanes whose turn it is, or, where more lanes than places are named, a running sum or the
+    like for each place.
     """
     size = int(kind[1:])
     dtype = DTYPES[kind]
@@ -72,6 +73,14 @@ def apply(
     lengths = np.diff(starts, append=lanes)
     found = np.empty(lanes, dtype=dtype)
     current = stretch.load(places[starts], size).view(dtype).copy()
+    if isinstance(function, np.ufunc) and len(starts) < int(lengths.max()):
+        for place, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+            who = by_place[start : start + length]
+            taken = np.concatenate([current[place : place + 1], operands[0][who].astype(dtype, copy=False)])
+            passed = function.accumulate(taken, dtype=dtype)
+            found[who], current[place] = passed[:-1], passed[-1]
+        stretch.store(places[starts], size, current.view(UNSIGNED[size]))
+        return found
     alive = np.arange(len(starts))
     turn = 0
     while len(alive):

@@ -20,8 +20,8 @@ class Reach:
 
     def __init__(self, size: int) -> None:
         self._sectors = (size >> SECTOR_BITS) + 1
-        self._touched = np.zeros(self._sectors, dtype=bool)
-        self._loaded = np.zeros(_SLOTS, dtype=bool)
+        self._touched: Array = np.zeros(self._sectors, dtype=bool)
+        self._loaded: Array = np.zeros(_SLOTS, dtype=bool)
         self._words: Array | None = None
         self.block_sectors = 0
         """Sectors that were loaded, each counted once for each block that loads it."""
