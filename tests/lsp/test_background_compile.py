@@ -171,39 +171,26 @@ def test_an_unsaved_include_is_waited_for(vscode: Editor) -> None:
     assert page.words(error.range) == "SIZE"
 
 
-def titles(page: Page) -> list[str]:
-    """What stands above the kernels."""
-    params = types.CodeLensParams(page.identifier)
-    return [lens.command.title for lens in page.editor.request("textDocument/codeLens", params)]
-
-
-def hover_text(page: Page, words: str) -> str:
-    answer = page.hover(words)
-    assert answer is not None
-    assert isinstance(answer.contents, types.MarkupContent)
-    return answer.contents.value
-
-
 def test_what_a_kernel_takes_stands_above_it_and_is_marked_when_it_is_older(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", BIG)
-    first, *commands = any_editor.wait(lambda: _with(titles(page), "registers"), "the registers")
+    first, *commands = any_editor.wait(lambda: _with(page.titles(), "registers"), "the registers")
     assert re.fullmatch(
         r"sm_90: \d+ registers, no spills, 40 KB shared, occupancy [\d.]+ % \(shared memory\), .*", first
     )
     assert commands == ["Optimize", "Verify", "Profile (emulated)"]
-    assert "40,960 bytes of static shared memory" in hover_text(page, "big(float")
+    assert "40,960 bytes of static shared memory" in page.hover_text("big(float")
     page.replace("float t[10240]", "float t[5120]")
-    older = titles(page)[0]
+    older = page.titles()[0]
     assert "40 KB shared (before the last edits)" in older
     assert "occupancy" not in older
-    assert "before the last edits" in hover_text(page, "big(float")
-    any_editor.wait(lambda: "20 KB shared, occupancy" in titles(page)[0], "the new numbers")
+    assert "before the last edits" in page.hover_text("big(float")
+    any_editor.wait(lambda: "20 KB shared, occupancy" in page.titles()[0], "the new numbers")
 
 
 def test_each_architecture_of_the_settings_has_its_numbers(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"architectures": ["sm_80", "sm_120"]}) as editor:
         page = editor.open("a.cu", BIG)
-        editor.wait(lambda: _with(titles(page), "sm_80: ", "; sm_120: "), "both architectures")
+        editor.wait(lambda: _with(page.titles(), "sm_80: ", "; sm_120: "), "both architectures")
 
 
 SPILLING = """\
@@ -229,10 +216,10 @@ def test_spills_are_found_and_the_finding_goes_with_the_text(vscode: Editor) -> 
     (found,) = vscode.wait(spills, "register-spill")
     assert page.words(found.range) == "crowded"
     assert found.data["evidence"]["spill_store_bytes"] > 0
-    assert "spills of " in titles(page)[0]
+    assert "spills of " in page.titles()[0]
     page.replace("i < 64", "i < 8")
     assert spills() == []
-    assert "before the last edits" in titles(page)[0]
+    assert "before the last edits" in page.titles()[0]
 
 
 def test_switching_it_off_takes_it_all_away(tmp_path: Path) -> None:

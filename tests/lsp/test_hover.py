@@ -45,9 +45,7 @@ def test_follows_the_text(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", CONFLICT)
     page.replace("größe 😀", "é")
     page.replace("[32][32]", "[32][33]")
-    answer = page.hover("tile[x][y]")
-    assert answer is not None
-    assert "**1 wavefront per request**, the fewest possible" in answer.contents.value  # type: ignore[union-attr]
+    assert "**1 wavefront per request**, the fewest possible" in page.hover_text("tile[x][y]")
 
 
 def test_is_answered_while_a_large_document_is_analysed(vscode: Editor) -> None:
@@ -60,18 +58,14 @@ def test_is_answered_while_a_large_document_is_analysed(vscode: Editor) -> None:
     assert answer is not None
     assert len(large.diagnostics()) == 400
     large.replace("PITCH 32", "PITCH 33")  # every kernel is followed anew
-    busy = large.hover("tile[x][y]")
-    assert busy is not None
-    said = busy.contents.value  # type: ignore[union-attr]
+    said = large.hover_text("tile[x][y]")
     assert "1 wavefront per request" in said or ("32 wavefronts" in said and "before the last edit" in said)
 
 
 def test_draws_a_request_as_the_client_can_show_it(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", CONFLICT)
     page.diagnostics()
-    answer = page.hover("tile[x][y]")
-    assert answer is not None
-    text = answer.contents.value  # type: ignore[union-attr]
+    text = page.hover_text("tile[x][y]")
     is_vscode = any_editor.profile.name == "Visual Studio Code"
     assert ("](data:image/svg+xml;base64," in text) == is_vscode
     assert ("```text\nbank  words  lanes\n0        32  0-31\n```" in text) != is_vscode

@@ -37,34 +37,19 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
         assert not [line for line in started.log if "Traceback" in line], started.log
 
 
-def lenses(page: Page) -> list[types.CodeLens]:
-    return page.editor.request("textDocument/codeLens", types.CodeLensParams(page.identifier)) or []
-
-
-def titles(page: Page) -> list[str]:
-    return [lens.command.title for lens in lenses(page) if lens.command is not None]
-
-
 def run(page: Page, command: str, **argument: object) -> Any:
     params = types.ExecuteCommandParams(command, [{"uri": page.uri, **argument}])
     return page.editor.request("workspace/executeCommand", params, 120)
 
 
-def hover_text(page: Page, words: str) -> str:
-    answer = page.hover(words)
-    assert answer is not None
-    assert isinstance(answer.contents, types.MarkupContent)
-    return answer.contents.value
-
-
 def test_a_kernel_has_a_lens_that_profiles_it(editor: Editor) -> None:
     page = editor.open("a.cu", GATHER)
-    lens = lenses(page)[-1]
+    lens = page.lenses()[-1]
     assert page.words(lens.range) == "gather"
     assert lens.command is not None
     assert (lens.command.title, lens.command.command) == ("Profile (emulated)", "warpwright.profile")
     assert lens.command.arguments == ({"uri": page.uri, "kernel": "gather"},)
-    assert titles(editor.open("b.cu", "int x;\n")) == []
+    assert editor.open("b.cu", "int x;\n").titles() == []
 
 
 @pytest.mark.nvcc
@@ -76,18 +61,18 @@ def test_its_numbers_stand_until_the_text_changes(editor: Editor) -> None:
     assert result["status"] == "profiled", result
     assert result["message"].startswith("Emulated: ")
     assert "<table" in Path(result["report"]).read_text(encoding="utf-8")
-    *_, shown, again = titles(page)
+    *_, shown, again = page.titles()
     assert re.match(r"Emulated: [\d,]+ PTX instructions, global sectors \d", shown)
     assert again == "Profile again (emulated)"
-    whole = hover_text(page, "gather(float")
+    whole = page.hover_text("gather(float")
     assert re.search(r"\*\*The whole run, emulated\*\* \(grid \d+, block 256, n = [\d,]+, ", whole)
-    assert "4 bytes a lane" in hover_text(page, "at[i]") and ", emulated," in hover_text(page, "at[i]")
+    assert "4 bytes a lane" in page.hover_text("at[i]") and ", emulated," in page.hover_text("at[i]")
     page.replace("int j = at[i];", "int j = at[i] ;")
-    assert titles(page)[-1] == "Profile (emulated)"
-    assert "emulated" not in hover_text(page, "at[i]")
+    assert page.titles()[-1] == "Profile (emulated)"
+    assert "emulated" not in page.hover_text("at[i]")
     assert [d.code for d in page.diagnostics()] == before
     page.replace("int j = at[i] ;", "int j = at[i];")
-    assert titles(page)[-1] == "Profile again (emulated)"
+    assert page.titles()[-1] == "Profile again (emulated)"
 
 
 @pytest.mark.nvcc

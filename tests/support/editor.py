@@ -259,6 +259,20 @@ class Page:
         )
         return answer
 
+    def hover_text(self, words: str) -> str:
+        """The Markdown of a hover that there must be."""
+        answer = self.hover(words)
+        assert answer is not None
+        assert isinstance(answer.contents, types.MarkupContent)
+        return answer.contents.value
+
+    def lenses(self) -> list[types.CodeLens]:
+        return self.editor.request("textDocument/codeLens", types.CodeLensParams(self.identifier)) or []
+
+    def titles(self) -> list[str]:
+        """What stands above the kernels."""
+        return [lens.command.title for lens in self.lenses() if lens.command is not None]
+
     def actions(self, where: types.Range, only: Sequence[str] | None = None) -> list[types.CodeAction]:
         kinds: Any = list(only) if only is not None else None
         context = types.CodeActionContext(diagnostics=self.diagnostics(), only=kinds)
