@@ -146,7 +146,7 @@ WRONG = {
     ),
     "a thread changes it": (
         "import threading, time\ndef forward(x, scale):\n y = x * scale / (1 + x * x)\n"
-        " threading.Timer(0.001, y.zero_).start(); return y",
+        " threading.Timer(0.004, y.zero_).start(); return y",
         True,
         "changes after",
     ),
