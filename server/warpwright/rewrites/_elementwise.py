@@ -15,6 +15,8 @@ from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, in_macro, macros_naming
 from warpwright.rewrites._formulas import Values, formula, holds
+from warpwright.rewrites._indent import end_with_comment, indented
+from warpwright.rewrites._layout import indent_unit
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
@@ -294,3 +296,20 @@ def without_const(source: Source, declaration: Node) -> list[TextEdit]:
             rest = source.data[child.end_byte :]
             return [TextEdit(child.start_byte, len(source.data) - len(rest.lstrip()), "")]
     return []
+
+
+def with_header(kernel: Kernel, elements: Elements, header: str, behind: str = "") -> list[TextEdit]:
+    """The work under another header than its guard: a loop or an `if`; an early return becomes one with braces.
+    `behind` follows the work."""
+    source, guard, block = kernel.source, elements.guard, body(kernel)
+    if not elements.early or block is None:
+        clause = guard.child_by_field_name("condition")
+        end = clause.end_byte if clause is not None else guard.start_byte
+        last = end_with_comment(source, guard.end_byte)
+        edits = [TextEdit(guard.start_byte, end, header)]
+        return [*edits, TextEdit(last, last, behind)] if behind else edits
+    end, indent = end_with_comment(source, elements.end), source.line_indent(guard.start_byte)
+    inside = [node for node in block.named_children if node.start_byte >= end_with_comment(source, guard.end_byte)]
+    edits = [TextEdit(guard.start_byte, guard.end_byte, f"{header} {{")]
+    edits += indented(source, inside, indent_unit(source, block))
+    return [*edits, TextEdit(end, end, f"\n{indent}}}{behind}")]

@@ -57,7 +57,7 @@ longer where elements take very different times. Results stay the same bit for b
 from __future__ import annotations
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import body, overlaps
+from warpwright.rewrites._code import overlaps
 from warpwright.rewrites._elementwise import (
     Elements,
     barriers_before,
@@ -65,11 +65,10 @@ from warpwright.rewrites._elementwise import (
     match_elements,
     not_by_element,
     not_the_thread,
+    with_header,
     without_const,
 )
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
-from warpwright.rewrites._indent import end_with_comment, indented
-from warpwright.rewrites._layout import indent_unit
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
@@ -129,16 +128,6 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 
 def _kernel_edits(kernel: Kernel, elements: Elements) -> list[TextEdit]:
-    source, index, guard, block = kernel.source, elements.index, elements.guard, body(kernel)
-    bound = source.node_text(elements.bound)
+    index, bound = elements.index, kernel.source.node_text(elements.bound)
     loop = f"for (; {index} < {bound}; {index} += blockDim.x * gridDim.x)"
-    edits = without_const(source, elements.declaration)
-    if not elements.early or block is None:
-        clause = guard.child_by_field_name("condition")
-        end = clause.end_byte if clause is not None else guard.start_byte
-        return [*edits, TextEdit(guard.start_byte, end, loop)]
-    end, indent = end_with_comment(source, elements.end), source.line_indent(guard.start_byte)
-    inside = [node for node in block.named_children if node.start_byte >= end_with_comment(source, guard.end_byte)]
-    edits.append(TextEdit(guard.start_byte, guard.end_byte, f"{loop} {{"))
-    edits += indented(source, inside, indent_unit(source, block))
-    return [*edits, TextEdit(end, end, f"\n{indent}}}")]
+    return [*without_const(kernel.source, elements.declaration), *with_header(kernel, elements, loop)]
