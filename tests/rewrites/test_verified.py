@@ -17,6 +17,9 @@ PAIRS = [
     for number, before in enumerate(code(sections(kind.doc)["Before"]), 1)
 ]
 
+RACING = frozenset({"add-barrier"})
+"""Rewrites whose Before has no one result, which is what they cure: it is left out for its race, and After has none."""
+
 
 @pytest.mark.nvcc
 @pytest.mark.parametrize(("kind", "before"), PAIRS)
@@ -26,4 +29,8 @@ def test_before_and_after_give_the_same(kind: RewriteKind, before: str, monkeypa
     rewrite = proposed(before, kind.name)
     assert isinstance(rewrite, Rewrite), rewrite
     report = verify(rewrite.source, rewrite.apply(), goal=kind.goals[0], backend="emulator", again=True)
+    if kind.name in RACING:
+        assert report.status is Status.NOT_RUN
+        assert any("the candidate does not do that" in note for note in report.notes), report.notes
+        return
     assert report.status is Status.CORRECT, (report.status, report.reason, report.notes)

@@ -8,7 +8,8 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import called_name, macro_texts
-from warpwright.rewrites._locals import Locals
+from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import descendants
 
@@ -35,6 +36,34 @@ def is_uniform(kernel: Kernel, variables: Locals, node: Node, known: Collection[
         if argument is None or argument.type != "identifier" or through_pointer:
             return False
     return all(_is_uniform_name(kernel, variables, name, known) for name in descendants(node, "identifier"))
+
+
+def is_even_loop(kernel: Kernel, loop: Node) -> bool:
+    """Whether all threads of a block run a `for` equally often: its header is made of what is the same for all."""
+    source, variables = kernel.source, locals_of(kernel)
+    initializer, inside = loop.child_by_field_name("initializer"), loop.child_by_field_name("body")
+    declarators = initializer.children_by_field_name("declarator") if initializer is not None else []
+    if initializer is None or initializer.type != "declaration" or inside is None:
+        return False
+    own = {declared_name(source, d) for d in declarators}
+    if any(source.node_text(t) in own for t in targets(inside, source)):
+        return False
+    starts = [d.child_by_field_name("value") for d in declarators]
+    condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
+    if (
+        condition is None
+        or update is None
+        or not all(s is not None and is_uniform(kernel, variables, s) for s in starts)
+    ):
+        return False
+    steps = [update] if update.type != "comma_expression" else []
+    by = [u.child_by_field_name("right") for u in steps if u.type == "assignment_expression"]
+    plain = bool(steps) and all(u.type in ("assignment_expression", "update_expression") for u in steps)
+    return (
+        plain
+        and all(b is not None and is_uniform(kernel, variables, b, own) for b in by)
+        and is_uniform(kernel, variables, condition, own)
+    )
 
 
 def _is_uniform_name(kernel: Kernel, variables: Locals, name: Node, known: Collection[str]) -> bool:

@@ -78,7 +78,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, line_of, reinden
 from warpwright.rewrites._locals import declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
-from warpwright.rewrites._uniform import is_uniform
+from warpwright.rewrites._uniform import is_even_loop, is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at
@@ -167,38 +167,10 @@ def _require_alike_around(kernel: Kernel, block: Node, node: Node) -> None:
         clause = around.child_by_field_name("condition")
         value = clause.child_by_field_name("value") if clause is not None and around.type == "if_statement" else None
         alike = value is not None and is_uniform(kernel, variables, value)
-        if not alike and not (around.type == "for_statement" and _is_even_loop(kernel, around)):
+        if not alike and not (around.type == "for_statement" and is_even_loop(kernel, around)):
             raise NoMatchError(
                 f"What stands at line {line_of(source, around)} around the branch may part the block as well."
             )
-
-
-def _is_even_loop(kernel: Kernel, loop: Node) -> bool:
-    """Whether all threads of a block run a `for` equally often: its header is made of what is the same for all."""
-    source, variables = kernel.source, locals_of(kernel)
-    initializer, inside = loop.child_by_field_name("initializer"), loop.child_by_field_name("body")
-    declarators = initializer.children_by_field_name("declarator") if initializer is not None else []
-    if initializer is None or initializer.type != "declaration" or inside is None:
-        return False
-    own = {declared_name(source, d) for d in declarators}
-    if any(source.node_text(t) in own for t in targets(inside, source)):
-        return False
-    starts = [d.child_by_field_name("value") for d in declarators]
-    condition, update = loop.child_by_field_name("condition"), loop.child_by_field_name("update")
-    if (
-        condition is None
-        or update is None
-        or not all(s is not None and is_uniform(kernel, variables, s) for s in starts)
-    ):
-        return False
-    steps = [update] if update.type != "comma_expression" else []
-    by = [u.child_by_field_name("right") for u in steps if u.type == "assignment_expression"]
-    plain = bool(steps) and all(u.type in ("assignment_expression", "update_expression") for u in steps)
-    return (
-        plain
-        and all(b is not None and is_uniform(kernel, variables, b, own) for b in by)
-        and is_uniform(kernel, variables, condition, own)
-    )
 
 
 def _pieces(kernel: Kernel, braces: Node) -> list[_Piece]:
@@ -225,7 +197,7 @@ def _pieces(kernel: Kernel, braces: Node) -> list[_Piece]:
             found.append(_Piece((child,), is_barrier=True))
             continue
         inner = child.child_by_field_name("body") if child.type == "for_statement" else None
-        if inner is None or inner.type != "compound_statement" or not _is_even_loop(kernel, child):
+        if inner is None or inner.type != "compound_statement" or not is_even_loop(kernel, child):
             raise NoMatchError(
                 f"What stands at line {line_of(source, child)} around a barrier may be done unequally often by the "
                 "threads of a block."
