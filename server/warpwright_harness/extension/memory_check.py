@@ -12,7 +12,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,6 +63,11 @@ class MemoryCheck:
         elif any(0 < case.parameters.bytes <= MOST_BYTES for case in cases):
             self._watched = _Watched(judge, "candidate", self._tool)
 
+    def get_ready(self, case: Case) -> None:
+        """Wait until the candidate is loaded, or cannot be: `look` says it. Nobody is kept from the GPU meanwhile."""
+        if self._watched is not None:
+            self._judge.meanwhile(case, "candidate", self._watched.get_ready)
+
     def look(self, cases: Sequence[Case]) -> None:
         """Raises CandidateError where the candidate reaches outside and the original does not. Emits a note where that
         was not looked for."""
@@ -107,6 +112,9 @@ class _Watched:
         self._side = Side(loaded, under=command, environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
         self._loader = ThreadPoolExecutor(1)
         self._loaded = self._loader.submit(self._side.load, LOAD_SECONDS)
+
+    def get_ready(self) -> None:
+        wait([self._loaded])
 
     def fault(self, case: Case) -> str:
         """The first fault of one call, in the tool's words; "" where there is none. Raises SideError where the

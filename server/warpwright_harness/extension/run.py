@@ -51,16 +51,17 @@ def _judge(judge: Judge, cases: Sequence[Case], reference: Reference | None) -> 
         with judge.stage("load"):
             if not _load(judge, cases[0]):
                 return
-        with _gpu(judge, gpu_shared):
-            with judge.stage("compare"):
-                sound = _sound(judge, cases, reference)
-            if sound is None:
-                return
-            if memory_check is not None and sound:
-                with judge.stage("look for accesses outside"):
-                    if not _keeps_inside(judge, memory_check, sound):
-                        return
-                    memory_check.end()
+        with _gpu(judge, gpu_shared), judge.stage("compare"):
+            sound = _sound(judge, cases, reference)
+        if sound is None:
+            return
+        if memory_check is not None and sound:
+            with judge.stage("look for accesses outside"):
+                memory_check.get_ready(sound[0])
+            with _gpu(judge, gpu_shared), judge.stage("look for accesses outside"):
+                if not _keeps_inside(judge, memory_check, sound):
+                    return
+                memory_check.end()
         if compiler is not None:
             with judge.stage("import torch.compile"):
                 compiler.join()
