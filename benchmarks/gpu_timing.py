@@ -122,7 +122,7 @@ def agreement(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> list[dict[str,
         plan.write_text(json.dumps(requests), encoding="utf-8")
         child = [harness_python(), str(Path(__file__).with_name("gpu_timing_launches.py")), str(plan)]
         ncu = ["ncu", "--clock-control", "none", "--cache-control", "none", "--metrics", "gpu__time_duration.sum"]
-        kernels = "|".join(sorted({r["baseline"]["function"] for r in requests}))
+        kernels = "|".join(sorted({launch["function"] for r in requests for launch in r["baseline"]["launches"]}))
         ncu += ["--kernel-name-base", "mangled", "-k", f"regex:^({kernels})$", "--csv", "--log-file", str(log)]
         ours, theirs = [], []
         for _ in range(PROCESSES):

@@ -1,7 +1,7 @@
 """Launch kernels once each without torch, in arrays of exactly their size: `python -m warpwright_harness --bare LOCK`.
 
 Under compute-sanitizer each array ends where it ends. Once it is ready it reads one line, JSON with "launches": for
-each what a request says of one side and one case (cubin, function, arguments, variables, counts, scalars, limits, grid,
+each what a request says of one side and one case (cubin, launches, arguments, variables, counts, scalars, limits, grid,
 block, shared), its seed, and the lock of the GPU. What one launch allocated is gone before the next.
 """
 
@@ -63,9 +63,12 @@ def _run(request: Mapping[str, Any]) -> None:
             name = variable_named(variable["name"], known)
             if name is not None:
                 write(module, known[name], values_of(variable, request, drawn))
-        arguments = kernel_arguments(request["arguments"], addresses, request["scalars"])
-        function = module.function(request["function"])
-        module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
+        described = {argument["name"]: argument for argument in request["arguments"]}
+        for launch in request["launches"]:
+            handed = [described[name] for name in launch["arguments"]]
+            arguments = kernel_arguments(handed, addresses, request["scalars"])
+            function = module.function(launch["function"])
+            module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
         synchronize()
     for address in addresses.values():
         release(address)

@@ -136,6 +136,18 @@ class Launch:
         _checked(_launch(self.function.handle, *self.sizes, self.shared_bytes, stream, address, 0))
 
 
+@dataclass(frozen=True)
+class Launches:
+    """Launches that follow each other on one stream."""
+
+    launches: tuple[Launch, ...]
+
+    def start(self, stream: int) -> None:
+        """Enqueue them in their order; raises as `Launch.start`."""
+        for launch in self.launches:
+            launch.start(stream)
+
+
 def synchronize() -> None:
     """Wait for everything on the device. Raises CudaFaultError for what a kernel did."""
     code, *_ = _synchronize()

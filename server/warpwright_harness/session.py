@@ -18,6 +18,7 @@ from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerpr
 from warpwright_harness.device import (
     Function,
     Launch,
+    Launches,
     LaunchRefusedError,
     Module,
     synchronize,
@@ -81,7 +82,8 @@ class Session:
         self.seed = int(request["seed"])
         self.poisons = poisons_of(self.seed)
         self._stack = ExitStack()
-        self._functions: dict[str, Function] = {}
+        self._functions: dict[str, tuple[tuple[Function, tuple[str, ...]], ...]] = {}
+        self._modules: dict[str, Module] = {}
         self._variables: dict[str, dict[str, Variable]] = {}
 
     def __enter__(self) -> Session:
@@ -92,12 +94,16 @@ class Session:
             if hashlib.sha256(image).hexdigest() != described["sha256"]:
                 raise LaunchRefusedError(f"the {side}'s cubin is not the one that was compiled")
             module = self._stack.enter_context(Module(image))
-            self._functions[side] = module.function(described["function"])
+            self._modules[side] = module
+            self._functions[side] = tuple(
+                (module.function(launch["function"]), tuple(launch["arguments"])) for launch in described["launches"]
+            )
             self._variables[side] = {v.name: v for v in variables.variables_in(image)}
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._functions.clear()
+        self._modules.clear()
         self._stack.close()
         if exception[0] is None:
             torch.cuda.empty_cache()
@@ -155,13 +161,16 @@ class Session:
         """Start one side on the current stream. Raises LaunchRefusedError or CudaFaultError."""
         self.prepared(side, case, buffers).start(torch.cuda.current_stream().cuda_stream)
 
-    def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Launch:
+    def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Launch | Launches:
         """One side on these buffers, to be started many times. Raises LaunchRefusedError."""
         addresses = {name: buffer.address for name, buffer in buffers.items()}
-        arguments = kernel_arguments(self.request["arguments"], addresses, case.scalars)
         grid, block, shared = case.launches[side]
-        function = self._functions[side]
-        return function.module.prepare(function, grid, block, shared, arguments)
+        described = {argument["name"]: argument for argument in self.request["arguments"]}
+        launches = []
+        for function, names in self._functions[side]:
+            arguments = kernel_arguments([described[name] for name in names], addresses, case.scalars)
+            launches.append(function.module.prepare(function, grid, block, shared, arguments))
+        return launches[0] if len(launches) == 1 else Launches(tuple(launches))
 
     def run(self, side: str, case: Case, buffers: Mapping[str, Buffer], values: Values, poison: int) -> Outputs:
         """Fill, launch, wait, and look for damage. Raises MisbehaviourError, LaunchRefusedError or CudaFaultError."""
@@ -187,11 +196,11 @@ class Session:
             name = variables.variable_named(spec.name, self._variables[side])
             if name is not None:  # a compiler leaves out what a kernel does not use
                 content = bits(values[spec.name]).cpu().numpy().tobytes()
-                variables.write(self._functions[side].module, self._variables[side][name], content)
+                variables.write(self._modules[side], self._variables[side][name], content)
 
     def state(self, side: str) -> dict[str, bytes]:
         """What one side's `__device__` variables hold now, but those that host code sets. Raises LaunchRefusedError."""
-        module, known = self._functions[side].module, self._variables[side]
+        module, known = self._modules[side], self._variables[side]
         given = {variables.variable_named(v["name"], known) for v in self.request["variables"]}
         return {
             name: variables.read(module, variable)
@@ -202,7 +211,7 @@ class Session:
     def set_state(self, side: str, state: Mapping[str, bytes]) -> None:
         """Put contents that `state` gave back, or others as long. Raises LaunchRefusedError."""
         for name, content in state.items():
-            variables.write(self._functions[side].module, self._variables[side][name], content)
+            variables.write(self._modules[side], self._variables[side][name], content)
 
     def run_twice(self, side: str, case: Case, values: Values) -> tuple[Outputs, Outputs]:
         """Two runs in fresh memory that holds a different poison in each: what depends on it shows."""

@@ -71,6 +71,19 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One of several kernels that are launched one after the other, each with the problem's grid and block.
+
+    `arguments` are the names of those of the problem that it is handed, in the order of its parameters; `instance` is
+    as in `Problem`.
+    """
+
+    kernel: str
+    instance: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """How to run one kernel. `arguments` are in the order of the kernel's parameters.
 
@@ -80,7 +93,8 @@ class Problem:
     runs. `profile` is the shape for a profile: few threads, several full blocks and a partial one. `shared_opt_in` is
     the dynamic shared memory that the host code asks for, in bytes: "0" where it asks for none, None where it is not
     known how much, or the launch's text does not say how much it takes. `compared` are the numbers that its text
-    compares with. `notes` are what was assumed, one sentence each.
+    compares with. `notes` are what was assumed, one sentence each. `steps` are the launches in whose place the kernel's
+    stands, where the problem is theirs.
     """
 
     kernel: str
@@ -100,6 +114,7 @@ class Problem:
     profile: Shape | None = None
     shared_opt_in: str | None = None
     compared: tuple[Value, ...] = ()
+    steps: tuple[Step, ...] = ()
 
     @property
     def parts(self) -> tuple[Array | Scalar, ...]:

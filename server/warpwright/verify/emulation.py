@@ -50,9 +50,10 @@ BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the child is asked: both sides, the original first, at each of the cases. `own` is for `emulator.lines`."""
+    """What the child is asked: both sides, the original first, at each of the cases. `own` is for `emulator.lines`. A
+    side has the PTX of each of its problem's steps, or of its one kernel."""
 
-    ptx: tuple[Ptx, Ptx]
+    ptx: tuple[tuple[Ptx, ...], tuple[Ptx, ...]]
     problems: tuple[Problem, Problem]
     own: tuple[Mapping[str, str], Mapping[str, str]]
     cases: tuple[tuple[Case, Case], ...]
@@ -73,13 +74,20 @@ def compiled_sides(
     flags: tuple[str, ...],
     reads: tuple[Reads, Reads],
     stop: IsCancelled,
-) -> tuple[Ptx, Ptx] | Missing:
-    """The PTX of the original and of the candidate, or what is missing. Raises CancelledError."""
+) -> tuple[tuple[Ptx, ...], tuple[Ptx, ...]] | Missing:
+    """The PTX of the original and of the candidate, of each step, or what is missing. Raises CancelledError."""
 
-    def made(unit: Program, problem: Problem, may_read: Reads) -> Ptx | Missing:
-        kernel = unit.kernel(problem.kernel)
-        assert kernel is not None
-        return compiled_instance(unit, kernel, problem, arch=arch, flags=flags, is_cancelled=stop, reads=may_read)
+    def made(unit: Program, problem: Problem, may_read: Reads) -> tuple[Ptx, ...] | Missing:
+        steps = [replace(problem, kernel=step.kernel, instance=step.instance) for step in problem.steps] or [problem]
+        found: list[Ptx] = []
+        for step in steps:
+            kernel = unit.kernel(step.kernel)
+            assert kernel is not None
+            ptx = compiled_instance(unit, kernel, step, arch=arch, flags=flags, is_cancelled=stop, reads=may_read)
+            if isinstance(ptx, Missing):
+                return ptx
+            found.append(ptx)
+        return tuple(found)
 
     with ThreadPoolExecutor(2) as compilers:
         original, candidate = compilers.map(made, units, problems, reads)
@@ -90,7 +98,7 @@ def compiled_sides(
 
 def asked_of(
     units: tuple[Program, Program],
-    ptx: tuple[Ptx, Ptx],
+    ptx: tuple[tuple[Ptx, ...], tuple[Ptx, ...]],
     problems: tuple[Problem, Problem],
     cases: tuple[tuple[Case, Case], ...],
     seed: int,

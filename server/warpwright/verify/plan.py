@@ -38,11 +38,13 @@ class CandidateLaunchError(PlanError):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two kernels: its cubin, its name in it, and how its own text launches it."""
+    """One of the two kernels: its cubin, its name in it, and how its own text launches it. `steps` are those of its
+    problem as they are in the cubin."""
 
     cubin: Path
     resources: KernelResources
     problem: Problem
+    steps: tuple[KernelResources, ...] = ()
 
 
 def make_request(original: Side, candidate: Side, *, seed: int, judge: str, timed: bool) -> dict[str, Any]:
@@ -204,9 +206,15 @@ def empty_shape(problem: Problem) -> tuple[Shape | None, str]:
     return None, reason
 
 
-def _side(side: Side) -> dict[str, str]:
+def _side(side: Side) -> dict[str, Any]:
+    """`launches` are the kernels that are started one after the other, and the arguments that each is handed."""
     digest = hashlib.sha256(side.cubin.read_bytes()).hexdigest()
-    return {"cubin": str(side.cubin), "function": side.resources.mangled_name, "sha256": digest}
+    everything = [a.name for a in side.problem.arguments]
+    launches = [
+        {"function": resources.mangled_name, "arguments": list(step.arguments)}
+        for step, resources in zip(side.problem.steps, side.steps, strict=True)
+    ] or [{"function": side.resources.mangled_name, "arguments": everything}]
+    return {"cubin": str(side.cubin), "launches": launches, "sha256": digest}
 
 
 def _argument(argument: Array | Scalar | Struct) -> dict[str, Any]:

@@ -66,6 +66,7 @@ from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import hidden_faults_expected, look_for_hidden_faults
+from warpwright.verify.sequence import fused_sides, replaced_launches
 from warpwright.verify.thresholds import threshold_shapes, with_thresholds
 from warpwright.verify.torch_build import find_torch
 
@@ -218,7 +219,9 @@ class _Climb:
         gone, brought = changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
-        name = self.kernel or changed_kernel(old, new) or next((k.name for k in old.defined_kernels), None)
+        fused = replaced_launches(old, new)
+        name = fused.kernel if fused is not None else self.kernel or changed_kernel(old, new)
+        name = name or next((k.name for k in old.defined_kernels), None)
         base = Report(Status.NOT_RUN, tuple(levels), kernel=name or "", finding_gone=gone, new_findings=brought)
         if name is None:
             return replace(base, reason="No kernel is defined in the file.", not_run_because="no kernel is defined")
@@ -351,6 +354,9 @@ class _Climb:
 
     def _plan(self, name: str, old: Program, new: Program, before: Compiled, after: Compiled) -> _Plan | PlanError:
         """How both are to be run, or why that is not known."""
+        if (fused := replaced_launches(old, new)) is not None:
+            both = fused_sides(fused, (old, new), (before, after))
+            return both if isinstance(both, PlanError) else self._requested(*both, after.arch)
         sides: list[Side] = []
         for program, compiled in ((old, before), (new, after)):
             first, described = old.kernel(name), program.kernel(name)
@@ -365,14 +371,17 @@ class _Climb:
                 problem = in_names_of(sides[0].problem, problem)
             sides.append(Side(compiled.cubin, resources, problem))
         sides[0] = replace(sides[0], problem=with_thresholds(sides[0].problem, sides[1].problem))
-        has_reference = sides[0].problem.reference is not None
+        return self._requested(sides[0], sides[1], after.arch)
+
+    def _requested(self, original: Side, candidate: Side, arch: str) -> _Plan | PlanError:
+        has_reference = original.problem.reference is not None
         if self.goal == "reference" and not has_reference:
-            return PlanError(f"{name} has no reference in torch (`reference` in sample.toml)")
+            return PlanError(f"{original.problem.kernel} has no reference in torch (`reference` in sample.toml)")
         judge = "reference" if self.goal in ("fix", "reference") and has_reference else "baseline"
         try:
             seed = secrets.randbits(31)
-            request = make_request(sides[0], sides[1], seed=seed, judge=judge, timed=self.goal != "fix")
-            return _Plan(request, (sides[0].problem, sides[1].problem), after.arch)
+            request = make_request(original, candidate, seed=seed, judge=judge, timed=self.goal != "fix")
+            return _Plan(request, (original.problem, candidate.problem), arch)
         except PlanError as error:
             return error
 
@@ -414,7 +423,7 @@ class _Climb:
                 backend=lambda _, is_cancelled: run_emulated(request_of_child, is_cancelled),
             )
 
-        hashes = {side: sha256(each.text.encode()).hexdigest() for side, each in zip(_SIDES, ptx, strict=True)}
+        hashes = {side: sha256(each[0].text.encode()).hexdigest() for side, each in zip(_SIDES, ptx, strict=True)}
         ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": judge, "sha256": hashes}
         try:
             observed, ran_on = self.memory.answer((EMULATOR, version("numpy"), hashes, *asked), ran_on, run)

@@ -22,7 +22,7 @@ import torch
 from warpwright_harness.buffers import ArraySpec, Buffer, bits, guards_broken, perturbed
 from warpwright_harness.checks.compare import NOISE_FACTOR, ULPS, compare
 from warpwright_harness.checks.correctness import PERTURBATIONS, input_values, seed_of
-from warpwright_harness.device import Launch
+from warpwright_harness.device import Launch, Launches
 from warpwright_harness.session import DEVICE, Case, Outputs, Session, Values
 from warpwright_harness.timing.bounds import Bound, bound_of
 from warpwright_harness.timing.intervals import Ratio, is_enough, median_interval, ratio_of
@@ -151,7 +151,7 @@ class _Place:
 
     case: Case
     buffers: Mapping[str, Buffer]
-    launches: dict[tuple[int, str], Launch] = field(default_factory=lambda: {})
+    launches: dict[tuple[int, str], Launch | Launches] = field(default_factory=lambda: {})
 
     def starter(self, session: Session, side: str, values: Values) -> Callable[[], None]:
         """What launches one side here, whose file's variables are set to theirs among `values`."""

@@ -35,11 +35,12 @@ def main() -> int:
             asked: Asked = pickle.loads(base64.b64decode(json.loads(line)["asked"]))
             sides: list[Side] = []
             for ptx, problem, own in zip(asked.ptx, asked.problems, asked.own, strict=True):
-                program = translated(ptx)
-                if isinstance(program, Missing):
-                    emit({"event": "unable", "reason": program.reason})
+                programs = [translated(each) for each in ptx]
+                lacking = next((program for program in programs if isinstance(program, Missing)), None)
+                if lacking is not None:
+                    emit({"event": "unable", "reason": lacking.reason})
                     break
-                sides.append(Side(program, problem, own))
+                sides.append(Side(tuple(p for p in programs if not isinstance(p, Missing)), problem, own))
             if len(sides) == len(asked.ptx):
                 for event in _events(asked, sides):
                     if event["event"] != "done":

@@ -28,6 +28,7 @@ from warpwright.emulator.agreement import (
     is_spread,
 )
 from warpwright.emulator.launch import (
+    ArrayArgument,
     Launch,
     LaunchError,
     run,
@@ -56,6 +57,7 @@ from warpwright.verify.emulated.outputs import (
     Moved,
     Ran,
     arrays_of,
+    in_order,
     outputs_of,
     tolerance_for,
     written_of,
@@ -82,9 +84,10 @@ that never ends."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Side:
-    """One of the two kernels, ready to run; `own` names the user's files (see `emulator.lines`)."""
+    """One of the two kernels, ready to run, or the programs of its problem's steps; `own` names the user's files (see
+    `emulator.lines`)."""
 
-    program: Program
+    programs: tuple[Program, ...]
     problem: Problem
     own: Mapping[str, str]
 
@@ -154,7 +157,7 @@ class Comparison:
         if proven and example is not None:
             yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
             yield from dependence_events(self, example, stop)
-        if plan:
+        if plan and not self.original.problem.steps:
             yield {"event": "progress", "text": "Counting what both do", "share": 0.98}
             with suppress(LaunchError):
                 works = {name: asdict(self.work(side, plan[0][0], stop)) for name, side in self._named}
@@ -171,16 +174,17 @@ class Comparison:
         return ("original", self.original), ("candidate", self.candidate)
 
     def work(self, side: Side, index: int, stop: IsCancelled) -> Work:
-        """What a side has the machine do at one shape. Raises LaunchError."""
+        """What a side of one kernel has the machine do at one shape. Raises LaunchError."""
         case, other = self.cases[index]
         own = case if side is self.original else other
         launch = Launch(own.grid, own.block, own.dynamic_shared_bytes)
         seed = self.seed_of(index, 0)
         asked = self.original.problem
         given = arguments_of(asked, case, "normal", seed)
-        variables = _mangled(variables_of(asked, case, "normal", seed), side.program)
-        ran = run(side.program, launch, given, variables=variables, with_reach=True, is_cancelled=stop)
-        return work_of(side.program, ran, launch)
+        (program,) = side.programs
+        variables = _mangled(variables_of(asked, case, "normal", seed), program)
+        ran = run(program, launch, given, variables=variables, with_reach=True, is_cancelled=stop)
+        return work_of(program, ran, launch)
 
     def _example(self, plan: Sequence[tuple[int, int, tuple[str, ...]]]) -> int | None:
         """The largest shape at which there is time to change each input alone."""
@@ -241,20 +245,31 @@ class Comparison:
         case, other = self.cases[index]
         own = case if side is self.original else other
         seed = self.seed_of(index, salt)
-        ran = run(
-            side.program,
-            Launch(own.grid, own.block, own.dynamic_shared_bytes),
-            arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change),
-            variables=_mangled(variables_of(asked, case, distribution, seed, alter=alter, change=change), side.program),
-            unwritten=unwritten,
-            most_lane_steps=most or self.budget.launch,
-            atomic_order=atomic_order,
-            is_cancelled=stop,
-        )
-        faults = faults_of(side.program, ran, side.own)
-        grave = tuple(fault for fault in faults if fault.kind is not FaultKind.UNUSED_RESULT)
-        changed = ran.changed_variables - {*_mangled(dict.fromkeys((a.name for a in asked.globals), b""), side.program)}
-        return Ran(ran.outputs, grave, ran.changed_inputs, changed, ran.lane_steps, ran.tallies.lane_steps)
+        given = arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change)
+        held = {argument.name: argument for argument in given}
+        variables = variables_of(asked, case, distribution, seed, alter=alter, change=change)
+        handed = [step.arguments for step in side.problem.steps] or [tuple(held)]
+        all_of: list[Ran] = []
+        for program, names in zip(side.programs, handed, strict=True):
+            ran = run(
+                program,
+                Launch(own.grid, own.block, own.dynamic_shared_bytes),
+                [held[name] for name in names],
+                variables=_mangled(variables, program),
+                unwritten=unwritten,
+                most_lane_steps=most or self.budget.launch,
+                atomic_order=atomic_order,
+                is_cancelled=stop,
+            )
+            faults = faults_of(program, ran, side.own)
+            grave = tuple(fault for fault in faults if fault.kind is not FaultKind.UNUSED_RESULT)
+            changed = ran.changed_variables - {*_mangled(dict.fromkeys((a.name for a in asked.globals), b""), program)}
+            all_of.append(Ran(ran.outputs, grave, ran.changed_inputs, changed, ran.lane_steps, ran.tallies.lane_steps))
+            if not ran.is_complete:
+                break
+            # what a step wrote is there for the next one
+            held |= {n: ArrayArgument(n, data) for n, data in ran.outputs.items() if len(side.programs) > 1}
+        return all_of[0] if len(all_of) == 1 else in_order(all_of)
 
     def seed_of(self, index: int, salt: int) -> int:
         return (self.seed * 1009 + index) * 101 + salt

@@ -45,6 +45,21 @@ class Ran:
         return frozenset(fault.kind for fault in self.faults)
 
 
+def in_order(runs: Sequence[Ran]) -> Ran:
+    """Several launches, one after the other on the same memory, as one."""
+    outputs: dict[str, Any] = {}
+    for ran in runs:
+        outputs |= ran.outputs
+    return Ran(
+        outputs,
+        tuple(fault for ran in runs for fault in ran.faults),
+        tuple(name for ran in runs for name in ran.changed_inputs),
+        frozenset().union(*(ran.changed_variables for ran in runs)),
+        sum(ran.lane_steps for ran in runs),
+        sum(ran.thread_steps for ran in runs),
+    )
+
+
 def outputs_of(problem: Problem) -> Iterator[tuple[Output, str]]:
     """What the kernel gives back, with its role."""
     arguments = {part.name for part in problem.parts}

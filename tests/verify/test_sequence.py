@@ -1,0 +1,95 @@
+"""A new kernel in the place of several launches is compared with these, run in their order."""
+
+from __future__ import annotations
+
+import pytest
+from warpwright.facts.analyze import analyze
+from warpwright.syntax.source import Source
+from warpwright.verify import emulation
+from warpwright.verify.report import Report, Status
+from warpwright.verify.sequence import replaced_launches
+from warpwright.verify.verify import verify
+
+KERNELS = """
+__global__ void square(const float *in, float *squares, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) squares[i] = in[i] * in[i];
+}
+__global__ void add(float *out, const float *a, const float *b, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = a[i] + b[i];
+}
+"""
+FUSED = """
+__global__ void square_add(const float *in, float *squares, int n, float *out, const float *b) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) { squares[i] = in[i] * in[i]; out[i] = squares[i] + b[i]; }
+}
+"""
+GRID = "<<<(n + 127) / 128, 128>>>"
+BEFORE = f"square{GRID}(in, tmp, n);\n  add{GRID}(out, tmp, b, n);"
+AFTER = f"square_add{GRID}(in, tmp, n, out, b);"
+ORIGINAL, CANDIDATE = KERNELS, KERNELS + FUSED
+
+
+def source(kernels: str, launches: str) -> Source:
+    text = f"{kernels}\nvoid run(const float *in, float *tmp, const float *b, float *out, int n) {{\n  {launches}\n}}\n"
+    return Source("k.cu", text.encode())
+
+
+def report(candidate: str, launches: str = AFTER) -> Report:
+    return verify(source(ORIGINAL, BEFORE), source(candidate, launches), backend="emulator", again=True)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulation, "BUDGET", emulation.Budget(1_000_000, 20_000_000, 200_000))
+
+
+@pytest.mark.nvcc
+def test_a_kernel_that_does_the_same_as_two_is_correct() -> None:
+    found = report(CANDIDATE)
+    assert (found.status, found.kernel) == (Status.CORRECT, "square_add"), found.reason
+
+
+@pytest.mark.nvcc
+def test_one_that_computes_something_else_is_wrong() -> None:
+    found = report(CANDIDATE.replace("squares[i] + b[i]", "squares[i] - b[i]"))
+    assert found.status is Status.WRONG
+    assert "out[" in found.reason
+
+
+@pytest.mark.nvcc
+def test_one_that_writes_less_is_not_accepted() -> None:
+    assert report(CANDIDATE.replace("squares[i] = in[i] * in[i]; ", "")).status is not Status.CORRECT
+
+
+@pytest.mark.nvcc
+def test_one_that_is_handed_another_array_is_not_run() -> None:
+    found = report(CANDIDATE, AFTER.replace("out, b)", "out, in)"))
+    assert found.status is Status.NOT_RUN
+    assert "one array twice" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BEFORE, AFTER.replace("128>>>", "256>>>")),
+        (BEFORE.replace("128>>>(out", "128, 0, 1>>>(out"), AFTER),
+        (BEFORE.replace("\n", "\n  cudaMemset(tmp, 0, n);"), AFTER),
+        (BEFORE, f"square{GRID}(in, tmp, n);\n  {AFTER}"),
+        (BEFORE, f"{AFTER}\n  {AFTER}"),
+        (BEFORE, BEFORE),
+    ],
+)
+def test_launches_that_differ_in_more_are_no_such_place(before: str, after: str) -> None:
+    old, new = analyze(source(ORIGINAL, before)), analyze(source(CANDIDATE, after))
+    assert replaced_launches(old, new) is None
+
+
+def test_the_launches_around_stay() -> None:
+    rest = f"add{GRID}(out, out, b, n);"
+    old = analyze(source(ORIGINAL, f"{rest}\n  {BEFORE}\n  {rest}"))
+    found = replaced_launches(old, analyze(source(CANDIDATE, f"{rest}\n  {AFTER}\n  {rest}")))
+    assert found is not None
+    assert [old.source.node_text(call).partition("<")[0] for call in found.before] == ["square", "add"]
