@@ -28,7 +28,7 @@ from warpwright.missing import Missing
 from warpwright.progress import CancelledError, never_cancelled
 from warpwright.syntax.source import Source, read_source
 from warpwright.toolchain.compile import EXTENSION_SECONDS, TorchBuild, compile_cubin, compile_extension
-from warpwright.verify.harness import Gpu, find_gpu
+from warpwright.verify.harness import Gpu, find_gpu, forget_gpu
 from warpwright.verify.report import Report
 from warpwright.verify.torch_build import find_torch
 from warpwright.verify.verify import verify
@@ -195,11 +195,13 @@ class Run:
         print(f"{len(sources)} files built in {took:.0f} s", flush=True)
 
     def verify(self, check: Check) -> None:
-        """One check, unless the time is up before its verdict is there."""
+        """One check, by a harness that is ready, unless the time is up before its verdict is there."""
         if self.is_over():
             return
-        started = time.monotonic()
         try:
+            forget_gpu()
+            find_gpu(self.is_over)
+            started = time.monotonic()
             report = verify(*check.sources(), goal="speed", again=True, is_cancelled=self.is_over)
         except CancelledError:
             return
