@@ -157,9 +157,10 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     kind = shuffled_type(access.type)
     if kind is None or (operation in ("max", "min") and (operation, kind.kind, kind.size) not in _NEUTRAL):
         raise NoMatchError(f"{access.type or 'What'} is not a type whose {function} is combined within a warp.")
-    if kind.is_integer and kind.size == 4 and not access.in_loop and not access.by_thread:
+    literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_text(arguments[1]))) is not None
+    if kind.is_integer and (kind.size == 4 or literal) and not access.in_loop and not access.by_thread:
         raise NoMatchError(
-            f"Nothing to gain: the compiler combines the lanes' {function} of 32-bit integers at one address itself."
+            f"Nothing to gain: the compiler combines the lanes' {function} of such integers at one address itself."
         )
     outer = next((n for n in (statement, *ancestors(statement)) if n.parent == block), None)
     if outer is None:

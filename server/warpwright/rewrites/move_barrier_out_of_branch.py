@@ -220,7 +220,10 @@ def _rewrite(kernel: Kernel, block: Node, branch: _Branch) -> Rewrite:
         head = before + name + source.text(branch.test.end_byte, branch.braces.start_byte + 1)
     hoisted, changes = _hoisted(kernel, branch)
     lines += hoisted
-    lines += _lines(source, branch.pieces, head, indent, indent, unit, changes)
+    moved = _lines(source, branch.pieces, head, indent, indent, unit, changes)
+    acts = any(True for _ in descendants(branch.test, "call_expression", "assignment_expression", "update_expression"))
+    is_tested = any(head.split("\n")[0] in line for line in moved)
+    lines = [*(lines if is_tested or acts else hoisted), *moved]
     text = lines[0] + "".join(f"\n{indent}{line}" if line.strip() else "\n" for line in lines[1:])
     return Rewrite(
         rewrite=NAME,
@@ -326,7 +329,8 @@ def _lines(
             if not text.strip():
                 continue
             found += reindented(head, old, "").split("\n")
-            found += (unit + line for line in reindented(text, source.line_indent(first.start_byte), "").split("\n"))
+            code = next((n for n in piece.nodes if n.type != "comment"), first)
+            found += (unit + line for line in reindented(text, source.line_indent(code.start_byte), "").split("\n"))
             found.append("}")
     return found
 
