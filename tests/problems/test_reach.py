@@ -50,6 +50,7 @@ def extent(found: KernelReach, name: str = "a") -> str | None:
         ("reinterpret_cast<float4*>(a)[n] = make_float4(0, 0, 0, 0);", "4 * n + 4"),
         ("float2 v = *(float2*)(a + n);", "n + 2"),
         ("atomicAdd(&a[n], 1.0f);", "n + 1"),
+        ("__shared__ float s[32]; __pipeline_memcpy_async(&s[threadIdx.x], &a[n + m], sizeof(float));", "m + n + 1"),
         ("a[threadIdx.x < n ? threadIdx.x : 0] = 1;", "n"),
         ("int k = n; if (m > 3) k = 2 * n; a[k] = 1;", "2 * n + 1"),
         ("int v[4]; for (int j = 0; j < 4; ++j) v[j] = n + j; a[v[m & 3]] = 1;", "n + 4"),
@@ -66,6 +67,11 @@ def test_each_index_has_its_bound(body: str, expected: str | None) -> None:
         assert evaluate(found, {"blockDim.x": 256, "gridDim.x": 9}) == 64
     else:
         assert found == expected
+
+
+def test_a_copy_of_more_than_an_element_has_no_bound() -> None:
+    body = "__shared__ float s[32]; __pipeline_memcpy_async(&s[4 * threadIdx.x], &a[4 * n], 16);"
+    assert extent(reach(body)) is None
 
 
 @pytest.mark.parametrize(

@@ -424,6 +424,8 @@ class _Walker(ValueReader):
         if name in _SAME and values:
             target = self.target_of(values[0])
             return self.load(target) if target is not None else UNBOUNDED
+        if name == "__pipeline_memcpy_async" and len(values) == 3 and self._copied(*values):
+            return UNBOUNDED
         if name in _BITS:
             return Range(ZERO, Number(64 if name.endswith("ll") else 32))
         if name.startswith(_SHUFFLES) and len(numbers) >= 2:
@@ -455,6 +457,16 @@ class _Walker(ValueReader):
             for value in values:
                 self.escape(value)
         return UNBOUNDED
+
+    def _copied(self, to: Value, of: Value, size: Value) -> bool:
+        """Whether a copy is one of whole elements, which it then is read as: a load and a store."""
+        target, origin = self.target_of(to), self.target_of(of)
+        if target is None or origin is None or origin.kind.size is None:
+            return False
+        if not isinstance(size, Range) or size.high != Number(origin.kind.size) or target.kind.size != origin.kind.size:
+            return False
+        self.store(target, self.load(origin))
+        return True
 
     def _atomic(self, name: str, values: list[Value]) -> Value:
         if isinstance(values[0], Local):

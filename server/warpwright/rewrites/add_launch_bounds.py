@@ -89,7 +89,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             declarator.start_byte,
             f"{most}",
             f"A block of {now.threads} threads with {now.registers} registers each needs more than a multiprocessor "
-            "has, and CUDA refuses to launch it. Told how large blocks are, the compiler uses no more registers than fit.",
+            "has, and CUDA refuses to launch it. Told how large blocks are, the compiler uses no more than fit.",
         )
     steps = [
         (each, lift) for each in found for lift in each.lifts if _is_near(each, lift) and each.footprint.threads == most
