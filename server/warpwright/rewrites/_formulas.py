@@ -126,6 +126,8 @@ def _read(reader: _Reader, node: Node | None) -> Formula | None:
             return _cast(source.node_text(kind) if kind else "", _read(reader, node.child_by_field_name("value")))
         case "call_expression":
             return _call(reader, node, text)
+        case "sizeof_expression":
+            return _symbol(text)
         case "field_expression" | "subscript_expression":
             return _open(reader, node, text)
     return None

@@ -45,9 +45,9 @@ def call_of(launch: Launch) -> Node | None:
     return node
 
 
-def extent_x(source: Source, launch: Launch) -> tuple[Node, str] | None:
-    """What is written for the grid's extent in x, and the text that names it: `grid.x` where `grid` is a dim3.
-    None where neither a number nor a dim3 is written."""
+def extent(source: Source, launch: Launch, axis: int = 0) -> tuple[Node, str] | None:
+    """What is written for the grid's extent in x, y or z, and the text that names it: `grid.x` where `grid` is a dim3.
+    None where neither a number nor a dim3 is written, or it says nothing of that axis."""
     call = call_of(launch)
     configuration = launch_configuration(call) if call is not None else None
     written = uncommented(configuration)
@@ -63,43 +63,44 @@ def extent_x(source: Source, launch: Launch) -> tuple[Node, str] | None:
         arguments = value
     if arguments is not None:
         inner = uncommented(arguments)
-        return (inner[0], source.node_text(inner[0])) if inner else None
+        return (inner[axis], source.node_text(inner[axis])) if axis < len(inner) else None
     text = source.node_text(value)
-    if value.type == "identifier" and _dim3_value(source, value) is not None:
-        return value, f"{text}.x"
-    return value, text
+    if value.type == "identifier" and _dim3_value(source, value, axis) is not None:
+        return value, f"{text}.{'xyz'[axis]}"
+    return (value, text) if axis == 0 else None
 
 
-def grid_formula(source: Source, launch: Launch) -> Formula | None:
-    """The number of blocks in x, which may be written with the block's own `block.x`; None where the text does not say
-    how it is made."""
-    written = extent_x(source, launch)
+def grid_formula(source: Source, launch: Launch, axis: int = 0) -> Formula | None:
+    """The number of blocks in x, y or z; None where the text does not say how it is made."""
+    written = extent(source, launch, axis)
     if written is None:
         return None
     node, text = written
     if text != source.node_text(node):  # a variable of type dim3
-        value = _dim3_value(source, node)
+        value = _dim3_value(source, node, axis)
         return formula(source, value, _block_size(source, launch)) if value is not None else None
     return formula(source, node, _block_size(source, launch))
 
 
 def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
     """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`."""
-    call, threads = call_of(launch), launch.block[0]
+    call = call_of(launch)
     written = uncommented(launch_configuration(call)) if call is not None else []
     block = written[1] if len(written) > 1 else None
-    if block is None or threads is None or block.type != "identifier" or _dim3_value(source, block) is None:
+    if block is None or block.type != "identifier" or _dim3_value(source, block, 0) is None:
         return {}
-    return {f"{source.node_text(block)}.x": constant(threads)}
+    name = source.node_text(block)
+    sizes = zip("xyz", launch.block, strict=True)
+    return {f"{name}.{axis}": constant(threads) for axis, threads in sizes if threads is not None}
 
 
-def _dim3_value(source: Source, variable: Node) -> Node | None:
-    """The first extent in `dim3 grid(n)`, `dim3 grid = dim3(n)` and `dim3 grid{n}`; None where it is set otherwise."""
+def _dim3_value(source: Source, variable: Node, axis: int) -> Node | None:
+    """An extent in `dim3 grid(n, m)`, `dim3 grid = dim3(n)` and `dim3 grid{n}`; None where it is set otherwise."""
     function, name = enclosing(variable, "function_definition"), source.node_text(variable)
     found = read_definitions(source, function) if function is not None else {}
     here = found.get(name, [])
     value = here[0].value if len(here) == 1 else None
-    if value is None or function is None or f"{name}.x" in found or not _is_dim3(source, function, name):
+    if value is None or function is None or f"{name}.{'xyz'[axis]}" in found or not _is_dim3(source, function, name):
         return None
     if any(source.node_text(n) == name for n in written_names(function)):
         return None
@@ -109,7 +110,7 @@ def _dim3_value(source: Source, variable: Node) -> Node | None:
     listed = uncommented(value)
     if here[0].kind != "construct" and not listed:
         return None
-    return listed[0] if listed else None
+    return listed[axis] if axis < len(listed) else None
 
 
 def _is_dim3(source: Source, function: Node, name: str) -> bool:
@@ -154,7 +155,7 @@ def uncovered(kernel: Kernel, launch: Launch, bound: Node) -> str:
 
 def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:
     """The launch with a grid of so many times fewer blocks, rounded up; or the reason why it cannot be written."""
-    written = extent_x(source, launch)
+    written = extent(source, launch)
     if written is None:
         return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
     node, text = written
@@ -165,7 +166,7 @@ def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:
 
 def capped(source: Source, launch: Launch, most: int) -> TextEdit | str:
     """The launch with a grid of no more than so many blocks; or the reason why it cannot be written."""
-    written = extent_x(source, launch)
+    written = extent(source, launch)
     if written is None:
         return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
     node, text = written
