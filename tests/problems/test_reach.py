@@ -50,7 +50,7 @@ def extent(found: KernelReach, name: str = "a") -> str | None:
         ("reinterpret_cast<float4*>(a)[n] = make_float4(0, 0, 0, 0);", "4 * n + 4"),
         ("float2 v = *(float2*)(a + n);", "n + 2"),
         ("atomicAdd(&a[n], 1.0f);", "n + 1"),
-        ("__shared__ float s[32]; __pipeline_memcpy_async(&s[threadIdx.x], &a[n + m], sizeof(float));", "m + n + 1"),
+        ("__shared__ float s[32]; __pipeline_memcpy_async(&s[threadIdx.x], &a[n + m], sizeof(float));", "n + m + 1"),
         ("a[threadIdx.x < n ? threadIdx.x : 0] = 1;", "n"),
         ("int k = n; if (m > 3) k = 2 * n; a[k] = 1;", "2 * n + 1"),
         ("int v[4]; for (int j = 0; j < 4; ++j) v[j] = n + j; a[v[m & 3]] = 1;", "n + 4"),
