@@ -107,12 +107,13 @@ class Buffer:
 
     def fill(self, poison: int, values: torch.Tensor | None) -> None:
         """Poison everything; an input then holds its values."""
-        if values is None:
+        if values is None or self.bytes < GUARD_BYTES:
             self._raw.view(torch.int32).fill_(poison)
-            return
-        for zone in self.zones if self.last_word is None else (*self.zones, self.last_word):
-            zone.fill_(poison)
-        self.data.copy_(values)
+        else:
+            for zone in self.zones if self.last_word is None else (*self.zones, self.last_word):
+                zone.fill_(poison)
+        if values is not None:
+            self.data.copy_(values)
 
     def poisoned(self, poison: int) -> torch.Tensor:
         """Per scalar: whether all its bytes are still the poison's."""
@@ -231,13 +232,8 @@ def fingerprint(values: torch.Tensor) -> torch.Tensor:
     which nobody waited for."""
     flat = bits(values.reshape(-1))
     words = flat.view(torch.int64) if flat.numel() * flat.element_size() % 8 == 0 else flat.to(torch.int64)
-    width = 4096
-    weights = torch.arange(1, width + 1, device=words.device) * _ODD
-    whole = words.numel() // width
-    rows = ((words[: whole * width].view(whole, width) ^ weights) * weights).sum(dim=1)
-    rest = ((words[whole * width :] ^ weights[: words.numel() - whole * width]) * _ODD).sum()
-    places = torch.arange(1, whole + 1, device=words.device) * 2 + 1
-    return ((rows ^ (rows >> 31)) * places).sum() ^ rest
+    factors = torch.arange(1, 2 * words.numel() + 1, 2, device=words.device).mul_(_ODD)  # odd: no bit of a word is lost
+    return (words ^ factors).mul_(factors).sum()
 
 
 class Inputs(dict[str, torch.Tensor]):

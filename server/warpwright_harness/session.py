@@ -226,11 +226,12 @@ def _damage(case: Case, buffers: Mapping[str, Buffer], sealed: Inputs, poison: i
     kept = [spec for spec in case.arrays if spec.is_input]
     unchanged = [spec for spec in case.arrays if not spec.is_output]
     broken = guards_broken([buffers[spec.name] for spec in case.arrays], poison).to(torch.int64)
-    marks = [fingerprint(sealed[s.name]) for s in kept] + [fingerprint(buffers[s.name].data) for s in unchanged]
-    answers = iter(torch.cat([broken, *(mark.view(1) for mark in marks)]).tolist())
+    marks = [fingerprint(sealed[s.name]).view(1) for s in kept]
+    moved = [(bits(buffers[s.name].data) != bits(sealed[s.name])).any().view(1) for s in unchanged]
+    answers = iter(torch.cat([broken, *marks, *moved]).tolist())
     outside = [spec for spec in case.arrays if next(answers)]
     not_its_own = [spec for spec in kept if next(answers) != sealed.prints[spec.name]]
-    changed = [spec for spec in unchanged if next(answers) != sealed.prints[spec.name]]
+    changed = [spec for spec in unchanged if next(answers)]
     for spec in case.arrays:
         if spec in outside:
             return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
