@@ -1,0 +1,275 @@
+"""Scan a block by shuffles within each warp and one total for each, instead of steps over shared memory.
+
+## Before
+
+```cuda
+__global__ void scan(int *out, const int *in) {
+  __shared__ int sums[256];
+  int tid = threadIdx.x;
+  sums[tid] = in[blockIdx.x * blockDim.x + tid];
+  __syncthreads();
+  for (int offset = 1; offset < blockDim.x; offset *= 2) {
+    int left = 0;
+    if (tid >= offset)
+      left = sums[tid - offset];
+    __syncthreads();
+    sums[tid] += left;
+    __syncthreads();
+  }
+  out[blockIdx.x * blockDim.x + tid] = sums[tid];
+}
+
+void run(int *out, const int *in) {
+  scan<<<8, 256>>>(out, in);
+}
+```
+
+## After
+
+```cuda
+__global__ void scan(int *out, const int *in) {
+  __shared__ int sums[256];
+  int tid = threadIdx.x;
+  sums[tid] = in[blockIdx.x * blockDim.x + tid];
+  __syncthreads();
+  __shared__ int warp_totals[32];
+  int value = sums[tid];
+  for (int offset = 1; offset < 32; offset *= 2) {
+    int left = __shfl_up_sync(0xffffffff, value, offset);
+    if (tid % 32 >= offset)
+      value += left;
+  }
+  if (tid % 32 == 31)
+    warp_totals[tid / 32] = value;
+  __syncthreads();
+  if (tid < 32) {
+    int total = tid < blockDim.x / 32 ? warp_totals[tid] : 0;
+    for (int offset = 1; offset < 32; offset *= 2) {
+      int left = __shfl_up_sync(0xffffffff, total, offset);
+      if (tid >= offset)
+        total += left;
+    }
+    warp_totals[tid] = total;
+  }
+  __syncthreads();
+  if (tid >= 32)
+    value += warp_totals[tid / 32 - 1];
+  sums[tid] = value;
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + tid] = sums[tid];
+}
+
+void run(int *out, const int *in) {
+  scan<<<8, 256>>>(out, in);
+}
+```
+
+## Assumes
+
+- The loop is the inclusive scan in place by doubling offsets (Hillis and Steele): each thread reads the element
+  `offset` to the left, waits, adds it to its own, waits. The elements are numbers of 4 or 8 bytes.
+- Every launch is in sight, with a one-dimensional block of whole warps, and the loop runs over as many elements.
+- Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
+
+## Cost
+
+128 or 256 bytes of shared memory. Three barriers remain of two for each doubling: 16 with 256 threads. The order of the
+additions changes: sums of floating-point numbers can change in the last bits. The error of any order of n numbers is at
+most about n * 2^-24 * sum(|x|) in float and n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of
+Numerical Algorithms, section 4.2).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.model import WARP, Kernel
+from warpwright.facts.types import CType
+from warpwright.rewrites._accumulate import shuffled_type
+from warpwright.rewrites._code import NoMatchError, body, in_macro, overlaps, squeezed
+from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
+from warpwright.rewrites._layout import free_name, indent_unit, line_of
+from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._threads import constant_of, whole_warps
+from warpwright.rewrites._tree_reduction import require_reorderable, require_whole_block
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants
+from warpwright.syntax.source import Source, Span
+
+NAME = "shuffle-scan"
+title = "Scan by shuffles"
+goals = ("speed",)
+
+_ALIKE = {"unsigned": "unsignedint", "uint32_t": "unsignedint", "uint": "unsignedint", "int32_t": "int"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """The loop, the array, and how the thread's number and the loop's bound are written."""
+
+    node: Node
+    step: str
+    array: str
+    thread: str
+    bound: str
+    barrier: str
+    kept: str  # the type of the variable that keeps the element to the left, without spaces
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    block = body(kernel)
+    if block is None:
+        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
+    reason = "No loop here scans a shared array in place by doubling offsets."
+    for node in descendants(block, "for_statement"):
+        if at is not None and not overlaps(kernel.source.span(node), at):
+            continue
+        try:
+            return _rewrite(kernel, block, _match(kernel.source, block, node))
+        except NoMatchError as mismatch:
+            reason = str(mismatch) or reason
+    return Declined(NAME, reason)
+
+
+def _match(source: Source, block: Node, node: Node) -> _Scan:
+    head = [node.child_by_field_name(f) for f in ("initializer", "condition", "update")]
+    if None in head or in_macro(node):
+        raise NoMatchError
+    first, condition, update = (squeezed(source.node_text(n)) for n in head if n is not None)
+    started = re.fullmatch(r"(?:unsignedint|unsigned|int|size_t|uint)(?P<step>\w+)=1[uU]?;?", first)
+    step = started["step"] if started else ""
+    s = re.escape(step)
+    bound = re.fullmatch(rf"{s}<(?P<bound>[\w.]+)", condition)
+    doubles = re.fullmatch(rf"{s}(?:\*=2[uU]?|<<=1|\+={s}|={s}(?:\*2|<<1))", update)
+    if not started or bound is None or doubles is None:
+        raise NoMatchError
+    statements = statements_of(node.child_by_field_name("body"))
+    barriers = [n for n in statements if is_barrier(n, source)]
+    texts = ["|" if n in barriers else squeezed(source.node_text(n)) for n in statements]
+    found = _body(s, "".join(_unbraced(t) for t in texts))
+    if found is None:
+        raise NoMatchError(
+            f"The loop at line {line_of(source, node)} does not read the element to the left, wait, add it and wait."
+        )
+    if not is_thread_number(source, block, found["t"]):
+        raise NoMatchError(f"`{found['t']}` is not known to be threadIdx.x throughout the kernel.")
+    return _Scan(node, step, found["a"], found["t"], bound["bound"], source.node_text(barriers[0]), found["k"])
+
+
+def _unbraced(text: str) -> str:
+    return text.replace("{", "").replace("}", "")
+
+
+def _body(step: str, text: str) -> re.Match[str] | None:
+    """The statements of one step, squeezed, each barrier as `|`: a value that is read, waited for, and added."""
+    tested = rf"if\((?P<t>[\w.]+)>={step}\)(?P=v)=(?P<a>\w+)\[(?P=t)-{step}\];"
+    kind = r"(?P<k>unsignedint|unsignedlonglong|longlong|unsigned|int|float|double|uint32_t|size_t)"
+    add = (
+        rf"(?:if\((?P=t)>={step}\))?(?P=a)\[(?P=t)\](?:\+=(?P=v)|=(?P=a)\[(?P=t)\]\+(?P=v)|=(?P=v)\+(?P=a)\[(?P=t)\]);"
+    )
+    zero = r"\(?0(?:\.0*)?f?\)?"
+    forms = (
+        rf"{kind}(?P<v>[A-Za-z_]\w*?)={zero};{tested}\|{add}\|",
+        rf"{kind}(?P<v>[A-Za-z_]\w*?)=\(?(?P<t>[\w.]+)>={step}\)?\?(?P<a>\w+)\[(?P=t)-{step}\]:{zero};\|{add}\|",
+        rf"{kind}(?P<v>[A-Za-z_]\w*?);if\((?P<t>[\w.]+)>={step}\)(?P=v)=(?P<a>\w+)\[(?P=t)-{step}\];\|"
+        rf"if\((?P=t)>={step}\)(?P=a)\[(?P=t)\]\+=(?P=v);\|",
+    )
+    return next((found for form in forms if (found := re.fullmatch(form, text))), None)
+
+
+def _rewrite(kernel: Kernel, block: Node, scan: _Scan) -> Rewrite:
+    source = kernel.source
+    if reason := unmovable(kernel):
+        raise NoMatchError(reason)
+    launches = whole_warps(kernel)
+    if isinstance(launches, str):
+        raise NoMatchError(launches)
+    threads = max(launch.block[0] or 0 for launch in launches)
+    if scan.bound != "blockDim.x":
+        for launch in launches:
+            if constant_of(source, scan.bound) != launch.block[0]:
+                raise NoMatchError(
+                    f"The loop runs to {scan.bound}, which is not known to be the threads at {launch.source}."
+                )
+    require_whole_block(kernel, block, scan.node)
+    shared = next((a for a in kernel.shared_arrays if a.name == scan.array), None)
+    if shared is None:
+        raise NoMatchError(f"`{scan.array}` is not a __shared__ array of {kernel.name}.")
+    kind = shuffled_type(shared.element_type)
+    if kind is None:
+        raise NoMatchError(
+            f"`{scan.array}` holds {shared.element_type}, which is not known to be what a shuffle takes."
+        )
+    if _ALIKE.get(scan.kept, scan.kept) != _ALIKE.get(written := re.sub(r"\s", "", shared.element_type), written):
+        raise NoMatchError(f"What is read of `{scan.array}` is kept as {scan.kept}, not as {shared.element_type}.")
+    require_reorderable(kernel, scan.array)
+    if "volatile" in kernel.span.text:
+        raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
+    if scan.node.parent is None or scan.node.parent.type != "compound_statement":
+        raise NoMatchError(f"The loop at line {line_of(source, scan.node)} is the body of another statement.")
+    if threads <= WARP or (kernel.shared_bytes or 0) + WARP * 8 > 48 * 1024:
+        raise NoMatchError(
+            "Nothing to gain: the block is one warp, or has no shared memory left for the warps' totals."
+        )
+    indent = source.line_indent(scan.node.start_byte)
+    lines = _lines(kernel, scan, shared.element_type, kind, indent_unit(source, block))
+    text = f"\n{indent}".join(lines)
+    exact = kind.is_integer
+    steps = (threads - 1).bit_length()
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=(TextEdit(scan.node.start_byte, scan.node.end_byte, text),),
+        explanation=(
+            f"The loop took {steps} steps over `{scan.array}` with {2 * steps} barriers. Each warp now scans its "
+            f"{WARP} elements by __shfl_up_sync, in registers; the first warp scans the warps' totals, and each thread "
+            "adds what stands before its warp: 3 barriers."
+            + ("" if exact else " The order of the additions changes, and with it the last bits.")
+        ),
+        safe=exact,
+    )
+
+
+def _lines(kernel: Kernel, scan: _Scan, typed: str, kind: CType, unit: str) -> list[str]:
+    text = kernel.source.text(kernel.span.start, scan.node.start_byte) + kernel.source.text(
+        scan.node.end_byte, kernel.span.end
+    )
+    offset, left, value, total, totals = (
+        free_name(text, name) for name in ("offset", "left", "value", "total", "warp_totals")
+    )
+    tid = scan.thread
+    zero = "0" if kind.is_integer else "0.0f" if kind.size == 4 else "0.0"
+    head = f"for (int {offset} = 1; {offset} < {WARP}; {offset} *= 2) {{"
+
+    def step(of: str, lane: str) -> list[str]:
+        return [
+            head,
+            f"{unit}{typed} {left} = __shfl_up_sync(0xffffffff, {of}, {offset});",
+            f"{unit}if ({lane} >= {offset})",
+            f"{unit * 2}{of} += {left};",
+            "}",
+        ]
+
+    return [
+        f"__shared__ {typed} {totals}[{WARP}];",
+        f"{typed} {value} = {scan.array}[{tid}];",
+        *step(value, f"{tid} % {WARP}"),
+        f"if ({tid} % {WARP} == {WARP - 1})",
+        f"{unit}{totals}[{tid} / {WARP}] = {value};",
+        scan.barrier,
+        f"if ({tid} < {WARP}) {{",
+        f"{unit}{typed} {total} = {tid} < {scan.bound} / {WARP} ? {totals}[{tid}] : {zero};",
+        *(unit + line for line in step(total, tid)),
+        f"{unit}{totals}[{tid}] = {total};",
+        "}",
+        scan.barrier,
+        f"if ({tid} >= {WARP})",
+        f"{unit}{value} += {totals}[{tid} / {WARP} - 1];",
+        f"{scan.array}[{tid}] = {value};",
+        scan.barrier,
+    ]
