@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import torch
 
 from warpwright_harness.buffers import ArraySpec, bits
-from warpwright_harness.checks.compare import compare
+from warpwright_harness.checks.compare import ULPS, compare
 
 LEAST_ELEMENTS = 32
 """Fewer values say nothing about an output: one number is its own mean."""
@@ -35,9 +35,14 @@ def impostor_that_passes(
     known = due & torch.isfinite(expected)
     if not bool(known.any()):
         return ""
+    wide = expected.double()
+    ulps = ULPS * torch.finfo(spec.dtype).eps if spec.is_float else 0.0
+    allowed = max(tolerance, 0.0) + ulps * wide.abs()
     for words, made in _impostors(expected, known, given, shape):
+        if bool((known & ((made.double() - wide).abs() > allowed)).any()):
+            continue  # as `compare` would find, with fewer kernels: nearly every impostor ends here
         impostor = torch.where(torch.isfinite(expected), made, expected)
-        is_answer = not bool(((bits(impostor) != bits(expected)) & due).any())
+        is_answer = bool((bits(impostor[due]) == bits(expected[due])).all())
         if not is_answer and not compare(spec, impostor, expected, (due, due), tolerance).why:
             return words
     return ""
