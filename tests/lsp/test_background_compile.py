@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -177,7 +176,7 @@ def test_what_a_kernel_takes_stands_above_it_and_is_marked_when_it_is_older(any_
     assert re.fullmatch(
         r"sm_90: \d+ registers, no spills, 40 KB shared, occupancy [\d.]+ % \(shared memory\), .*", first
     )
-    assert commands == ["Optimize", "Verify", "Profile (emulated)"]
+    assert commands == ["Optimize", "Verify", "Profile (emulated)", "Show SASS"]
     assert "40,960 bytes of static shared memory" in page.hover_text("big(float")
     page.replace("float t[10240]", "float t[5120]")
     older = page.titles()[0]
@@ -245,25 +244,36 @@ def test_only_on_save_and_not_at_all(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, options={"compile": "onSave"}) as editor:
         page = editor.open("a.cu", CLEAN)
         page.replace("= n", "= nn")
-        time.sleep(2.5)
+        wait_for_the_next(editor)
         assert said(page) == []
         editor.notify("textDocument/didSave", types.DidSaveTextDocumentParams(page.identifier))
         wait_for(page, '"nn"')
     with start_editor(VSCODE, tmp_path / "off", options={"compile": "off"}) as editor:
         page = editor.open("b.cu", CLEAN.replace("= n", "= nn"))
         editor.notify("textDocument/didSave", types.DidSaveTextDocumentParams(page.identifier))
-        time.sleep(2.5)
+        assert page.hover("a[threadIdx.x]") is not None  # the save was taken
+        assert page.hover("a[threadIdx.x]") is not None  # and whoever is to compile was started
+        assert children(editor.process.pid) == []
         assert said(page) == []
 
 
+def wait_for_the_next(editor: Editor) -> None:
+    """One document is compiled after the other: wait for one that is opened now, behind all that others asked for."""
+    wait_for(editor.open("next.cu", CLEAN.replace("= n", "= in_the_next")), '"in_the_next"')
+
+
 def test_no_compiler_is_said_once(tmp_path: Path) -> None:
-    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_NVCC": "/no/such/nvcc"}) as editor:
+    environment = slow_nvcc(tmp_path)
+    nvcc = (tmp_path / "nvcc").rename(tmp_path / "elsewhere")
+    with start_editor(VSCODE, tmp_path, environment=environment) as editor:
         for name in ("a.cu", "b.cu"):
             editor.open(name, CLEAN)
         editor.wait(lambda: editor.messages, "a message")
-        time.sleep(2.0)
+        editor.open("c.cu", CLEAN)
+        nvcc.rename(tmp_path / "nvcc")
+        editor.wait(lambda: compilers(tmp_path), "the compiler, for a document behind both")
         (message,) = editor.messages
-        assert "/no/such/nvcc, which is not there" in message
+        assert f"{tmp_path / 'nvcc'}, which is not there" in message
         assert editor.log == []
 
 
@@ -340,17 +350,19 @@ def test_a_killed_compiler_costs_one_message(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("a file where a folder should be")
-    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}) as editor:
-        for text in (CLEAN, CLEAN.replace("256", "128")):
-            page = editor.open("a.cu", text)
-            time.sleep(2.0)
+    cache = tmp_path / "cache"
+    cache.write_text("a file where a folder should be")
+    with start_editor(VSCODE, tmp_path, environment={"WARPWRIGHT_CACHE_DIR": str(cache)}) as editor:
+        pages = [editor.open("a.cu", text) for text in (CLEAN, CLEAN.replace("256", "128"))]
+        editor.wait(lambda: editor.messages, "a message")
+        cache.unlink()
+        wait_for_the_next(editor)
         (message,) = editor.messages
         assert "WARPWRIGHT_CACHE_DIR" in message
-        assert said(page) == []
+        assert [said(page) for page in pages] == [[], []]
 
 
 def test_a_large_file_is_left_alone(vscode: Editor) -> None:
     page = vscode.open("a.cu", "// " + "x" * 5_000_000 + "\n" + CLEAN)
-    time.sleep(1.5)
+    wait_for_the_next(vscode)
     assert said(page) == []

@@ -116,7 +116,7 @@ def test_a_cancelled_request_stops_the_work_and_the_next_one_works(busy: Page) -
     known = set(editor.client.progress_reports)
     request = start_resolve(busy, "to-cancel")
     progress_of(editor, known)
-    time.sleep(0.5)
+    editor.wait(lambda: compilers_of(editor), "the compiler")
     editor.notify("$/cancelRequest", types.CancelParams(id="to-cancel"))
     with pytest.raises(Exception, match="cancel"):
         request.result(10)

@@ -124,6 +124,7 @@ class Editor:
     pages: dict[str, Page] = field(default_factory=dict)
     applied: list[types.ApplyWorkspaceEditParams] = field(default_factory=list)
     published: list[types.PublishDiagnosticsParams] = field(default_factory=list)
+    asked_for_settings: int = 0
     log: list[str] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -164,8 +165,11 @@ class Editor:
         return self.loop.start(self.client.protocol.send_request_async(method, params, number))
 
     def set_settings(self, settings: object) -> None:
+        """Change the settings; the server has them when it gets the next message."""
         self.client.set_configuration(settings, section="warpwright")
+        before = self.asked_for_settings
         self.notify("workspace/didChangeConfiguration", types.DidChangeConfigurationParams(settings=None))
+        self.wait(lambda: self.asked_for_settings > before, "a question for the settings")
 
     def wait(self, condition: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
         """The condition's value as soon as there is one."""
@@ -351,6 +355,14 @@ def _listen(editor: Editor) -> None:
         editor.published.append(params)
 
     features[types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS] = published
+    give_settings = features[types.WORKSPACE_CONFIGURATION]
+
+    def settings(params: types.ConfigurationParams) -> Any:
+        given = give_settings(params)
+        editor.asked_for_settings += 1
+        return given
+
+    features[types.WORKSPACE_CONFIGURATION] = settings
 
     @editor.client.feature(types.WORKSPACE_APPLY_EDIT)
     def apply_edit(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:

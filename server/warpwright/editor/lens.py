@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpwright.editor.actions import OPTIMIZE, PROFILE, SHOW_PROFILE, VERIFY
+from warpwright.editor.actions import OPTIMIZE, PROFILE, SHOW_PROFILE, SHOW_SASS, VERIFY
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import number
 from warpwright.editor.resources_view import resource_words
@@ -56,6 +56,7 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
             yield Lens(span, "Profile again (emulated)", PROFILE, name)
         else:
             yield Lens(span, "Profile (emulated)", PROFILE, name)
+        yield Lens(span, "Show SASS", SHOW_SASS, name)
 
 
 def profile_words(profile: Profile) -> str:

@@ -121,7 +121,7 @@ class Evaluator(WarpMemory, ABC):
 
 @make_value.register(ir.Const)
 def _const(node: ir.Const) -> ValueCode:
-    value = Value(node.value, node.type) if node.value is not None else soft(node.type, False)
+    value = Value(node.value, node.type) if node.value is not None else soft(node.type, False, is_open=True)
 
     def run_const(run: Evaluator, _mask: int) -> AnyValue:
         run.steps += 1

@@ -120,7 +120,8 @@ class Rows:
 class Value:
     """`basis` indexes BASES; `thread` is true where the value depends on the thread within its block; a pointer has a
     `region`, and its data is the byte offset in it. `grain` is the step of what the compiler cannot know of the value,
-    such as a kernel's argument or blockDim: 0 where it knows all but the thread, 32 after a multiplication by 32."""
+    such as a kernel's argument or blockDim: 0 where it knows all but the thread, 32 after a multiplication by 32.
+    `open` is true of a soft value that is no data, but a template's number or a macro that the text does not give."""
 
     data: Data
     type: CType
@@ -130,6 +131,7 @@ class Value:
     region: Region | None = None
     grain: int = 0
     rows: Rows | None = None
+    open: bool = False
 
     @property
     def uniform(self) -> bool:
@@ -141,7 +143,7 @@ class Value:
 
     def holding(self, data: Data, kind: CType) -> Value:
         """Other data of another type, of which as much is known as of this."""
-        return Value(data, kind, self.basis, self.soft, self.thread, self.region, self.grain)
+        return Value(data, kind, self.basis, self.soft, self.thread, self.region, self.grain, open=self.open)
 
 
 @dataclass(slots=True, eq=False)
@@ -184,29 +186,30 @@ class FunctionName:
 AnyValue = Value | StructValue | ArrayValue | Group | Closure | FunctionName
 
 
-_NUMBERS: dict[tuple[int, int, bool, bool], Value] = {}
+_NUMBERS: dict[tuple[int, int, bool, bool, bool], Value] = {}
 """What is not known, once for each type of a number (by its id: the value keeps it), so that sums of it are found
 again; of others not, since a struct's type keeps its text."""
 
 
 def unknown(kind: CType = UNKNOWN_TYPE, basis: int = UNKNOWN, thread: bool = True) -> Value:
-    found = _NUMBERS.get((id(kind), basis, thread, False))
+    found = _NUMBERS.get((id(kind), basis, thread, False, False))
     return found if found is not None else _kept(Value(None, kind, basis, 0, thread))
 
 
-def soft(kind: CType, thread: bool, basis: int = ASSUMED) -> Value:
+def soft(kind: CType, thread: bool, basis: int = ASSUMED, *, is_open: bool = False) -> Value:
     """Not known, the same in all lanes."""
-    found = _NUMBERS.get((id(kind), basis, thread, True))
+    found = _NUMBERS.get((id(kind), basis, thread, True, is_open))
     if found is not None:
         return found
-    return _kept(Value(float(SOFT_EXAMPLE) if kind.kind == "float" else SOFT_EXAMPLE, kind, basis, 1, thread))
+    example = float(SOFT_EXAMPLE) if kind.kind == "float" else SOFT_EXAMPLE
+    return _kept(Value(example, kind, basis, 1, thread, open=is_open))
 
 
 def _kept(value: Value) -> Value:
     if value.type.kind in ("int", "uint", "float", "bool"):
         if len(_NUMBERS) >= MOST_KEPT:
             _NUMBERS.clear()
-        _NUMBERS[id(value.type), value.basis, value.thread, value.soft == 1] = value
+        _NUMBERS[id(value.type), value.basis, value.thread, value.soft == 1, value.open] = value
     return value
 
 
@@ -258,7 +261,7 @@ def binary(op: str, left: Value, right: Value) -> Value:
     if op not in ARITHMETIC:
         return opaque(kind, left, right)
     if op not in ("+", "-") and _scaled_by_data(op, left, right):
-        return unknown(kind, max(basis, DATA), thread)
+        return unknown(kind, max(basis, UNKNOWN if (right if right.soft else left).open else DATA), thread)
     try:
         data = compute(op, left.data, right.data)
         if kind.kind == "uint" or op == "<<":  # a shift into the sign is a shift modulo 2 to the width
@@ -277,7 +280,8 @@ def binary(op: str, left: Value, right: Value) -> Value:
             return unknown(kind, basis, thread)
         return Value(None, kind, basis, 0, thread, rows=rows)
     grain = _step(op, left, right, left.grain, right.grain) if left.grain or right.grain else 0
-    return Value(data, kind, basis, step, thread, None, grain)
+    is_open = step > 0 and all(part.open or not part.soft for part in (left, right))
+    return Value(data, kind, basis, step, thread, None, grain, open=is_open)
 
 
 def _scaled_by_data(op: str, left: Value, right: Value) -> bool:
