@@ -148,8 +148,8 @@ def compile_cubin(
     """Compile the text of `source` (which may be an unsaved buffer) as the file at its path, for `arch` alone.
 
     Quoted includes are found beside the file on disk. The result is kept in the user's cache under a hash of the text,
-    every file that it includes, the flags, the architecture and the compiler's version, and so is that it has errors; a
-    second call with nothing changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no network and writes
+    every file that it includes, the flags, the architecture and the compiler's version, and so are its errors; a second
+    call with nothing changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no network and writes
     nowhere else; `reads` says what it may read. Raises CancelledError.
     """
     made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled, reads)
@@ -276,8 +276,8 @@ def _rejection(kept: cache.Entry, source: Source, compiler: str, arch: str, flag
 
 
 def _is_lasting(failure: Compilation) -> bool:
-    """Whether the same text with the same includes is sure to be rejected again: each error is of a place in it, and none
-    of a file that is not there yet or of what the machine has too little of."""
+    """Whether the same text with the same includes is sure to be rejected again: each error is of a place in it, and
+    none of a file that is not there yet or of what the machine has too little of."""
     errors = [m for m in failure.messages if m.severity == "error"]
     return failure.ending is Ending.ERRORS and all(m.line and not _PASSING.search(m.text) for m in errors)
 
