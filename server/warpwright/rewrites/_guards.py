@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import with_names
+from warpwright.rewrites._code import called_name, macro_texts, with_names
 from warpwright.rewrites._layout import reindented, with_comment, without_text
 from warpwright.rewrites._loops import only_statement, pragmas_before
 from warpwright.syntax.edits import TextEdit
@@ -53,6 +54,8 @@ def guard_of(source: Source, block: Node, statement: Node) -> Guard | str:
     siblings = [n for n in block.named_children if n.end_byte <= outer.start_byte]
     early: list[Node] = []
     for sibling in siblings:
+        if hidden := _may_leave(source, sibling):
+            return hidden
         for leave in descendants(sibling, "return_statement"):
             if not is_early_return(sibling):
                 return f"Threads may leave at line {source.position(leave.start_byte)[0]}, before the loop."
@@ -71,6 +74,19 @@ def guard_of(source: Source, block: Node, statement: Node) -> Guard | str:
     start = early[-1].end_byte if early else within[0].start_byte if around is not None else statement.start_byte
     before = [n for n in within if start <= n.start_byte and n.end_byte <= statement.start_byte]
     return Guard(tuple(early), around, tuple(before), tuple(conditions))
+
+
+def _may_leave(source: Source, statement: Node) -> str:
+    """What in a statement may be a macro of another file that leaves the kernel: `CHECK_BOUNDS(i, n);`; else empty."""
+    inner = uncommented(statement)
+    if statement.type != "expression_statement" or len(inner) != 1:
+        return ""
+    name = source.node_text(inner[0]) if inner[0].type == "identifier" else ""
+    if inner[0].type == "call_expression":
+        name = called_name(inner[0], source)
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in macro_texts(source):
+        return ""
+    return f"What {name} does at line {source.position(statement.start_byte)[0]} is not known: threads may leave there."
 
 
 def _condition_around(inner: Node, block: Node) -> Node | None:
