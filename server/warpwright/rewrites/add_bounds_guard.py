@@ -59,6 +59,7 @@ are any, are not written any more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -66,7 +67,7 @@ from tree_sitter import Node
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import body, called_name, host_launches, names, overlaps, unseen_launch
+from warpwright.rewrites._code import body, called_name, host_launches, overlaps, unseen_launch
 from warpwright.rewrites._formulas import Formula, Values, formula, holds
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula
 from warpwright.rewrites._layout import after_statement, indent_unit
@@ -189,15 +190,21 @@ def _is_thread(source: Source, value: Node, launches: list[Launch], axis: int) -
     return all(holds(same, symbols, {size: launch.block[axis] or 0}) for launch in launches)
 
 
-def _picks(source: Source, block: Node, name: str) -> bool:
-    """Whether an index of an array is made of the variable, itself or through others."""
+def _made(source: Source, block: Node, name: str) -> set[str]:
+    """A variable, and those that are made of it by their declarations."""
     made = {name}
     for declarator in descendants(block, "init_declarator"):
         target, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
-        if target is not None and value is not None and any(True for n in made for _ in names(value, source, n)):
+        if target is not None and value is not None and any(source.node_text(n) in made for n in _identifiers(value)):
             made.add(source.node_text(target))
+    return made
+
+
+def _picks(source: Source, block: Node, name: str) -> bool:
+    """Whether an index of an array is made of the variable, itself or through others."""
+    made = _made(source, block, name)
     indices = descendants(block, "subscript_argument_list")
-    return any(source.node_text(n) in made for index in indices for n in descendants(index, "identifier"))
+    return any(source.node_text(n) in made for index in indices for n in _identifiers(index))
 
 
 def _bound(kernel: Kernel, launches: list[Launch], axis: int) -> str | None:
@@ -232,10 +239,10 @@ def _covers(grid: Formula, elements: Formula, threads: int) -> bool:
 
 
 def _require_unguarded(source: Source, block: Node, indices: list[_Index]) -> None:
-    named = {index.name for index in indices}
+    named = {name for index in indices for name in _made(source, block, index.name)}
     for test in descendants(block, *_TESTS):
         condition = test.child_by_field_name("condition")
-        if condition is not None and any(source.node_text(n) in named for n in descendants(condition, "identifier")):
+        if condition is not None and any(source.node_text(n) in named for n in _identifiers(condition)):
             line = source.position(test.start_byte)[0]
             raise _RefusedError(f"Line {line} tests the thread's number already.")
 
@@ -273,6 +280,10 @@ def _allocated(source: Source, argument: str) -> Formula | None:
             if len(arguments) > 1 and source.node_text(arguments[0]).split("&")[-1].strip(" )") == argument:
                 return formula(source, arguments[1])
     return None
+
+
+def _identifiers(node: Node) -> Iterator[Node]:
+    return descendants(node, "identifier")
 
 
 def _names_in(source: Source, node: Node) -> list[str]:

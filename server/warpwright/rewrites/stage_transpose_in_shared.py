@@ -138,6 +138,9 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
     if shape[2] != 1 or min(shape[:2]) < LEAST_SIDE:
         sides = " x ".join(map(str, shape))
         raise NotRetracedError(f"A block of {sides} threads is no tile: it needs two sides of {LEAST_SIDE} or more.")
+    for second in kernel.accesses:
+        if second.space is Space.GLOBAL and second.span != access.span and (second.excess or 0.0) >= STRIDED:
+            raise NotRetracedError(f"`{second.span.one_line}` is strided, too: a tile serves one of the two.")
     copy = _copy(kernel, access)
     kind = _element_type(kernel, copy.array)
     for one, other in handed_the_same(kernel):

@@ -60,21 +60,17 @@ stands in the text twice. Results stay the same bit for bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tree_sitter import Node
-
 from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
-from warpwright.facts.model import Kernel, Parameter
-from warpwright.rewrites._arrays import takes_values
-from warpwright.rewrites._code import body, names, overlaps, squeezed
+from warpwright.facts.model import AccessKind, Kernel, Space
+from warpwright.rewrites._code import body, names, overlaps
+from warpwright.rewrites._element_arrays import ElementArray, element_array
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread, without_const
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._indent import blank_lines_end, end_with_comment, indented
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "vectorize-elementwise"
@@ -85,40 +81,13 @@ WIDEST = 16
 """Bytes that one lane can load or store at once (CUDA C++ Programming Guide, "Device Memory Accesses")."""
 MOST = 8
 """Elements of one thread: more of one byte each would only cost registers."""
+FEW_ADDRESSES = 4.0
+"""Different addresses in a request for one of which it makes no difference where the lanes lie."""
 FEW_THREADS = 64 * 2048
 """Threads that some 64 multiprocessors hold at once: a launch of no more has none to give away."""
 
-_SIZES = {
-    "float": 4, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "signed int": 4,
-    "double": 8, "long long": 8, "unsigned long long": 8, "long long int": 8, "unsigned long long int": 8,
-    "int64_t": 8, "uint64_t": 8,
-    "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "short": 2, "unsigned short": 2, "int16_t": 2,
-    "uint16_t": 2, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
-}  # fmt: skip
-_VECTORS = {("float", 16): "float4", ("float", 8): "float2", ("int", 16): "int4", ("int", 8): "int2",
-            ("double", 16): "double2"}  # fmt: skip
-_BY_BYTES = {16: "uint4", 8: "uint2", 4: "unsigned int", 2: "unsigned short"}
 _ALONE = ("subscript_argument_list", "parenthesized_expression", "init_declarator")
 """What a sum may stand in without parentheses."""
-_CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LOOPS, "for_range_loop")
-
-
-@dataclass(frozen=True, slots=True)
-class _Array:
-    """A parameter whose every use is `a[i]`. `uses` are these; `is_loaded` and `is_stored` what they do."""
-
-    name: str
-    type: str
-    uses: tuple[Node, ...]
-    is_loaded: bool
-    is_stored: bool
-
-    @property
-    def size(self) -> int:
-        return _SIZES[self.type]
-
-    def vector(self, factor: int) -> str:
-        return _VECTORS.get((self.type, self.size * factor)) or _BY_BYTES[self.size * factor]
 
 
 class _RefusedError(Exception):
@@ -154,6 +123,7 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
         raise _RefusedError(launches)
     if reason := not_the_thread(kernel, elements, launches) or not_by_element(kernel, elements):
         raise _RefusedError(reason)
+    _require_all_moved(kernel, arrays, factor)
     edits: list[TextEdit] = []
     for launch in launches:
         if reason := uncovered(kernel, launch, elements.bound):
@@ -194,7 +164,20 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
     )
 
 
-def _loaded_after_store(arrays: list[_Array], elements: Elements) -> tuple[str, str] | None:
+def _require_all_moved(kernel: Kernel, arrays: list[ElementArray], factor: int) -> None:
+    """Nothing else takes the time: no atomics, and no access that would be strided where it was coalesced."""
+    moved = {array.name for array in arrays}
+    for access in kernel.accesses:
+        if access.kind is AccessKind.ATOMIC:
+            raise _RefusedError(f"Nothing to gain: the time goes into `{access.span.one_line}`, one for each element.")
+        one_by_one = access.space is Space.GLOBAL and access.array not in moved
+        if one_by_one and access.lanes is not None and (access.addresses_per_request or 0.0) > FEW_ADDRESSES:
+            raise _RefusedError(
+                f"Nothing to gain: `{access.span.one_line}` stays one by one, and its lanes would lie {factor} apart."
+            )
+
+
+def _loaded_after_store(arrays: list[ElementArray], elements: Elements) -> tuple[str, str] | None:
     """A stored array, and another that a later statement loads: were they one, the load would see what was stored."""
     for stored in arrays:
         for loaded in arrays:
@@ -211,14 +194,14 @@ def _share(factor: int) -> str:
     return {2: "half", 4: "quarter", 8: "eighth"}[factor]
 
 
-def _arrays(kernel: Kernel, elements: Elements) -> list[_Array]:
+def _arrays(kernel: Kernel, elements: Elements) -> list[ElementArray]:
     """The arrays that are moved as vectors, every stored one among them."""
-    found: list[_Array] = []
+    found: list[ElementArray] = []
     for parameter in kernel.parameters:
         if not parameter.is_pointer:
             continue
-        array = _array(kernel, elements, parameter)
-        if isinstance(array, _Array):
+        array = element_array(kernel, elements, parameter)
+        if isinstance(array, ElementArray):
             found.append(array)
         elif array:
             raise _RefusedError(array)
@@ -230,100 +213,7 @@ def _arrays(kernel: Kernel, elements: Elements) -> list[_Array]:
     return found
 
 
-def _array(kernel: Kernel, elements: Elements, parameter: Parameter) -> _Array | str:
-    """The array of a parameter; else empty where it may stay as it is, or why its uses keep all from being moved."""
-    source, name, block = kernel.source, parameter.name, body(kernel)
-    uses = list(names(block, source, name)) if block is not None else []
-    if not uses:
-        return ""
-    element_type = _element_type(parameter)
-    reason = ""
-    loads, stores, certain_loads, certain_stores = 0, 0, 0, 0
-    found: list[Node] = []
-    for use in uses:
-        element = use.parent
-        line = source.position(use.start_byte)[0]
-        indices = element.child_by_field_name("indices") if element is not None else None
-        plain = (
-            element is not None
-            and element.type == "subscript_expression"
-            and element.child_by_field_name("argument") == use
-            and indices is not None
-            and squeezed(source.node_text(indices)[1:-1]) == elements.index
-            and elements.start <= use.start_byte < elements.end
-        )
-        if element is None or not plain or not _is_value(element, source):
-            reason = reason or f"`{name}` is used at line {line} other than as one element at [{elements.index}]."
-            continue
-        found.append(element)
-        certain = _is_certain(element, elements)
-        read, written = _done(element, source)
-        loads, stores = loads + read, stores + written
-        certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
-    if "volatile" in parameter.type:
-        return f"`{name}` is volatile."
-    if reason:
-        return "" if parameter.is_const else reason
-    if element_type not in _SIZES:
-        return "" if not stores else f"Nothing to gain: the elements of `{name}` are {element_type}, moved as they are."
-    if stores and not certain_stores:
-        return f"`{name}` is stored only as a condition decides, and a whole vector would be."
-    if not stores and not certain_loads:
-        return ""
-    return _Array(name, element_type, tuple(found), loads > 0, stores > 0)
-
-
-def _element_type(parameter: Parameter) -> str:
-    words = parameter.type.replace("*", " ").split()
-    skipped = ("const", "__restrict__", "__restrict", "restrict", "volatile", parameter.name)
-    return " ".join(word.removeprefix("std::") for word in words if word not in skipped)
-
-
-def _is_value(element: Node, source: Source) -> bool:
-    """Whether an element is read or assigned as a value: no address, no reference, no call that could take one."""
-    parent = element.parent
-    while parent is not None and parent.type == "parenthesized_expression":
-        parent = parent.parent
-    if parent is None or parent.type in ("field_expression", "subscript_expression", "sizeof_expression"):
-        return False
-    if parent.type == "pointer_expression" and source.node_text(parent).startswith("&"):
-        return False
-    if parent.type == "init_declarator":
-        target = parent.child_by_field_name("declarator")
-        return target is not None and target.type != "reference_declarator"
-    if parent.type == "argument_list":
-        return parent.parent is not None and takes_values(parent.parent, source)
-    return True
-
-
-def _is_certain(element: Node, elements: Elements) -> bool:
-    """Whether every element of the data comes there: under no condition."""
-    child = element
-    for parent in ancestors(element):
-        if parent.start_byte < elements.start or parent.end_byte > elements.end or parent == elements.guard:
-            return True
-        logical = parent.type == "binary_expression" and any(c.type in ("&&", "||") for c in parent.children)
-        first = parent.child_by_field_name("left" if logical else "condition")
-        if (logical or parent.type in _CONDITIONS) and child != first:
-            return False
-        child = parent
-    return True
-
-
-def _done(element: Node, source: Source) -> tuple[bool, bool]:
-    """Whether an element is read, and whether it is written."""
-    parent = element.parent
-    if parent is not None and parent.type == "update_expression":
-        return True, True
-    if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == element:
-        operator = parent.child_by_field_name("operator")
-        plain = operator is not None and source.node_text(operator) == "="
-        value = parent.parent is not None and parent.parent.type != "expression_statement"
-        return not plain or value, True
-    return True, False
-
-
-def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[_Array], factor: int) -> list[TextEdit]:
+def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[ElementArray], factor: int) -> list[TextEdit]:
     """The work on whole vectors before the guard, and the guard as the loop over what is left."""
     source, index, block, guard = kernel.source, elements.index, body(kernel), elements.guard
     unit, indent = indent_unit(source, block) if block is not None else "  ", source.line_indent(guard.start_byte)
@@ -346,7 +236,7 @@ def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[_Array], fact
 
 
 def _vector_lines(
-    kernel: Kernel, elements: Elements, arrays: list[_Array], factor: int, vectors: str, unit: str
+    kernel: Kernel, elements: Elements, arrays: list[ElementArray], factor: int, vectors: str, unit: str
 ) -> list[str]:
     """The branch that works on whole vectors, without the indent of the guard."""
     source, index = kernel.source, elements.index
@@ -384,7 +274,7 @@ def _vector_lines(
 
 
 def _work(
-    source: Source, elements: Elements, arrays: list[_Array], values: dict[str, str], counter: str, factor: int
+    source: Source, elements: Elements, arrays: list[ElementArray], values: dict[str, str], counter: str, factor: int
 ) -> str:
     """The work's text for one element of the vectors: `a[i]` as `a_values[k]`, any other i as `4 * i + k`."""
     taken = [(use, f"{values[array.name]}[{counter}]") for array in arrays for use in array.uses]

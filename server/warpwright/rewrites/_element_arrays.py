@@ -1,0 +1,138 @@
+"""Arrays of numbers of which each element's work uses its own element, as they can be moved several at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import LOOPS
+from warpwright.facts.model import Kernel, Parameter
+from warpwright.rewrites._arrays import takes_values
+from warpwright.rewrites._code import body, names, squeezed
+from warpwright.rewrites._elementwise import Elements
+from warpwright.syntax.nodes import ancestors
+from warpwright.syntax.source import Source
+
+_SIZES = {
+    "float": 4, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "signed int": 4,
+    "double": 8, "long long": 8, "unsigned long long": 8, "long long int": 8, "unsigned long long int": 8,
+    "int64_t": 8, "uint64_t": 8,
+    "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "short": 2, "unsigned short": 2, "int16_t": 2,
+    "uint16_t": 2, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
+}  # fmt: skip
+_VECTORS = {("float", 16): "float4", ("float", 8): "float2", ("int", 16): "int4", ("int", 8): "int2",
+            ("double", 16): "double2"}  # fmt: skip
+_BY_BYTES = {16: "uint4", 8: "uint2", 4: "unsigned int", 2: "unsigned short"}
+_CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LOOPS, "for_range_loop")
+
+
+@dataclass(frozen=True, slots=True)
+class ElementArray:
+    """A parameter whose every use is `a[i]`. `uses` are these; `is_loaded` and `is_stored` what they do."""
+
+    name: str
+    type: str
+    uses: tuple[Node, ...]
+    is_loaded: bool
+    is_stored: bool
+
+    @property
+    def size(self) -> int:
+        return _SIZES[self.type]
+
+    def vector(self, factor: int) -> str:
+        return _VECTORS.get((self.type, self.size * factor)) or _BY_BYTES[self.size * factor]
+
+
+def element_array(kernel: Kernel, elements: Elements, parameter: Parameter) -> ElementArray | str:
+    """The array of a parameter; else empty where it may stay as it is, or why its uses keep all from being moved."""
+    source, name, block = kernel.source, parameter.name, body(kernel)
+    uses = list(names(block, source, name)) if block is not None else []
+    if not uses:
+        return ""
+    element_type = _element_type(parameter)
+    reason = ""
+    loads, stores, certain_loads, certain_stores = 0, 0, 0, 0
+    found: list[Node] = []
+    for use in uses:
+        element = use.parent
+        line = source.position(use.start_byte)[0]
+        indices = element.child_by_field_name("indices") if element is not None else None
+        plain = (
+            element is not None
+            and element.type == "subscript_expression"
+            and element.child_by_field_name("argument") == use
+            and indices is not None
+            and squeezed(source.node_text(indices)[1:-1]) == elements.index
+            and elements.start <= use.start_byte < elements.end
+        )
+        if element is None or not plain or not _is_value(element, source):
+            reason = reason or f"`{name}` is used at line {line} other than as one element at [{elements.index}]."
+            continue
+        found.append(element)
+        certain = _is_certain(element, elements)
+        read, written = _done(element, source)
+        loads, stores = loads + read, stores + written
+        certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
+    if "volatile" in parameter.type:
+        return f"`{name}` is volatile."
+    if reason:
+        return "" if parameter.is_const and not found else reason
+    if element_type not in _SIZES:
+        return "" if not stores else f"Nothing to gain: the elements of `{name}` are {element_type}, moved as they are."
+    if stores and not certain_stores:
+        return f"`{name}` is stored only as a condition decides, and a whole vector would be."
+    if not stores and not certain_loads:
+        return f"`{name}` is read only as a condition decides, so that it would stay one by one."
+    return ElementArray(name, element_type, tuple(found), loads > 0, stores > 0)
+
+
+def _element_type(parameter: Parameter) -> str:
+    words = parameter.type.replace("*", " ").split()
+    skipped = ("const", "__restrict__", "__restrict", "restrict", "volatile", parameter.name)
+    return " ".join(word.removeprefix("std::") for word in words if word not in skipped)
+
+
+def _is_value(element: Node, source: Source) -> bool:
+    """Whether an element is read or assigned as a value: no address, no reference, no call that could take one."""
+    parent = element.parent
+    while parent is not None and parent.type == "parenthesized_expression":
+        parent = parent.parent
+    if parent is None or parent.type in ("field_expression", "subscript_expression", "sizeof_expression"):
+        return False
+    if parent.type == "pointer_expression" and source.node_text(parent).startswith("&"):
+        return False
+    if parent.type == "init_declarator":
+        target = parent.child_by_field_name("declarator")
+        return target is not None and target.type != "reference_declarator"
+    if parent.type == "argument_list":
+        return parent.parent is not None and takes_values(parent.parent, source)
+    return True
+
+
+def _is_certain(element: Node, elements: Elements) -> bool:
+    """Whether every element of the data comes there: under no condition."""
+    child = element
+    for parent in ancestors(element):
+        if parent.start_byte < elements.start or parent.end_byte > elements.end or parent == elements.guard:
+            return True
+        logical = parent.type == "binary_expression" and any(c.type in ("&&", "||") for c in parent.children)
+        first = parent.child_by_field_name("left" if logical else "condition")
+        if (logical or parent.type in _CONDITIONS) and child != first:
+            return False
+        child = parent
+    return True
+
+
+def _done(element: Node, source: Source) -> tuple[bool, bool]:
+    """Whether an element is read, and whether it is written."""
+    parent = element.parent
+    if parent is not None and parent.type == "update_expression":
+        return True, True
+    if parent is not None and parent.type == "assignment_expression" and parent.child_by_field_name("left") == element:
+        operator = parent.child_by_field_name("operator")
+        plain = operator is not None and source.node_text(operator) == "="
+        value = parent.parent is not None and parent.parent.type != "expression_statement"
+        return not plain or value, True
+    return True, False
