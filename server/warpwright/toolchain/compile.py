@@ -149,8 +149,8 @@ def compile_cubin(
 
     Quoted includes are found beside the file on disk. The result is kept in the user's cache under a hash of the text,
     every file that it includes, the flags, the architecture and the compiler's version, and so are its errors; a second
-    call with nothing changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no network and writes
-    nowhere else; `reads` says what it may read. Raises CancelledError.
+    call with nothing changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no
+    network and writes nowhere else; `reads` says what it may read. Raises CancelledError.
     """
     made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled, reads)
     resources = _with_limits(parse_resources(entry.output), entry.product) if entry else {}
