@@ -13,8 +13,8 @@ __global__ void decay(float *out, const float *rates, const float *times, int n,
   }
 }
 
-void run(float *out, const float *rates, const float *times, int n, int steps) {
-  decay<<<(n + 127) / 128, 128>>>(out, rates, times, n, steps);
+void run(float *out, const float *rates, const float *times, int n) {
+  decay<<<(n + 127) / 128, 128>>>(out, rates, times, n, 16);
 }
 ```
 
@@ -31,8 +31,8 @@ __global__ void decay(float *out, const float *rates, const float *times, int n,
   }
 }
 
-void run(float *out, const float *rates, const float *times, int n, int steps) {
-  decay<<<(n + 127) / 128, 128>>>(out, rates, times, n, steps);
+void run(float *out, const float *rates, const float *times, int n) {
+  decay<<<(n + 127) / 128, 128>>>(out, rates, times, n, 16);
 }
 ```
 
