@@ -228,7 +228,8 @@ def main() -> int:
         chosen = tasks(Path(folder), CHOSEN[: arguments.samples])
         verify(chosen[0].original, chosen[0].candidate)  # what the GPU can do is known then, to both sides
         result: dict[str, Any] = {
-            "command": f"PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py {' '.join(sys.argv[1:])}",
+            "command": "PYTHONPATH=server:benchmarks python3 benchmarks/verify_throughput.py "
+            f"--samples {arguments.samples} --out DIR",
             "load": os.getloadavg()[0],
             "processor": processor(),
             "backend": "emulator" if isinstance(gpu, Missing) else dict(gpu.details),
