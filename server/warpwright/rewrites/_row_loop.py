@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import LOOPS
-from warpwright.facts.model import WARP, AccessKind, Kernel
+from warpwright.facts.model import WARP, AccessKind, Kernel, Space
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
 from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
@@ -196,7 +196,7 @@ def _visible_at(kernel: Kernel, loop: Node) -> set[str]:
 
 
 def _require_apart(kernel: Kernel, target: Node, line: int) -> None:
-    """A store goes to another place in every iteration."""
+    """A store goes to another place of global memory in every iteration; an array of a thread's own is each lane's."""
     source = kernel.source
     span = source.span(target)
     seen = [
@@ -208,7 +208,8 @@ def _require_apart(kernel: Kernel, target: Node, line: int) -> None:
         for a in kernel.accesses
         if a.kind is AccessKind.STORE and a.span.source is source and a.span.start <= span.start < a.span.end
     ]
-    if not seen or any(a.loop_step is None or abs(a.loop_step) < a.bytes for a in seen):
+    known = seen and all(a.space is Space.GLOBAL and a.loop_step is not None for a in seen)
+    if not known or any(abs(a.loop_step or 0) < a.bytes for a in seen):
         raise NoMatchError(
             f"`{source.node_text(target)}` at line {line} is not known to be another element in each iteration."
         )

@@ -152,7 +152,7 @@ def grid_times(source: Source, launch: Launch, factor: int) -> TextEdit | str:
 def times(source: Source, node: Node, factor: int) -> str:
     """An expression with a factor, in parentheses where it needs them.
 
-    `n / 256` becomes `n / 256 * 32`, `n + 1` becomes `(n + 1) * 32`.
+    `n / 256` becomes `n / 256 * 32`, `n + 1` becomes `(n + 1) * 32`, and so does a macro, which may stand for that.
     """
     text = source.node_text(node)
     operator = node.child_by_field_name("operator")
@@ -163,4 +163,7 @@ def times(source: Source, node: Node, factor: int) -> str:
         "identifier", "number_literal", "call_expression", "parenthesized_expression", "field_expression",
         "qualified_identifier", "subscript_expression",
     )  # fmt: skip
+    macros = macro_texts(source)
+    named = called_name(node, source) if node.type == "call_expression" else text
+    plain = plain and not any(re.search(r"\W", value) for value in macros.get(named, ()))
     return f"{text} * {factor}" if plain else f"({text}) * {factor}"
