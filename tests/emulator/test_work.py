@@ -42,7 +42,7 @@ def counted(module: Any, kernel: str, grid: int, columns: int, order: int | None
         ScalarArgument("n", np.int32(columns).tobytes()),
     ]
     ran = run(program, launch, given, with_reach=True, atomic_order=order)
-    return work_of(program, ran, launch), ran.outputs["out"]
+    return work_of(program, ran, grid, 64), ran.outputs["out"]
 
 
 def test_a_walk_along_rows_loads_each_sector_once_for_its_block(module: Any) -> None:
@@ -71,7 +71,7 @@ def test_a_run_that_was_not_asked_for_its_reach_has_no_work(module: Any) -> None
     launch = Launch((1, 1, 1), (64, 1, 1))
     ran = run(program, launch, [*given, ScalarArgument("n", np.int32(1).tobytes())])
     with pytest.raises(ValueError, match="reach"):
-        work_of(program, ran, launch)
+        work_of(program, ran, 1, 64)
 
 
 @pytest.mark.parametrize(

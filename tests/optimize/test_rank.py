@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 from warpwright.facts.resources import KernelResources
-from warpwright.optimize.rank import rank_of
+from warpwright.optimize.rank import is_gain, rank_of
 from warpwright.rules.base import Finding, Severity
 from warpwright.syntax.source import Source, Span
-from warpwright.verify.report import Compilation, CompiledKernel, Report, Speed, Status
+from warpwright.verify.report import Compilation, CompiledKernel, Prediction, Report, Speed, Status
 
 LEFT = Finding(Span(Source("a.cu", b"x"), 0, 1), "left", severity=Severity.WARNING)
 HINT = replace(LEFT, severity=Severity.HINT)
@@ -43,6 +43,13 @@ def test_without_a_gpu_fewer_findings_are_better_and_hints_do_not_count(goal: st
     report = Report(Status.NOT_RUN)
     assert rank_of(report, goal, []) > rank_of(report, goal, [LEFT]) > rank_of(report, goal, [LEFT, LEFT])
     assert rank_of(report, goal, [HINT]) == rank_of(report, goal, [])
+
+
+def test_without_a_gpu_what_is_predicted_to_be_faster_is_better_and_what_is_predicted_to_be_slower_is_none() -> None:
+    twice, same, half = (Report(Status.CORRECT, predicted=Prediction(times, "H200")) for times in (2.0, 1.0, 0.5))
+    assert rank_of(twice, "speed", [LEFT]) > rank_of(same, "speed", []) > rank_of(half, "speed", [])
+    assert [is_gain(report, "speed") for report in (twice, same, half)] == [True, True, False]
+    assert is_gain(half, "fix") and is_gain(half, "memory")
 
 
 def test_memory_counts_bytes_with_spills_then_registers() -> None:

@@ -11,7 +11,7 @@ from warpwright.facts.work import Work
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from warpwright.emulator.launch import Launch, Run
+    from warpwright.emulator.launch import Run
     from warpwright.emulator.program import Program
 
 _FREE = {"mov", "cvta", "ret", "exit", "trap", "brkpt", "pragma"}
@@ -31,8 +31,8 @@ _WIDE = 2.0
 """Of a 64-bit operation on whole numbers: two halves."""
 
 
-def work_of(program: Program, run: Run, launch: Launch) -> Work:
-    """The work of a run that was asked for its `reach`. Raises ValueError for one that was not."""
+def work_of(program: Program, run: Run, blocks: int, threads: int) -> Work:
+    """The work of a run of so many blocks that was asked for its `reach`. Raises ValueError for one that was not."""
     if run.reach is None:
         raise ValueError("the run was not asked for its reach")
     issued = double = special = 0.0
@@ -62,10 +62,9 @@ def work_of(program: Program, run: Run, launch: Launch) -> Work:
             moved["load requests"] += traffic.requests if is_load else 0
             moved["loads" if is_load else "stores"] += traffic.moved
             moved["atomics"] += traffic.lanes if opcode in {"atom", "red"} else 0
-    grid = launch.grid
     return Work(
-        blocks=grid[0] * grid[1] * grid[2],
-        threads=launch.block[0] * launch.block[1] * launch.block[2],
+        blocks=blocks,
+        threads=threads,
         issued=issued,
         double=double,
         special=special,

@@ -18,7 +18,7 @@ from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.outcome import Candidate, Outcome
-from warpwright.optimize.rank import Rank, rank_of
+from warpwright.optimize.rank import Rank, is_gain, rank_of
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import all_rewrites, applicable, propose
@@ -111,7 +111,7 @@ def optimize(
                 continue
             result = _stepped(version, step, trial.candidate, arch, flags)
             tried.append(_candidate(result, trial.original, trial.candidate, report))
-            if not acceptable(report, goal):
+            if not acceptable(report, goal) or not is_gain(report, goal):
                 continue
             rank = rank_of(report, goal, _findings(result.program, result.kernel))
             if best_rank is None or rank > best_rank:
@@ -119,7 +119,7 @@ def optimize(
         if next_version is None:
             break
         version = next_version
-    reason = "" if best is not None else _why_none(tried, must_stop())
+    reason = "" if best is not None else _why_none(tried, goal, must_stop())
     return Outcome(kernel.name, goal, plan, plan_missing, tuple(tried), best, reason, declined)
 
 
@@ -212,10 +212,12 @@ def _candidate(result: _Version, before: Source, after: Source, report: Report) 
     return Candidate(result.rewrites, result.explanations, before, after, diff, report)
 
 
-def _why_none(tried: Sequence[Candidate], stopped: bool) -> str:
+def _why_none(tried: Sequence[Candidate], goal: str, stopped: bool) -> str:
     if not tried:
         return "The search was stopped before a candidate was verified."
     ended = "before the search was stopped " if stopped else ""
+    if any(acceptable(candidate.report, goal) for candidate in tried):
+        return "What passed verification is predicted to be slower than your own."
     if len(tried) == 1:
         return f"The only candidate {ended}did not pass verification."
     return f"None of the {len(tried)} candidates {ended}passed verification."

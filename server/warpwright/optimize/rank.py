@@ -10,6 +10,9 @@ from warpwright.verify.report import Report, Status
 Rank = tuple[float, ...]
 """Compared from left to right; more is better."""
 
+SLOWER = 0.95
+"""A predicted speedup below that is a prediction of a loss; above it, the model does not tell it from the same."""
+
 _PROOF = {Status.FASTER: 3, Status.CORRECT: 2, Status.INCONCLUSIVE: 2}
 
 
@@ -17,18 +20,24 @@ def rank_of(report: Report, goal: str, findings: Sequence[Finding]) -> Rank:
     """The rank of a candidate: what was proved of it, then what the goal asks for.
 
     `findings` are those that its kernel still has. For speed: the lower end of the measured speedup's interval at the
-    user's own launch (0 where nothing was timed), then the fewest findings. For memory: the fewest bytes, then
-    registers. For a fix: the fewest findings.
+    user's own launch, or without a GPU the predicted speedup (0 where there is neither), then the fewest findings. For
+    memory: the fewest bytes, then registers. For a fix: the fewest findings.
     """
     proof = float(_PROOF.get(report.status, 1))
     fewest = -float(sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
     if goal == "speed":
         # To two decimals: what lies closer is noise, and the shorter sequence, which was tried first, stays.
-        certain = round(report.speed[0].ci95[0], 2) if report.speed else 0.0
+        predicted = report.predicted.speedup if report.predicted else 0.0
+        certain = round(report.speed[0].ci95[0] if report.speed else predicted, 2)
         return proof, certain, fewest
     if goal == "memory":
         return proof, *_footprint(report), fewest
     return proof, fewest
+
+
+def is_gain(report: Report, goal: str) -> bool:
+    """Whether a candidate may be a gain: not where speed is asked for and it is predicted to be slower."""
+    return goal != "speed" or report.predicted is None or report.predicted.speedup >= SLOWER
 
 
 def _footprint(report: Report) -> tuple[float, float]:

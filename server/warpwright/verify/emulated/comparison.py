@@ -68,11 +68,18 @@ from warpwright.verify.run import at
 from warpwright.verify.thresholds import THRESHOLD, has_threshold_values
 
 MOST_BYTES = 64 << 20
+MOST_COUNTED_BYTES = 512 << 20
+COUNTED_LANES = 4096
+"""Threads of the blocks whose work is counted: enough for several blocks, few enough for the user's own sizes."""
+
 LEAST_ELEMENTS = 64
 """A shape with fewer, in all arrays together, proves nothing where it is the largest that is run."""
 
 RUNS = 5 + PERTURBATIONS
 """Of a kernel for one comparison."""
+
+THREAD_STEPS = 256
+"""Of a candidate's thread, which are never too many: one with more threads may do little in each."""
 
 _ORDERS = (None, 1)
 """Of the first and of the second run: in what order lanes add floats to one word (see `emulator.launch.run`)."""
@@ -157,11 +164,12 @@ class Comparison:
         if proven and example is not None:
             yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
             yield from dependence_events(self, example, stop)
-        if plan and not self.original.problem.steps:
+        if not self.original.problem.steps and (counted := self._counted()) is not None:
             yield {"event": "progress", "text": "Counting what both do", "share": 0.98}
             with suppress(LaunchError):
-                works = {name: asdict(self.work(side, plan[0][0], stop)) for name, side in self._named}
-                yield {"event": "work", **works}
+                original, candidate = (self.work(side, counted, stop) for side in (self.original, self.candidate))
+                if original is not None and candidate is not None:
+                    yield {"event": "work", "original": asdict(original), "candidate": asdict(candidate)}
         yield {"event": "done"}
 
     @property
@@ -169,22 +177,41 @@ class Comparison:
         """The distributions of the largest shape for which there is time."""
         return (*EVERY_DISTRIBUTION, THRESHOLD) if has_threshold_values(self.original.problem) else EVERY_DISTRIBUTION
 
-    @property
-    def _named(self) -> tuple[tuple[str, Side], tuple[str, Side]]:
-        return ("original", self.original), ("candidate", self.candidate)
+    def work(self, side: Side, index: int, stop: IsCancelled) -> Work | None:
+        """What some blocks of a side of one kernel have the machine do at one shape; None where that is more than is taken on.
 
-    def work(self, side: Side, index: int, stop: IsCancelled) -> Work:
-        """What a side of one kernel has the machine do at one shape. Raises LaunchError."""
+        Raises LaunchError.
+        """
         case, other = self.cases[index]
         own = case if side is self.original else other
         launch = Launch(own.grid, own.block, own.dynamic_shared_bytes)
+        threads = own.block[0] * own.block[1] * own.block[2]
+        blocks = min(_threads(own) // threads, max(1, COUNTED_LANES // threads))
         seed = self.seed_of(index, 0)
         asked = self.original.problem
         given = arguments_of(asked, case, "normal", seed)
         (program,) = side.programs
         variables = _mangled(variables_of(asked, case, "normal", seed), program)
-        ran = run(program, launch, given, variables=variables, with_reach=True, is_cancelled=stop)
-        return work_of(program, ran, launch)
+        ran = run(
+            program,
+            launch,
+            given,
+            variables=variables,
+            most_lane_steps=CANDIDATE_FACTOR * self.budget.launch,
+            with_reach=True,
+            some_blocks=blocks,
+            is_cancelled=stop,
+        )
+        return work_of(program, ran, blocks, threads) if ran.is_complete else None
+
+    def _counted(self) -> int | None:
+        """The user's own shape, or, where that is not known, the largest that is not too large."""
+        fitting = [i for i, (case, _) in enumerate(self.cases) if self._bytes(case) <= MOST_COUNTED_BYTES]
+        own = [i for i in fitting if self.cases[i][0].shape == self.original.problem.own_shape]
+        return next(iter(own), max(fitting, key=lambda i: self._bytes(self.cases[i][0]), default=None))
+
+    def _bytes(self, case: Case) -> int:
+        return self.original.problem.bytes(case.shape)
 
     def _example(self, plan: Sequence[tuple[int, int, tuple[str, ...]]]) -> int | None:
         """The largest shape at which there is time to change each input alone."""
@@ -284,7 +311,11 @@ class Comparison:
             own = [original(poison=poison, atomic_order=order) for poison, order in zip(POISONS, _ORDERS, strict=True)]
         except LaunchError as error:
             return unsupported(f"the original cannot be launched there: {error}")
-        most = max(CANDIDATE_FACTOR * max(steps, own[0].lane_steps), self.budget.least_candidate)
+        most = max(
+            CANDIDATE_FACTOR * max(steps, own[0].lane_steps),
+            THREAD_STEPS * _threads(self.cases[index][1]),
+            self.budget.least_candidate,
+        )
         theirs: list[Ran] = []
         for poison, order in zip(POISONS, _ORDERS, strict=True):
             try:
