@@ -178,7 +178,7 @@ class Comparison:
         return (*EVERY_DISTRIBUTION, THRESHOLD) if has_threshold_values(self.original.problem) else EVERY_DISTRIBUTION
 
     def work(self, side: Side, index: int, stop: IsCancelled) -> Work | None:
-        """What some blocks of a side of one kernel have the machine do at one shape; None where that is more than is taken on.
+        """What some blocks of a side of one kernel do at one shape; None where that is more than is taken on.
 
         Raises LaunchError.
         """
