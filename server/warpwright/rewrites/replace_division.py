@@ -72,8 +72,8 @@ A quotient of the same operands becomes a second counter, which steps when the f
 - The divisor is a variable that keeps its value over the loop.
 - A floating-point divisor is a parameter, or computed from parameters alone, and large enough that its reciprocal is
   finite: above 3e-39 for float. The dividend is of no wider type.
-- An integer dividend grows by 1 with each step of the loop and is never negative, its divisor is unsigned, and no step
-  ends early by `continue`.
+- An integer dividend grows by 1 with each step of the loop from what numbers of threads and blocks make it, so that it
+  is not negative and does not wrap around. Its divisor is unsigned, and no step ends early by `continue`.
 
 ## Cost
 
@@ -335,9 +335,10 @@ def _require_grows(source: Source, indices: Indices, loop: CountedLoop, dividend
         raise NoMatchError(f"`{source.node_text(dividend)}` at line {line} does not grow by 1 with each step.")
     changed = set(changed_names(source, loop.body))
     for name in symbols(value) - {loop.name}:
-        kind = builtin_type(indices.variables.types.get(name, ""))
-        if "." not in name and (kind is None or kind.kind != "uint"):
-            raise NoMatchError(f"`{name}` in the dividend at line {line} may be negative.")
+        if "." not in name:
+            raise NoMatchError(
+                f"`{name}` in the dividend at line {line} may be negative, or so large that it wraps around."
+            )
         if name in changed or loop.name in changed:
             raise NoMatchError(f"`{name if name in changed else loop.name}` changes in the loop.")
     if start is None or start < 0 or any(n < 0 for n in value.values()):

@@ -81,6 +81,7 @@ from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_guard_behind
 from warpwright.rewrites._indices import Indices, as_number, constant_named, indices_of, require_fixed, symbols
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
+from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._products import Product, match_product
@@ -127,7 +128,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, product: Product) ->
     if isinstance(guard, str):
         raise NoMatchError(guard)
     _require_uniform(kernel, indices, product)
-    _require_movable(kernel, guard, product)
+    _require_movable(kernel, indices, guard, product)
     tiles: list[Tile] = []
     for load in product.loads:
         taken = tuple(name for tile in tiles for name in (tile.name, tile.step))
@@ -185,7 +186,7 @@ def _require_uniform(kernel: Kernel, indices: Indices, product: Product) -> None
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has {number} steps, less than a tile of {side}.")
 
 
-def _require_movable(kernel: Kernel, guard: Guard, product: Product) -> None:
+def _require_movable(kernel: Kernel, indices: Indices, guard: Guard, product: Product) -> None:
     source, loop = kernel.source, product.loop.node
     pragmas = pragmas_before(source, loop)
     for statement in guard.before:
@@ -194,6 +195,10 @@ def _require_movable(kernel: Kernel, guard: Guard, product: Product) -> None:
             raise NoMatchError(
                 f"Line {line} would run for threads outside of the data too, and does more than set variables."
             )
+        for declarator in statement.children_by_field_name("declarator"):
+            name = declared_name(source, declarator)
+            if guard.around is not None and name not in indices.variables.types:
+                raise NoMatchError(f"`{name}` is declared more than once in {kernel.name}.")
     written = {access.array for access in kernel.accesses if changes(access)}
     for load in product.loads:
         if load.array in written:
