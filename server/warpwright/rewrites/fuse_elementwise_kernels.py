@@ -81,7 +81,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
-from warpwright.facts.model import Kernel, Launch
+from warpwright.facts.model import AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import called_name, host_launches, in_macro, macros_naming, names, overlaps
 from warpwright.rewrites._elementwise import match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._fusion import Part, handed, is_pointer, kernel_text, kind_of, written_by
@@ -174,18 +174,18 @@ def _fused(kernel: Kernel, launch: Launch, call: Node, follower: Node) -> Rewrit
         TextEdit(call.start_byte, call.end_byte, launched),
         without_lines(source, last),
     )
-    between = [t for n, t in first.given.items() if t in second.given.values() and is_pointer(kernel, n)]
-    said = f"{' and '.join(between)}, which {kernel.name} leaves in memory," if between else "What both read"
+    again = " and ".join(sorted(_loaded_again(first, second)))
     return Rewrite(
         rewrite=NAME,
         title=f"Fuse the launches of {kernel.name} and {other.name}",
         source=source,
         edits=edits,
         explanation=(
-            f"{said} need not be loaded again for {other.name}'s work: each element is still in a register, or in the "
-            "L1 cache, and one launch takes the place of two. The new kernel writes all that the two wrote. Arrays "
-            "that "
-            "are handed over under different names must not overlap."
+            f"{other.name} loads {again} after {kernel.name} has loaded or stored the same elements. In one kernel "
+            "they are "
+            "still in a register, or in the L1 cache, and one launch takes the place of two. The new kernel writes "
+            "all that "
+            "the two wrote. Arrays that are handed over under different names must not overlap."
         ),
         safe=False,
     )
@@ -238,10 +238,9 @@ def _require_own_elements(first: Part, second: Part) -> None:
     written = {text for part in (first, second) for text in written_by(part)}
     if not any(text in written for part in (first, second) for text in part.given.values()):
         raise _RefusedError(f"What {first.kernel.name} and {second.kernel.name} write is not known.")
-    both = set(first.given.values()) & set(second.given.values())
     arrays = {t for part in (first, second) for n, t in part.given.items() if is_pointer(part.kernel, n)}
-    if not both & arrays:
-        raise _RefusedError(f"Nothing to gain: {first.kernel.name} and {second.kernel.name} have no array in common.")
+    if not _loaded_again(first, second):
+        raise _RefusedError(f"Nothing to gain: {second.kernel.name} loads no array that {first.kernel.name} uses.")
     if odd := next((text for text in arrays if not re.fullmatch(r"[A-Za-z_]\w*(?:(?:\.|->)\w+)*", text)), None):
         raise _RefusedError(f"`{odd}` is handed over, which may overlap another array.")
     for part in (first, second):
@@ -251,6 +250,12 @@ def _require_own_elements(first: Part, second: Part) -> None:
         pointers = [t for n, t in part.given.items() if is_pointer(part.kernel, n)]
         if len(set(pointers)) < len(pointers):
             raise _RefusedError(f"{part.kernel.name} is handed one array twice.")
+
+
+def _loaded_again(first: Part, second: Part) -> set[str]:
+    """The arrays that the second kernel loads and the first uses, in the words of the host."""
+    loaded = {a.array for a in second.kernel.accesses if a.kind is AccessKind.LOAD and a.space is Space.GLOBAL}
+    return {text for name, text in second.given.items() if name in loaded and text in first.given.values()}
 
 
 def _require_no_other_state(first: Part, second: Part) -> None:
