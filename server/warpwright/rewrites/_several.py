@@ -122,6 +122,8 @@ def with_each(source: Source, statements: list[Node], varying: Varying, copies: 
 
 
 def _moved(node: Node, text: str, by: int, counter: str) -> str:
+    if not by:
+        return text  # it depends on threadIdx.y in its parts alone, as `row - threadIdx.y` does
     step = f"{by} * {counter}" if by != 1 else counter
     whole = node.parent is not None and node.parent.type in ("subscript_argument_list", "argument_list")
     return f"{text} + {step}" if whole else f"({text} + {step})"
