@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, squeezed
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, enclosing
 from warpwright.syntax.source import Source
 
 _NUMBER_TYPE = re.compile(
@@ -87,3 +87,17 @@ def is_integer(kernel: Kernel, array: str) -> bool:
     shared = next((a for a in kernel.shared_arrays if a.name == array), None)
     kind = builtin_type(shared.element_type) if shared is not None else None
     return kind is not None and kind.is_integer
+
+
+def by_first_thread(source: Source, use: Node, thread: str) -> bool:
+    """Whether it stands in `if (tid == 0) ...`, not in its condition or its `else`."""
+    branch = enclosing(use, "if_statement")
+    while branch is not None:
+        clause, then = branch.child_by_field_name("condition"), branch.child_by_field_name("consequence")
+        tests = {f"{t}==0" for t in (thread, "threadIdx.x")} | {f"0=={t}" for t in (thread, "threadIdx.x")}
+        tests |= {f"!{t}" for t in (thread, "threadIdx.x")}
+        inside = then is not None and then.start_byte <= use.start_byte < then.end_byte
+        if clause is not None and inside and squeezed(source.node_text(clause)) in tests:
+            return True
+        branch = enclosing(branch, "if_statement")
+    return False

@@ -93,10 +93,15 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._threads import constant_of
-from warpwright.rewrites._tree_reduction import require_reorderable, require_unread, require_whole_block
+from warpwright.rewrites._tree_reduction import (
+    by_first_thread,
+    require_reorderable,
+    require_unread,
+    require_whole_block,
+)
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
 NAME = "shuffle-reduction"
@@ -384,21 +389,7 @@ def _is_used_again(source: Source, block: Node, loop: HalvingLoop, arrays: list[
     if any(n.type in (*LOOPS, "for_range_loop") for n in ancestors(loop.node)):
         return True
     return any(
-        use.start_byte >= loop.node.end_byte and not _by_first_thread(source, use, loop.thread)
+        use.start_byte >= loop.node.end_byte and not by_first_thread(source, use, loop.thread)
         for array in arrays
         for use in names(block, source, array)
     )
-
-
-def _by_first_thread(source: Source, use: Node, thread: str) -> bool:
-    """Whether it stands in `if (tid == 0) ...`, not in its condition or its `else`."""
-    branch = enclosing(use, "if_statement")
-    while branch is not None:
-        clause, then = branch.child_by_field_name("condition"), branch.child_by_field_name("consequence")
-        tests = {f"{t}==0" for t in (thread, "threadIdx.x")} | {f"0=={t}" for t in (thread, "threadIdx.x")}
-        tests |= {f"!{t}" for t in (thread, "threadIdx.x")}
-        inside = then is not None and then.start_byte <= use.start_byte < then.end_byte
-        if clause is not None and inside and squeezed(source.node_text(clause)) in tests:
-            return True
-        branch = enclosing(branch, "if_statement")
-    return False
