@@ -28,8 +28,8 @@ HEAD = """# How far the emulator agrees with a GPU
 
 Made by `python benchmarks/emulator_page.py`; do not edit by hand.
 
-The emulator runs the compiler's PTX on the CPU, NumPy arrays for the lanes of many blocks at once. Every kernel of
-`csrc_samples` and of `tests/emulator/kernels` was launched once on a GPU ({hardware}) under Nsight Compute
+The emulator runs the compiler's PTX on the CPU, NumPy arrays for the lanes of many blocks at once. The kernels of
+`csrc_samples` and `tests/emulator/kernels` below were launched once on a GPU ({hardware}) under Nsight Compute
 (`{command}`), and in the emulator, with the same bytes, at the shape that
 `warpwright profile` takes.
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.cuda import together
 from support.findings import compile_errors, fixtures
 from support.pages import code, sections
 from warpwright.rewrites.registry import all_rewrites
@@ -23,20 +24,6 @@ def results() -> dict[str, str]:
         for number, text in enumerate(code(sections(kind.doc)["After"])):
             found[f"{kind.name}, After {number}"] = text
     return {name: text for name, text in found.items() if not OTHER_LIBRARIES.search(text)}
-
-
-def together(texts: dict[str, str]) -> str:
-    """One file: the headers first, then each text in a namespace of its own, its macros undefined after it."""
-    headers: dict[str, None] = {}
-    parts: list[str] = []
-    for number, (name, text) in enumerate(texts.items()):
-        headers |= dict.fromkeys(re.findall(r"^#\s*include.*$", text, flags=re.MULTILINE))
-        body = re.sub(r"^#\s*include.*$", "", text, flags=re.MULTILINE)
-        macros = re.findall(r"^#\s*define\s+(\w+)", body, flags=re.MULTILINE)
-        parts.append(
-            f'namespace n{number} {{\n#line 1 "{name}"\n{body}\n}}\n' + "".join(f"#undef {m}\n" for m in macros)
-        )
-    return "\n".join([*headers, *parts])
 
 
 @pytest.mark.nvcc
