@@ -256,6 +256,13 @@ def perturbed(spec: ArraySpec, values: torch.Tensor, seed: int) -> torch.Tensor:
     return (values.double() * (1.0 + epsilon * step)).to(spec.dtype)
 
 
+def scaled(spec: ArraySpec, values: torch.Tensor, factor: float) -> torch.Tensor:
+    """Floating-point inputs times a factor; others as they are."""
+    if not spec.is_float or spec.limit is not None:
+        return values
+    return (values.double() * factor).to(spec.dtype)
+
+
 def coarser(spec: ArraySpec, values: torch.Tensor) -> torch.Tensor:
     """Inputs rounded to the next lower precision that hardware offers: float64 to float32, float32 to TF32 (10 bits of
     mantissa, to nearest, ties away from zero), float16 to bfloat16."""

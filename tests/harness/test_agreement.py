@@ -122,3 +122,24 @@ def test_values_around_thresholds_are_alike(scalar: str) -> None:
     assert here.tolist() == there.tolist()
     drawn = buffers.make_values(buffers.ArraySpec("a", scalar, 1, "in", 400, None, thresholds), "threshold", 1, "cpu")
     assert set(there.tolist()) <= set(drawn.tolist())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(FLOATS),
+    st.lists(st.sampled_from([0.0, 1.0, -3.0, 1e3, float("nan"), float("inf")]), min_size=1, max_size=5),
+    st.integers(0, 6),
+    st.floats(0.5, 2.0),
+)
+def test_results_that_follow_their_inputs_scale_are_known_alike(
+    scalar: str, values: list[float], degree: int, factor: float
+) -> None:
+    base, halved, other = (made(scalar, [v * f for v in values]) for f in (1.0, 0.5**degree, factor))
+    tensors = [as_tensor(scalar, data) for data in (base, halved, other)]
+    output = Output("a", scalar, 1)
+    known = agreement.degree_of(output, base, halved)
+    assert known == compare.degree_of(tensors[0], tensors[1])
+    finite = [v for v in values if np.isfinite(v)]
+    assert known == (degree if degree <= 4 and any(finite) else None)
+    here = agreement.tolerance_of_scaled(output, base, [(factor, other)])
+    assert here == pytest.approx(compare.tolerance_of_scaled(tensors[0], [(factor, tensors[2])]))

@@ -21,6 +21,8 @@ STRICT_ULPS = 16
 EQUAL = -1.0
 """The tolerance that asks for equality."""
 
+MOST_DEGREE = 4
+
 LEAST_ELEMENTS = 32
 """Fewer values say nothing about an output: one number is its own mean."""
 
@@ -169,6 +171,33 @@ def tolerance_of(output: Output, base: Any, again: Sequence[Any], moved: Sequenc
     if rough is not None and tolerance > 0 and largest_gap(output, rough, base) <= tolerance:
         return max(restless, min(tolerance, strict_tolerance(output, base)))
     return tolerance
+
+
+def degree_of(output: Output, base: Any, halved: Any) -> int | None:
+    """The k for which an output is multiplied by 2^-k, bit for bit, where all inputs are halved: 0 to MOST_DEGREE.
+
+    Halving rounds nothing, so a kernel of which that holds computes sums of products of k inputs, or quotients of
+    such. None where it holds for no k, or where the output is zero.
+    """
+    a, b = as_doubles(output.scalar, base), as_doubles(output.scalar, halved)
+    finite = np.isfinite(a)
+    if not a[finite].any():
+        return None
+    degrees = range(MOST_DEGREE + 1)
+    return next((k for k in degrees if np.array_equal(a[finite], b[finite] * 2.0**k)), None)
+
+
+def tolerance_of_scaled(output: Output, base: Any, scaled: Sequence[tuple[float, Any]]) -> float:
+    """The allowed absolute difference of an output that follows its inputs' scale: `scaled` are what the original wrote
+    for inputs times a factor f, as (f^k, output).
+
+    Other roundings are met on the way to the same numbers. In a long sum the last bits of an input vanish, so that
+    moving them shows nothing of how far its rounding goes.
+    """
+    a = as_doubles(output.scalar, base)
+    with np.errstate(invalid="ignore", over="ignore"):
+        gaps = [np.abs(as_doubles(output.scalar, each) / factor - a) for factor, each in scaled]
+    return NOISE_FACTOR * max((float(gap[np.isfinite(gap)].max(initial=0.0)) for gap in gaps), default=0.0)
 
 
 def tolerance_of_zeros(output: Output, base: Any, again: Sequence[Any]) -> float:

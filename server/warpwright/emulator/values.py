@@ -194,6 +194,16 @@ def perturbed(seed: int) -> Alteration:
     return alter
 
 
+def scaled(factor: float) -> Alteration:
+    """Inputs times a factor."""
+
+    def alter(scalar: str, data: Any, random: np.random.Generator) -> Any:
+        del random
+        return as_type(scalar, as_doubles(scalar, data) * factor)
+
+    return alter
+
+
 def coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
     """Inputs rounded to the next lower precision that hardware offers: float64 to float32, float32 to TF32 (10 bits of
     mantissa, to nearest, ties away from zero), float16 to bfloat16."""

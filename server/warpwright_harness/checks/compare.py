@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +12,7 @@ from warpwright_harness.buffers import ArraySpec, bits
 NOISE_FACTOR = 8
 ULPS = 4
 STRICT_ULPS = 16
+MOST_DEGREE = 4
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,31 @@ def largest_gap(a: torch.Tensor, b: torch.Tensor) -> float:
 def largest_size(a: torch.Tensor) -> float:
     values = a.double().abs()
     return float(torch.where(torch.isfinite(values), values, 0.0).max()) if values.numel() else 0.0
+
+
+def degree_of(baseline: torch.Tensor, halved: torch.Tensor) -> int | None:
+    """The k for which an output is multiplied by 2^-k, bit for bit, where all inputs are halved: 0 to MOST_DEGREE.
+
+    Halving rounds nothing, so a kernel of which that holds computes sums of products of k inputs, or quotients of
+    such. None where it holds for no k, or where the output is zero.
+    """
+    a, b = baseline.double(), halved.double()
+    finite = torch.isfinite(a)
+    if not bool(a[finite].any()):
+        return None
+    degrees = range(MOST_DEGREE + 1)
+    return next((k for k in degrees if torch.equal(a[finite], b[finite] * 2.0**k)), None)
+
+
+def tolerance_of_scaled(baseline: torch.Tensor, scaled: Sequence[tuple[float, torch.Tensor]]) -> float:
+    """The allowed absolute difference of an output that follows its inputs' scale: `scaled` are what the original wrote
+    for inputs times a factor f, as (f^k, output).
+
+    Other roundings are met on the way to the same numbers. In a long sum the last bits of an input vanish, so that
+    moving them shows nothing of how far its rounding goes.
+    """
+    gaps = [(each.double() / factor - baseline.double()).abs() for factor, each in scaled]
+    return NOISE_FACTOR * max((float(g[torch.isfinite(g)].max()) for g in gaps if torch.isfinite(g).any()), default=0.0)
 
 
 def strict_tolerance(spec: ArraySpec, baseline: torch.Tensor) -> float:

@@ -8,16 +8,21 @@ from typing import Any
 
 from warpwright.emulator.agreement import (
     EQUAL,
+    LEAST_ELEMENTS,
     Output,
+    degree_of,
     equal_bits,
     everything,
     is_exact,
+    largest_gap,
+    strict_tolerance,
     tolerance_of,
+    tolerance_of_scaled,
     tolerance_of_zeros,
     written,
 )
 from warpwright.emulator.launch import Argument, ArrayArgument, StructArgument
-from warpwright.emulator.values import POISONS, coarser, perturbed
+from warpwright.emulator.values import POISONS, coarser, perturbed, scaled
 from warpwright.facts.profile import Fault, FaultKind
 from warpwright.problems.model import Problem
 from warpwright.problems.types import element_type
@@ -25,6 +30,12 @@ from warpwright.problems.types import element_type
 PERTURBATIONS = 3
 REPETITIONS = 3
 """More runs on the same inputs, where two differ."""
+
+MOST_STRICT = 64
+"""Of the strict tolerance: a thousand units in the last place."""
+
+SCALES = (0.8306, 1.2274, 1.6541)
+"""Factors of no round number, below a power of two and above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +99,20 @@ class Moved:
         self._moved: list[Ran] = []
         self._rough: Ran | None = None
         self._again: list[Ran] = []
+        self._halved: Ran | None = None
+        self._scaled: list[tuple[float, Ran]] = []
+
+    def scaled(self, output: Output, base: Any, due: Any) -> list[tuple[float, Any]]:
+        """What an output that follows its inputs' scale is on scaled inputs, as `tolerance_of_scaled` takes it; nothing
+        where it does not follow."""
+        if self._halved is None:
+            self._halved = self._run(alter=scaled(0.5))
+        degree = degree_of(output, base, self._halved.outputs[output.name][due])
+        if degree is None:
+            return []
+        if not self._scaled:
+            self._scaled = [(factor, self._run(alter=scaled(factor))) for factor in SCALES]
+        return [(factor**degree, ran.outputs[output.name][due]) for factor, ran in self._scaled]
 
     def again(self, name: str) -> list[Any]:
         """One output on the same inputs, floats added to one word in other orders: one gap may be small by chance."""
@@ -115,3 +140,17 @@ def tolerance_for(output: Output, runs: list[Any], due: Any, distribution: str, 
     control = None if distribution == "integers" else rough[due]
     again = [runs[1]] if equal_bits(runs[0][due], runs[1][due]) else [runs[1], *moved.again(output.name)]
     return tolerance_of(output, base, [each[due] for each in again], [each[due] for each in others], control)
+
+
+def wider_tolerance(output: Output, base: Any, due: Any, tolerance: float, moved: Moved) -> float:
+    """The tolerance where one that was measured on moved inputs is too small: for results that follow their inputs'
+    scale, as far as they differ at other scales. It is less than what the next lower precision of the inputs would
+    need; what one of a few numbers needs may be little by chance, so that of few it is a number of roundings."""
+    if not output.is_float or tolerance < 0:
+        return tolerance
+    expected = base[due]
+    wider = tolerance_of_scaled(output, expected, moved.scaled(output, expected, due))
+    if len(expected) < LEAST_ELEMENTS:
+        return max(tolerance, min(wider, MOST_STRICT * strict_tolerance(output, expected)))
+    _, rough = moved.outputs(output.name)
+    return wider if tolerance < wider < largest_gap(output, rough[due], expected) else tolerance
