@@ -125,7 +125,7 @@ def checked(
         masks[name] = due
         difference = compare(spec, candidate[0].values[name], expected.values[name], (wrote, due), tolerance)
         if difference.why and distribution != "zeros" and spec.is_float and tolerance >= 0 and judge == "baseline":
-            tolerance = _wider_tolerance(session, case, values, own[0].values[name], due, spec, tolerance)
+            tolerance = wider_tolerance(session, case, values, spec, due, tolerance)
             difference = compare(spec, candidate[0].values[name], expected.values[name], (wrote, due), tolerance)
         differences.append(difference)
         again = compare(spec, candidate[1].values[name], candidate[0].values[name], (wrote, wrote), tolerance)
@@ -237,14 +237,8 @@ def _tolerance(
     return tolerance
 
 
-def _wider_tolerance(
-    session: Session,
-    case: Case,
-    values: Values,
-    baseline: torch.Tensor,
-    due: torch.Tensor,
-    spec: ArraySpec,
-    tolerance: float,
+def wider_tolerance(
+    session: Session, case: Case, values: Values, spec: ArraySpec, due: torch.Tensor, tolerance: float
 ) -> float:
     """The tolerance where one that was measured on moved inputs is too small: for results that follow their inputs'
     scale, as far as they differ at other scales. It is less than what the next lower precision of the inputs would
@@ -257,7 +251,7 @@ def _wider_tolerance(
     def at_scale(factor: float) -> torch.Tensor:
         return original({s.name: scaled(s, values[s.name], factor) for s in case.inputs})
 
-    expected = baseline[due]
+    expected = original(values)
     degree = degree_of(expected, at_scale(0.5))
     if degree is None:
         return tolerance

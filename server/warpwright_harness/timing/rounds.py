@@ -21,7 +21,7 @@ import torch
 
 from warpwright_harness.buffers import ArraySpec, Buffer, bits, guards_broken, perturbed
 from warpwright_harness.checks.compare import NOISE_FACTOR, ULPS, compare
-from warpwright_harness.checks.correctness import PERTURBATIONS, input_values, seed_of
+from warpwright_harness.checks.correctness import PERTURBATIONS, input_values, seed_of, wider_tolerance
 from warpwright_harness.device import Launch, Launches
 from warpwright_harness.session import DEVICE, Case, Outputs, Session, Values
 from warpwright_harness.timing.bounds import Bound, bound_of
@@ -175,6 +175,8 @@ class _Ring:
         self.fresh = {name: values.clone() for name, values in self.values.items()}
         self.poison = session.poisons[0]
         self.tolerance = _tolerances(session, case, self.places[0].buffers, self.values)
+        self._session = session
+        self._widened: set[str] = set()
 
     def draw(self, order: random.Random) -> None:
         """Fresh values: those that there are rolled by a random number of elements, so that all differ from before."""
@@ -229,6 +231,12 @@ class _Ring:
                 continue
             written = (_is_written(spec, ours, self.poison), _is_written(spec, theirs, self.poison))
             found = compare(spec, ours, theirs, written, tolerance)
+            if found.why and spec.is_float and spec.name not in self._widened:
+                self._widened.add(spec.name)
+                self.tolerance[spec.name] = wider_tolerance(
+                    self._session, self.case, self.values, spec, written[1], tolerance
+                )
+                found = compare(spec, ours, theirs, written, self.tolerance[spec.name])
             if found.why:
                 return found.why
         return ""
