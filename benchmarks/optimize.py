@@ -143,7 +143,8 @@ def main() -> int:
         print(told(rows[-1]), flush=True)
     kind = "emulator" if isinstance(gpu, Missing) else "cuda"
     result = {
-        "command": " ".join(["benchmarks/optimize.py", *sys.argv[1:]]),
+        "command": "PYTHONPATH=server:benchmarks python3 benchmarks/optimize.py --out DIR"
+        + (f" --seconds {arguments.seconds:g}" if arguments.seconds < 1e9 else ""),
         "hardware": {"cpu": processor()} if isinstance(gpu, Missing) else dict(gpu.details),
         "versions": {"python": platform.python_version(), "nvcc": toolchain.version, "numpy": version("numpy")},
         "left_out": left_out,

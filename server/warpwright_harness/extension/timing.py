@@ -215,11 +215,13 @@ def _confirm(times: _Times, calls: int) -> None:
     """Raises CandidateError where the candidate's clock claims a saving that the judge's clock does not see.
 
     Whatever disturbs the judge's clock makes a batch longer, never shorter: of each side the shortest batches count.
+    Of a saving that is less than their noise it sees nothing; a clock that is wrong by a factor does not pass
+    `require_same_clock`.
     """
     claimed = calls * (median(times.calls["baseline"]) - median(times.calls["candidate"]))
     seen = _shortest(times.walls["baseline"]) - _shortest(times.walls["candidate"])
     noise = max(map(_noise, times.walls.values()))
-    if claimed > 0 and seen < CONFIRMED * claimed - noise:
+    if claimed > noise and seen < CONFIRMED * claimed - noise:
         raise CandidateError(
             f"its own clock says that {calls} calls take {claimed:.0f} us less than the original's, and the judge's "
             f"clock says {seen:.0f} us (within {noise:.0f} us)"
