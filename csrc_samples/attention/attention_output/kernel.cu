@@ -30,7 +30,8 @@ __global__ void attention_output(const float* probabilities, const float* values
 
 int main() {
     const int heads = 16, length = 1024, dim = 64;
-    std::vector<float> probabilities(heads * length * length), values(heads * length * dim), output(heads * length * dim);
+    const int n = heads * length * dim;
+    std::vector<float> probabilities(heads * length * length), values(n), output(n);
     for (size_t i = 0; i < probabilities.size(); i++) probabilities[i] = static_cast<float>(i % 5) / 2048.0f;
     for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(i % 13) - 6.0f;
 
@@ -38,7 +39,8 @@ int main() {
     CHECK(cudaMalloc(&d_probabilities, probabilities.size() * sizeof(float)));
     CHECK(cudaMalloc(&d_values, values.size() * sizeof(float)));
     CHECK(cudaMalloc(&d_output, output.size() * sizeof(float)));
-    CHECK(cudaMemcpy(d_probabilities, probabilities.data(), probabilities.size() * sizeof(float), cudaMemcpyHostToDevice));
+    const size_t bytes = probabilities.size() * sizeof(float);
+    CHECK(cudaMemcpy(d_probabilities, probabilities.data(), bytes, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(d_values, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
 
     dim3 grid((dim + 63) / 64, length, heads);

@@ -1,5 +1,5 @@
 // Attention scores q * k / sqrt(dim) of one head, masked so that no query sees later keys.
-// Pitfall: lanes of a warp read neighbouring keys, whose elements are dim floats apart, and the masked half is computed.
+// Pitfall: lanes of a warp read neighbouring keys, whose elements are dim floats apart; the masked half is computed.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

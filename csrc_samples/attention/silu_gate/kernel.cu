@@ -1,4 +1,4 @@
-// silu(gate) * up, where gate and up are the two halves of each row; one thread computes a row's 8 neighbouring outputs.
+// silu(gate) * up, where gate and up are the two halves of each row; a thread computes 8 neighbouring outputs.
 // Pitfall: each lane's chunk of 8 floats starts 32 bytes after its neighbour's, so every request touches all sectors.
 #include <cmath>
 #include <cstdio>

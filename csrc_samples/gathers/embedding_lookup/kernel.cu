@@ -1,5 +1,5 @@
 // Copies the row of a table that each token asks for, one thread for each token.
-// Pitfall: a thread copies a whole row by itself, so the lanes of a warp store a row apart and load from 32 rows at once.
+// Pitfall: a thread copies a whole row by itself, so the lanes of a warp store a row apart and load from 32 rows.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -13,7 +13,8 @@
         }                                                                                      \
     } while (0)
 
-__global__ void embedding_lookup(const float* table, const int* tokens, float* out, int count, int vocabulary, int dim) {
+__global__ void embedding_lookup(const float* table, const int* tokens, float* out, int count, int vocabulary,
+                                 int dim) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= count) return;
     int row = tokens[t];

@@ -1,4 +1,4 @@
-// Sparse matrix times vector; each row holds the same number of entries, padded with zeros (ELL), and rows follow each other.
+// Sparse matrix times vector; each row holds the same number of entries, padded with zeros (ELL), row after row.
 // Pitfall: a thread walks along its row, so neighbouring lanes read columns and values a whole row apart.
 #include <cmath>
 #include <cstdio>

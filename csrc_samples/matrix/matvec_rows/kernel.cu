@@ -14,7 +14,8 @@
         }                                                                                      \
     } while (0)
 
-__global__ void matvec_rows(const float* __restrict__ a, const float* __restrict__ x, float* __restrict__ y, int m, int n) {
+__global__ void matvec_rows(const float* __restrict__ a, const float* __restrict__ x, float* __restrict__ y, int m,
+                            int n) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     if (i < m) {
         float dot = 0.f;

@@ -1,5 +1,5 @@
 // Moves particles that are stored as an array of structs by one time step, one thread for each particle.
-// Pitfall: a lane's members lie 32 bytes from its neighbour's, so each request for one member moves eight times its data.
+// Pitfall: a lane's members lie 32 bytes from its neighbour's, so each request moves eight times its data.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -14,8 +14,8 @@
         }                                                                                      \
     } while (0)
 
-__global__ void adam_update(float* w, const float* g, float* m, float* v, float rate, float beta1, float beta2, int step,
-                            int n) {
+__global__ void adam_update(float* w, const float* g, float* m, float* v, float rate, float beta1, float beta2,
+                            int step, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         m[i] = beta1 * m[i] + (1.0 - beta1) * g[i];

@@ -34,7 +34,7 @@ int main() {
     const int src_w = 1024, src_h = 768, dst_w = 2048, dst_h = 1536;
     std::vector<float> src(src_w * src_h), dst(dst_w * dst_h);
     for (int y = 0; y < src_h; y++) {
-        for (int x = 0; x < src_w; x++) src[y * src_w + x] = 0.25f * static_cast<float>(x) + 0.5f * static_cast<float>(y);
+        for (int x = 0; x < src_w; x++) src[y * src_w + x] = 0.25f * x + 0.5f * y;
     }
 
     float *d_src, *d_dst;

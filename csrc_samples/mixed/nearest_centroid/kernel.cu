@@ -1,5 +1,5 @@
 // The squared distance of each point to the nearest of 64 centroids, as in a step of k-means.
-// Pitfall: a point's coordinates lie together, so lanes are dim floats apart, and each is loaded again for each centroid.
+// Pitfall: a point's coordinates lie together, so lanes are dim floats apart, and all are loaded for each centroid.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -31,9 +31,7 @@ __global__ void sobel(const float* gray, float* edges, int w, int h) {
 int main() {
     const int w = 2560, h = 1440;
     std::vector<float> gray(w * h), edges(w * h);
-    for (int y = 0; y < h; y++) {
-        for (int x = 0; x < w; x++) gray[y * w + x] = 3.0f * static_cast<float>(x % 256) + 4.0f * static_cast<float>(y % 128);
-    }
+    for (int i = 0; i < w * h; i++) gray[i] = static_cast<float>(3 * (i % w % 256) + 4 * (i / w % 128));
 
     float *d_gray, *d_edges;
     CHECK(cudaMalloc(&d_gray, gray.size() * sizeof(float)));
