@@ -23,8 +23,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield from _plan(outcome.plan)
     else:
         yield outcome.plan_missing
-    for declined in outcome.declined:
-        yield click.style(f"{declined.rewrite} does not apply: {declined.reason}", dim=True)
+    yield from (click.style(line, dim=True) for line in _declined(outcome))
     for index, candidate in enumerate(outcome.candidates):
         yield ""
         yield from _candidate(candidate, index, chosen=index == outcome.best)
@@ -39,6 +38,16 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield ""
     yield _head("Result")
     yield coloured(source_diff(best.source_before, best.source_after)).rstrip("\n")
+
+
+def _declined(outcome: Outcome) -> Iterator[str]:
+    """What does not apply: with its reasons where nothing does, else by name."""
+    if outcome.candidates:
+        names = ", ".join(declined.rewrite for declined in outcome.declined)
+        if names:
+            yield f"{len(outcome.declined)} other rewrites do not apply (`--format json` says why): {names}."
+    else:
+        yield from (f"{declined.rewrite} does not apply: {declined.reason}" for declined in outcome.declined)
 
 
 def _plan(plan: Plan) -> Iterator[str]:
