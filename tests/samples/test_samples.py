@@ -33,6 +33,7 @@ PITFALLS = {
     "compute/nbody_forces": {"pow-small-exponent", "redundant-uniform-load"},
     "compute/polynomial_powf": set(),
     "diffusion/ddim_step": {"double-precision-literal"},
+    "diffusion/group_norm": {"bank-conflict", "division-in-loop", "missing-restrict"},
     "diffusion/guided_euler": {"missing-restrict", "uncoalesced-access"},
     "diffusion/upsample_nearest": set(),
     "elementwise/channel_bias": set(),

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Access, AccessKind, Kernel, Launch, Space
-from warpwright.syntax.nodes import ancestors, launch_configuration, node_at, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at, parameters_of, uncommented
 from warpwright.syntax.source import Span
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
@@ -67,6 +68,32 @@ def loop_around(span: Span) -> Node | None:
             if initializer is None or not initializer.start_byte <= span.start < initializer.end_byte:
                 return node
     return None
+
+
+def varies(span: Span, loop: Node) -> bool:
+    """Whether a name in the text at a place gets values within a loop around it: assigned, stepped, or declared there
+    from such a name or by a call.
+
+    Example: `scale[i / pixels]` does in `for (int i = 0; i < n; i++)`, at however many iterations it is the same.
+    """
+    source = span.source
+    node = node_at(source.root, span.start, span.end)
+    if node is None:
+        return True
+    changed = {source.node_text(name) for name in written_names(loop)}
+    declared = [
+        (source.node_text(name), {source.node_text(n) for n in descendants(value, "identifier")}, value)
+        for declarator in descendants(loop, "init_declarator")
+        if (name := declarator.child_by_field_name("declarator")) and (value := declarator.child_by_field_name("value"))
+    ]
+    grows = True
+    while grows:
+        before = len(changed)
+        for word, used, value in declared:
+            if used & changed or any(True for _ in descendants(value, "call_expression")):
+                changed.add(word)
+        grows = len(changed) > before
+    return any(source.node_text(name) in changed for name in descendants(node, "identifier"))
 
 
 def inside(access: Access, of: Span, node: Node) -> bool:

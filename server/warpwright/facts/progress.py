@@ -31,6 +31,14 @@ class Progress:
     ...     progress.visit(LoopPosition(1, iteration), Value(addresses, pointer_to(INT)))
     >>> progress.step
     512
+
+    An address that stays for some iterations and is another after a jump ahead does not stay.
+
+    >>> progress = Progress()
+    >>> for iteration, start in ((0, 0), (1, 0), (-1, 4)):
+    ...     progress.visit(LoopPosition(1, iteration), Value([start] * 32, pointer_to(INT)))
+    >>> progress.step is None
+    True
     """
 
     run: int = 0
@@ -48,6 +56,8 @@ class Progress:
             self.uneven = self.uneven or self.moved is not None
             self.run = at.run
             return
+        if at.run == self.run and self.moved == 0 and pointer.data != self.data:
+            self.uneven = True
         if at.run == self.run and at.iteration >= 0 and self.iteration >= 0:
             if at.iteration == self.iteration + 1:
                 self._compare(pointer)

@@ -57,7 +57,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_load, loop_around, restricted
+from warpwright.facts.aliasing import changes, has_volatile, inside, is_plain_load, loop_around, restricted, varies
 from warpwright.facts.model import Access, AccessKind, Kernel
 from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import COUNTED, worst_by_place
@@ -89,7 +89,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     reasons: dict[tuple[int, str | None, int, bool], str] = {}  # many loads of one loop ask alike
     for access in worst_by_place(stays, lambda a: a.iterations):
         loop = loop_around(access.span)
-        if loop is None or (loop.start_byte, access.array) in said:
+        if loop is None or (loop.start_byte, access.array) in said or varies(access.span, loop):
             continue
         changed = changes_of.get((access.array, access.launch), [])
         sums = [a for a in changed if _is_sum(access, a, loop)]
