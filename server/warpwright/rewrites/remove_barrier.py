@@ -42,8 +42,8 @@ A barrier is removed in these places alone, where the text is proof:
 - at the end of the kernel, behind all of its statements;
 - at its start, before any statement that touches memory;
 - behind another barrier, with nothing between that touches memory;
-- anywhere in a kernel without shared memory that stores through `__restrict__` pointers only, and loads nothing through
-  these.
+- anywhere in a kernel without shared memory that stores through `__restrict__` pointers only, loads nothing through
+  these, and stores through each in one statement that is in no loop.
 
 A kernel that reads the clock, uses fences, volatile memory, inline assembly or cooperative groups keeps its barriers.
 
@@ -55,6 +55,7 @@ None. Warps no longer wait for the slowest of the block.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from tree_sitter import Node
 
@@ -63,9 +64,10 @@ from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.rewrites._code import body, called_name, in_macro, names, overlaps
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._layout import line_of, with_comment, without_text
+from warpwright.rewrites._locals import declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
-from warpwright.rewrites._threads import unfit_call
+from warpwright.rewrites._threads import constant_of, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
@@ -79,6 +81,8 @@ _TIMED = re.compile(
     r"|this_thread_block|this_grid|memcpy_async|__pipeline\w*)\b"
 )
 """What a barrier may stand for besides the memory that the text shows."""
+_NUMBERS = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
+_LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -130,8 +134,8 @@ def _idle_place(kernel: Kernel, block: Node, barrier: Node, idle: dict[Node, str
     place = siblings.index(barrier)
     if barrier.parent == block and all(_is_barrier(source, n) for n in siblings[place + 1 :]):
         return "the kernel ends behind it"
-    before = place - 1
-    while before >= 0 and (siblings[before] in idle or _touches_nothing(source, siblings[before])):
+    before, own = place - 1, _own_names(kernel)
+    while before >= 0 and (siblings[before] in idle or _touches_nothing(source, siblings[before], own)):
         before -= 1
     if before >= 0 and _is_barrier(source, siblings[before]):
         return f"the one at line {line_of(source, siblings[before])} has no access to memory behind it"
@@ -140,14 +144,34 @@ def _idle_place(kernel: Kernel, block: Node, barrier: Node, idle: dict[Node, str
     return ""
 
 
-def _touches_nothing(source: Source, statement: Node) -> bool:
-    """Whether a statement, not a barrier, only computes, or declares shared memory."""
+def _touches_nothing(source: Source, statement: Node, own: Set[str]) -> bool:
+    """Whether a statement, not a barrier, only computes from the thread's own variables, or declares shared memory."""
     if _is_barrier(source, statement):
         return False
-    declares = statement.type == "declaration" and "__shared__" in source.node_text(statement)
-    return loads_nothing(source, statement) or (
-        declares and not any(True for _ in descendants(statement, "init_declarator"))
-    )
+    if statement.type == "declaration" and "__shared__" in source.node_text(statement):
+        return not any(True for _ in descendants(statement, "init_declarator"))
+    if any(True for _ in descendants(statement, "function_declarator", "argument_list", "initializer_list")):
+        return False  # a constructor may do anything: `Scan scan(tile);`
+    used = {source.node_text(n) for n in descendants(statement, "identifier")} - own - _NUMBERS
+    return loads_nothing(source, statement) and all(constant_of(source, name) is not None for name in used)
+
+
+def _own_names(kernel: Kernel) -> Set[str]:
+    """The parameters and variables that are a thread's own: neither shared, nor static, nor another's by reference."""
+    source, block, variables = kernel.source, body(kernel), locals_of(kernel)
+    others = {
+        declared_name(source, declarator)
+        for declaration in (descendants(block, "declaration") if block is not None else ())
+        for declarator in declaration.children_by_field_name("declarator")
+        if re.search(r"__shared__|\bstatic\b|\bextern\b|&", source.text(declaration.start_byte, _end(declarator)))
+    }
+    return (variables.parameters | variables.types.keys()) - others
+
+
+def _end(declarator: Node) -> int:
+    """The first byte behind what a declarator declares, without its value."""
+    inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+    return (inner or declarator).end_byte
 
 
 def _shares_memory(kernel: Kernel, block: Node) -> bool:
@@ -161,14 +185,21 @@ def _shares_memory(kernel: Kernel, block: Node) -> bool:
         return True
     if any(True for _ in descendants(block, "reference_declarator", "pointer_declarator")):
         return True
+    own, stored = _own_names(kernel), set[str]()
     for target in targets(block, source):
+        root = root_name(source, target)
         if target.type == "call_expression":
             return True
         if target.type == "identifier" or (target.type == "field_expression" and "->" not in source.node_text(target)):
+            if root not in own:
+                return True
             continue
-        root = root_name(source, target)
         if root not in apart or any(not _is_stored(use) for use in names(block, source, root)):
             return True
+        again = any(n.type in _LOOPS for n in ancestors(target))
+        if root in stored or again:
+            return True  # of two stores to an element, the later one has to come last
+        stored.add(root)
     return False
 
 
