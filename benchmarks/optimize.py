@@ -1,6 +1,6 @@
 """What does `optimize` find, kernel by kernel, and does the model of the GPU order its candidates as a GPU does?
 
-    PYTHONPATH=server:benchmarks python3 benchmarks/optimize.py --out DIR [--only TEXT] [--seconds N]
+    PYTHONPATH=server:benchmarks python3 benchmarks/optimize.py --out DIR [--only TEXT...] [--seconds N]
     PYTHONPATH=server:benchmarks python3 benchmarks/optimize.py --agree benchmarks/results
 
 Searches every sample for speed, with the rewrites in their fixed order and no language model, on the GPU where there
@@ -113,7 +113,7 @@ def agreement(folder: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the result is written")
-    parser.add_argument("--only", default="", metavar="TEXT", help="samples whose name holds TEXT")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="samples whose name holds one of these")
     parser.add_argument("--seconds", type=float, default=1e9, help="leave out what is not begun by then, and say so")
     parser.add_argument("--agree", type=Path, metavar="DIR", help="compare the two results that lie there")
     arguments = parser.parse_args()
@@ -134,7 +134,7 @@ def main() -> int:
     rows, left_out = [], []
     for path in sorted((ROOT / "csrc_samples").glob("*/*/kernel.cu")):
         name = path.parent.relative_to(ROOT / "csrc_samples").as_posix()
-        if arguments.only not in name:
+        if not any(text in name for text in arguments.only):
             continue
         if time.monotonic() - started > arguments.seconds:
             left_out.append(name)
@@ -144,7 +144,8 @@ def main() -> int:
     kind = "emulator" if isinstance(gpu, Missing) else "cuda"
     result = {
         "command": "PYTHONPATH=server:benchmarks python3 benchmarks/optimize.py --out DIR"
-        + (f" --seconds {arguments.seconds:g}" if arguments.seconds < 1e9 else ""),
+        + (f" --seconds {arguments.seconds:g}" if arguments.seconds < 1e9 else "")
+        + (f" --only {' '.join(arguments.only)}" if any(arguments.only) else ""),
         "hardware": {"cpu": processor()} if isinstance(gpu, Missing) else dict(gpu.details),
         "versions": {"python": platform.python_version(), "nvcc": toolchain.version, "numpy": version("numpy")},
         "left_out": left_out,
