@@ -129,6 +129,16 @@ def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
     return found
 
 
+def is_macro_of_several(source: Source, node: Node) -> bool:
+    """Whether a name stands for a sum or another formula without parentheses, as after `#define COUNT n + 1`."""
+    texts = macro_texts(source).get(source.node_text(node), []) if node.type == "identifier" else []
+    return any(not re.fullmatch(r"[\w.]*", text.strip()) and not _is_enclosed(text.strip()) for text in texts)
+
+
+def _is_enclosed(text: str) -> bool:
+    return text.startswith("(") and _matches(text) == len(text) - 1
+
+
 def is_power_of_two(value: int) -> bool:
     """
     >>> [n for n in range(9) if is_power_of_two(n)]

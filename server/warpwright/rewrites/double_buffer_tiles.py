@@ -95,7 +95,7 @@ from warpwright.facts.aliasing import changes
 from warpwright.facts.model import Kernel
 from warpwright.facts.occupancy import architecture_number
 from warpwright.rewrites._arrays import declarator_of, misuse
-from warpwright.rewrites._code import NoMatchError, body, called_name, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, called_name, is_macro_of_several, names, overlaps, squeezed
 from warpwright.rewrites._copies import Copy, copy_of
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
@@ -281,6 +281,7 @@ def _loop_edit(
     bound = source.node_text(loop.bound)
     step = source.node_text(loop.step) if loop.step is not None else "1"
     plain = loop.bound.type not in ("binary_expression", "conditional_expression")
+    plain = plain and not is_macro_of_several(source, loop.bound)
     more = f"{bound} + {step}" if plain else f"({bound}) + {step}"
     within, deep = indent + unit, indent + 2 * unit
     by_copy = {copy.statement.start_byte: copy for copy in copies}

@@ -63,6 +63,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import body, called_name, functions_of, in_macro, macro_texts, overlaps
 from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
@@ -96,6 +97,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, f"{kernel.name} is defined elsewhere.")
     reason = "No function here has a fast version."
     own = functions_of(source).keys() | macro_texts(source).keys()
+    own |= {declared_name(source, d) for n in descendants(block, "declaration")
+            for d in n.children_by_field_name("declarator")}  # fmt: skip
     edits: list[TextEdit] = []
     errors: dict[str, None] = {}
     for call in descendants(block, "call_expression"):
@@ -138,8 +141,11 @@ def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
         return f"{name} at line {line} is the program's own."
     if in_macro(call):
         return f"{name} at line {line} stands in a macro."
-    if name == "sqrtf" and _inverted(source, call) is None:
+    quotient = _inverted(source, call) if name == "sqrtf" else None
+    if name == "sqrtf" and quotient is None:
         return ""
+    if quotient is not None and any(c.type == "comment" for c in quotient.children):
+        return f"A comment stands in the quotient at line {line}, and would be lost."
     if not any(n.type in _LOOPS for n in ancestors(call)):
         return f"Nothing to gain: {name} at line {line} stands in no loop, and memory takes longer."
     if name == "powf" and not _is_in_range(source, call):
@@ -177,7 +183,7 @@ def _quotient(source: Source, node: Node) -> list[TextEdit]:
         return []
     if not any(n.type in _LOOPS for n in ancestors(node)) or not _LITERAL.fullmatch(source.node_text(left)):
         return []
-    if not _is_sum_with_float(source, right):
+    if not _is_sum_with_float(source, right) or any(c.type == "comment" for c in (*node.children, *right.children)):
         return []
     inner = uncommented(right)[0]
     return [

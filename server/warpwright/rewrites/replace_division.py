@@ -72,6 +72,7 @@ A quotient of the same operands becomes a second counter, which steps when the f
 - The divisor is a variable that keeps its value over the loop.
 - A floating-point divisor is a parameter, or computed from parameters alone, and large enough that its reciprocal is
   finite: above 3e-39 for float. The dividend is of no wider type.
+- No whole number is made of a floating-point quotient (`floorf`, a cast to `int`): its last bit may decide which.
 - An integer dividend grows by 1 with each step of the loop from what numbers of threads and blocks make it, so that it
   is not negative and does not wrap around. Its divisor is unsigned, and no step ends early by `continue`.
 
@@ -106,6 +107,10 @@ title = "Take the division out of the loop"
 goals = ("speed",)
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
+_WHOLE = re.compile(
+    r"(?:floor|ceil|trunc|l?l?round|l?l?rint|nearbyint|fmod|remainder|modf)f?|__(?:float|double)2u?(?:int|ll)_\w+|int|unsigned"
+)
+"""Functions whose result jumps from one whole number to the next."""
 _STEADY = re.compile(r"f?(?:max|min)f?|fabsf?|float|double|static_cast")
 
 FEWEST_STEPS = 4
@@ -187,6 +192,11 @@ def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str, kind
             continue
         if source.node_text(right) != divisor:
             continue
+        if whole := _made_whole(source, indices, division):
+            raise NoMatchError(
+                f"`{whole}` at line {line_of(source, division)} makes a whole number of the quotient, and would jump "
+                "to the next where the quotient is off by its last bit."
+            )
         if kind.name == "float" and (wider := _wider(kernel, indices, left)):
             raise NoMatchError(f"`{wider}` at line {line_of(source, left)} is not known to be a float.")
         edits.append(TextEdit(operator.start_byte, operator.end_byte, operator.type.replace("/", "*")))
@@ -220,6 +230,32 @@ def _loaded(source: Source, indices: Indices, name: str) -> str:
         more = {n for n in names if n in indices.variables.types or n in indices.variables.changed} - seen
         waiting += sorted(more)
         seen |= more
+    return ""
+
+
+def _made_whole(source: Source, indices: Indices, division: Node) -> str:
+    """What rounds the quotient to a whole number, in the text at least; empty for nothing."""
+    child = division
+    for parent in ancestors(division):
+        if parent.type.endswith("_statement"):
+            return ""
+        if parent.type == "subscript_expression":
+            return source.node_text(child)
+        if parent.type == "call_expression":
+            cast = re.match(r"static_cast\s*<([^>]*)>", source.node_text(parent))
+            to = builtin_type(cast[1].strip()) if cast is not None else None
+            if _WHOLE.fullmatch(called_name(parent, source)) or (to is not None and to.is_integer):
+                return source.node_text(parent)
+        target = parent.child_by_field_name("left") or parent.child_by_field_name("declarator")
+        kind = parent.child_by_field_name("type") if parent.type in ("cast_expression", "declaration") else None
+        text = source.node_text(kind) if kind is not None else ""
+        if parent.type == "assignment_expression" and target is not None:
+            name = next(descendants(target, "identifier"), target)
+            text = indices.variables.types.get(source.node_text(name), "").replace("*", "").strip()
+        known = builtin_type(text)
+        if known is not None and known.is_integer:
+            return source.node_text(parent)
+        child = parent
     return ""
 
 

@@ -60,7 +60,7 @@ from tree_sitter import Node
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import declarator_of, element_uses, indices_of, misuse, walks_over_rows
-from warpwright.rewrites._code import body, by_cost, is_power_of_two, overlaps
+from warpwright.rewrites._code import body, by_cost, is_macro_of_several, is_power_of_two, overlaps
 from warpwright.rewrites._movable import hidden_by
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -154,7 +154,7 @@ def _edit(source: Source, element: Node, width: int | None) -> TextEdit | str:
 
 def _bound(source: Source, node: Node) -> str:
     text = source.node_text(node)
-    return text if node.type in _TIGHT else f"({text})"
+    return text if node.type in _TIGHT and not is_macro_of_several(source, node) else f"({text})"
 
 
 def _cost(kernel: Kernel, array: SharedArray, width: int, *, swizzled: bool) -> int:

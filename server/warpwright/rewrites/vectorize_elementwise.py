@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import body, names, overlaps
+from warpwright.rewrites._code import body, is_macro_of_several, names, overlaps
 from warpwright.rewrites._element_arrays import ElementArray, element_array
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread, without_const
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
@@ -246,7 +246,10 @@ def _vector_lines(
     addresses = " | ".join(f"reinterpret_cast<size_t>({array.name})" for array in arrays)
     whole = f"({addresses})" if len(arrays) > 1 else addresses
     bound = source.node_text(elements.bound)
-    bound = bound if elements.bound.type in ("identifier", "field_expression") else f"({bound})"
+    alone = elements.bound.type in ("identifier", "field_expression") and not is_macro_of_several(
+        source, elements.bound
+    )
+    bound = bound if alone else f"({bound})"
     lines = [
         f"const bool {aligned} = {whole} % {max(array.size for array in arrays) * factor} == 0;",
         f"const auto {vectors} = {aligned} ? {bound} / {factor} : 0;",
