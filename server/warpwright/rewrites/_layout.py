@@ -42,8 +42,13 @@ def line_of(source: Source, node: Node) -> int:
 
 
 def before_statement(source: Source, node: Node, lines: list[str]) -> TextEdit:
-    """Lines put before a statement, at its indent."""
-    indent = source.line_indent(node.start_byte)
+    """Lines put before a statement, at its indent, and before the directives that are its own: `#pragma unroll`."""
+    indent, first = source.line_indent(node.start_byte), node
+    while (before := first.prev_named_sibling) is not None and before.type == "preproc_call":
+        first = before
+    if first is not node:
+        at = _line_start(source, first.start_byte)
+        return TextEdit(at, at, "".join(f"{indent}{line}\n" for line in lines))
     return TextEdit(node.start_byte, node.start_byte, "".join(f"{line}\n{indent}" for line in lines))
 
 

@@ -56,7 +56,16 @@ from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Space
 from warpwright.rewrites._arrays import indices_of
-from warpwright.rewrites._code import NoMatchError, body, host_launches, in_macro, overlaps
+from warpwright.rewrites._code import (
+    KNOWN_FUNCTIONS,
+    NoMatchError,
+    body,
+    called_name,
+    functions_of,
+    host_launches,
+    in_macro,
+    overlaps,
+)
 from warpwright.rewrites._layout import after_statement, before_statement, line_of
 from warpwright.rewrites._locals import declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
@@ -133,11 +142,33 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)
     if tied := _TIED.search(text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which may order its threads.")
+    if hidden := _may_wait(source, block):
+        raise NoMatchError(f"{hidden} may order the threads of the block.")
     for launch in host_launches(kernel):
         if launch.threads is not None and launch.threads <= WARP:
             raise NoMatchError(f"The block at {launch.source} is one warp, which __syncwarp() is enough for.")
     for leave in descendants(block, "return_statement"):
         raise NoMatchError(f"Threads may leave at line {line_of(source, leave)}, and a barrier waits for all.")
+
+
+def _may_wait(source: Source, block: Node) -> str:
+    """The first function that is called and may hold a barrier, of this file or of another; empty for none."""
+    functions, seen = functions_of(source), set[str]()
+    waiting = [block]
+    while waiting:
+        for call in descendants(waiting.pop(), "call_expression"):
+            name = called_name(call, source)
+            if name in seen or name.startswith(("__syncthreads", "atomic")):
+                continue
+            seen.add(name)
+            texts = [source.node_text(n) for n in functions.get(name, [])]
+            alone = call.parent is not None and call.parent.type == "expression_statement"
+            unknown = alone and not texts and not KNOWN_FUNCTIONS.fullmatch(name)
+            named = re.search(r"sync|barrier|wait", name, re.IGNORECASE) is not None
+            if unknown or named or any(_BARRIER.search(text) or _TIED.search(text) for text in texts):
+                return f"{name or source.node_text(call)} at line {line_of(source, call)}"
+            waiting += functions.get(name, [])
+    return ""
 
 
 def _missing(kernel: Kernel, block: Node) -> list[_Missing]:

@@ -82,11 +82,20 @@ from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import called_name, host_launches, in_macro, macros_naming, names, overlaps
+from warpwright.rewrites._code import (
+    KNOWN_FUNCTIONS,
+    called_name,
+    host_launches,
+    in_macro,
+    macros_naming,
+    names,
+    overlaps,
+)
 from warpwright.rewrites._elementwise import match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._fusion import Part, handed, is_pointer, kernel_text, kind_of, written_by
 from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import free_name, line_of, without_lines
+from warpwright.rewrites._threads import builtin_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import (
@@ -213,6 +222,12 @@ def _part(kernel: Kernel, launch: Launch, call: Node) -> Part:
         raise _RefusedError(f"What {kernel.name} is handed is not known.")
     if any(True for argument in given for _ in descendants(argument, "update_expression", "assignment_expression")):
         raise _RefusedError(f"What {kernel.name} is handed is changed on the way.")
+    for argument in given:
+        for inner in descendants(argument, "call_expression"):
+            name = called_name(inner, source)
+            member = (function := inner.child_by_field_name("function")) and function.type == "field_expression"
+            if not (member or KNOWN_FUNCTIONS.fullmatch(name) or name.endswith("_cast") or builtin_call(name)):
+                raise _RefusedError(f"{kernel.name} is handed what {name} returns, which may differ from call to call.")
     texts = {p.name: source.node_text(a) for p, a in zip(kernel.parameters, given, strict=True)}
     return Part(kernel, elements, launch, call, texts)
 
