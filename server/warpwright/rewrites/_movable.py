@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
 
 from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import Basis, Dim3, Kernel
 from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, unseen_launch
-from warpwright.syntax.nodes import descendants
+from warpwright.rewrites._locals import declared_name
+from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at
 from warpwright.syntax.source import Source
 
 _HIDES = re.compile(
     r"[;{}\[\]#]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|break|continue|if|else|for|while|do|goto|switch|asm|__sync\w*)\b"
 )
 """What in a macro's replacement makes it more than a value."""
+_SIDES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
 _HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl", ".inc")
 
 
@@ -77,3 +82,36 @@ def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
 def is_in_header(source: Source) -> bool:
     """Whether other files can include a file and launch its kernels."""
     return source.path.endswith(_HEADERS)
+
+
+def block_by_directive(kernel: Kernel) -> str:
+    """Why the block's size as a number would hold in one build alone: a directive decides it. Empty where none does.
+
+    Example: `#ifndef THREADS`, whose 256 another build may replace with `-DTHREADS=128`.
+    """
+    source = kernel.source
+    common = list(ancestors(kernel.node)) if kernel.node is not None else []
+    launched = [node_at(source.root, span.start, span.end) for each in host_launches(kernel) if (span := each.span)]
+    shapes = [shape for call in launched if call is not None and (shape := launch_configuration(call)) is not None]
+    waiting = [source.node_text(use) for shape in shapes for use in descendants(shape, "identifier")]
+    seen = set(waiting)
+    while waiting:
+        name = waiting.pop()
+        for definition in _definitions(source, name):
+            if any(n.type in _SIDES and n not in common for n in ancestors(definition)):
+                line = source.position(definition.start_byte)[0]
+                return f"The block of {kernel.name} depends on `{name}`, which a directive decides at line {line}."
+            more = set(re.findall(r"[A-Za-z_]\w*", source.node_text(definition))) - seen
+            waiting += sorted(more)
+            seen |= more
+    return ""
+
+
+def _definitions(source: Source, name: str) -> Iterator[Node]:
+    for macro in descendants(source.root, "preproc_def"):
+        defined = macro.child_by_field_name("name")
+        if defined is not None and source.node_text(defined) == name:
+            yield macro
+    for declarator in descendants(source.root, "init_declarator"):
+        if declared_name(source, declarator) == name:
+            yield declarator

@@ -59,11 +59,11 @@ import re
 from warpwright.facts.compiled import LaunchOccupancy, occupancies
 from warpwright.facts.lifts import Lift, percent
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import host_launches, in_macro, unseen_launch
-from warpwright.rewrites._movable import is_in_header
+from warpwright.rewrites._code import host_launches, in_macro, macros_naming, unseen_launch
+from warpwright.rewrites._movable import block_by_directive, is_in_header
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import function_declarator
+from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import Span
 
 NAME = "add-launch-bounds"
@@ -121,6 +121,8 @@ def _refusal(kernel: Kernel) -> str:
         return f"{kernel.name} is defined by a macro."
     if found := re.search(r"__launch_bounds__|__maxnreg__|__cluster_dims__|__block_size__", kernel.span.text):
         return f"{kernel.name} has {found.group()} already."
+    if _bound_elsewhere(kernel):
+        return f"{kernel.name} has __launch_bounds__ by a macro or in another declaration."
     if not kernel.compiled:
         return f"How many registers {kernel.name} takes is not known: the file was not compiled."
     if any(each.spill_bytes for each in kernel.compiled):
@@ -132,7 +134,21 @@ def _refusal(kernel: Kernel) -> str:
     if is_in_header(source):
         return f"{kernel.name} stands in a header, so not all of its launches are in sight."
     unknown = next((launch for launch in launches if launch.basis.value != "exact" or launch.threads is None), None)
-    return f"The block of the launch at {unknown.source} is not known from the text." if unknown is not None else ""
+    if unknown is not None:
+        return f"The block of the launch at {unknown.source} is not known from the text."
+    return block_by_directive(kernel)
+
+
+def _bound_elsewhere(kernel: Kernel) -> bool:
+    source, node = kernel.source, kernel.node
+    heads = [
+        source.node_text(d) for d in descendants(source.root, "declaration") if "__global__" in source.node_text(d)
+    ]
+    if any("__launch_bounds__" in h and re.search(rf"\b{re.escape(kernel.name)}\s*\(", h) for h in heads):
+        return True
+    block = node.child_by_field_name("body") if node is not None else None
+    head = source.text(node.start_byte, block.start_byte) if node is not None and block is not None else ""
+    return any(re.search(rf"\b{m}\b", head) for m in macros_naming(source, re.compile("__launch_bounds__")))
 
 
 def _by_registers(each: LaunchOccupancy) -> bool:

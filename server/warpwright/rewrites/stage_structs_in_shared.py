@@ -79,7 +79,7 @@ from warpwright.rewrites._elementwise import Elements, match_elements, not_the_t
 from warpwright.rewrites._grids import launches_in_sight
 from warpwright.rewrites._indent import end_with_comment
 from warpwright.rewrites._layout import free_name, indent_unit
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, node_at
@@ -138,7 +138,7 @@ def _staged(kernel: Kernel, elements: Elements, access: Access) -> Rewrite:
     sizes = {launch.block[0] or 0 for launch in launches}
     if len(sizes) > 1:
         raise _RefusedError(f"{kernel.name} is launched with blocks of different sizes.")
-    if reason := not_the_thread(kernel, elements, launches):
+    if reason := block_by_directive(kernel) or not_the_thread(kernel, elements, launches):
         raise _RefusedError(reason)
     (threads,) = sizes
     if structure.bytes % WORD or structure.align % WORD:

@@ -83,7 +83,7 @@ from warpwright.rewrites._indices import Indices, as_number, constant_named, ind
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._products import Product, match_product
 from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
 from warpwright.rewrites.base import Declined, Rewrite
@@ -134,6 +134,8 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, product: Product) ->
         taken = tuple(name for tile in tiles for name in (tile.name, tile.step))
         tiles.append(tile_of(indices, product, load, guard.conditions, side, taken))
     size = _size(source, block, indices, side)
+    if size.isdigit() and (reason := block_by_directive(kernel)):
+        raise NoMatchError(reason)
     edits = [
         _declarations(source, block, tiles, size),
         _loop_edit(kernel, block, product, tiles, size, guard),

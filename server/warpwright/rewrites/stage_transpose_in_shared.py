@@ -75,7 +75,7 @@ from warpwright.rewrites._guards import Condition, Guard, comparisons, guard_of
 from warpwright.rewrites._indent import end_with_comment
 from warpwright.rewrites._layout import free_name, indent_unit, without_text
 from warpwright.rewrites._locals import is_template_type
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -135,6 +135,8 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
     shape = block_of_all_launches(kernel)
     if isinstance(shape, str):
         raise NotRetracedError(shape)
+    if reason := block_by_directive(kernel):
+        raise NotRetracedError(reason)
     if shape[2] != 1 or min(shape[:2]) < LEAST_SIDE:
         sides = " x ".join(map(str, shape))
         raise NotRetracedError(f"A block of {sides} threads is no tile: it needs two sides of {LEAST_SIDE} or more.")

@@ -90,7 +90,7 @@ from warpwright.rewrites._launch_shape import block_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._locals import declared_name, is_template_type
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._several import Copies, Varying, repeated, steps_of, varying_names
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
@@ -131,6 +131,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             continue
         if isinstance(shape, str):
             return Declined(NAME, shape)
+        if by_directive := block_by_directive(kernel):
+            return Declined(NAME, by_directive)
         count = ELEMENTS.get(shape[1], 0)
         if not count or shape[0] < 2 or shape[2] != 1:
             return Declined(NAME, f"The block is {shape[0]} x {shape[1]} x {shape[2]}, and 16 or 32 in y are halved.")

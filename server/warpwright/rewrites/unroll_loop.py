@@ -63,7 +63,7 @@ from warpwright.rewrites._code import NoMatchError, body, called_name, overlaps
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -125,6 +125,8 @@ def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop) -> Rewrite:
     if loop.node.parent is None or loop.node.parent.type != "compound_statement":
         raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
     name = _named(kernel, indices, block, step)
+    if name.isdigit() and (reason := block_by_directive(kernel)):
+        raise NoMatchError(reason)
     return Rewrite(
         NAME,
         title,
