@@ -159,6 +159,8 @@ def _type_of_stores(ranges: Ranges, source: Source, uses: list[Node], old: CType
         operator, value = parent.child_by_field_name("operator"), parent.child_by_field_name("right")
         if operator is None or value is None or source.node_text(operator) != "=":
             return f"`{text}` is added to, or changed in another way, at line {line}."
+        if _is_value_used(source, parent):
+            return f"The assignment to `{text}` at line {line} is part of an expression, which takes its type."
         if old == DOUBLE:
             if not ranges.is_float(value):
                 return f"What line {line} stores in `{name}` may be no value of float."
@@ -176,6 +178,17 @@ def _type_of_stores(ranges: Ranges, source: Source, uses: list[Node], old: CType
         if low <= known[0] and known[1] <= high and width < (old.size or 0):
             return written, width
     return f"Nothing to gain: values from {known[0]} to {known[1]} need the type that `{name}` has."
+
+
+def _is_value_used(source: Source, assignment: Node) -> bool:
+    """Whether what an assignment gives is used other than to be assigned in turn: `(a[t] = x) << 40`."""
+    outer = assignment.parent
+    while outer is not None and outer.type == "parenthesized_expression":
+        outer = outer.parent
+    if outer is None or outer.type in ("expression_statement", "comma_expression", "for_statement"):
+        return False
+    operator = outer.child_by_field_name("operator") if outer.type == "assignment_expression" else None
+    return operator is None or source.node_text(operator) != "="
 
 
 def _needs_cast(source: Source, use: Node, old: CType) -> bool:
