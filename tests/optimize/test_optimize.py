@@ -171,5 +171,6 @@ def test_the_models_plan_is_in_the_outcome_in_its_own_words(engine: Engine) -> N
     assert outcome.plan is not None, outcome.plan_missing
     assert outcome.plan_missing == ""
     assert json.loads(outcome.plan.raw)["optimizations"] in (["pad-shared-array"], ["swizzle-shared-array"])
-    assert outcome.best == 0
+    assert outcome.best is not None
+    assert outcome.candidates[outcome.best].rewrites[0] in ("pad-shared-array", "swizzle-shared-array")
     assert outcome.to_json()["plan"] == outcome.plan.to_json()

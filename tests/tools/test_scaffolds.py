@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("server", "tests", "tools", "docs", "pyproject.toml")
+COPIED = ("server", "tests", "tools", "docs", "benchmarks/results", "pyproject.toml")
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def all_rewrites() -> tuple[RewriteKind, ...]:
     """Every rewrite, sorted by name. Imported once, on first use.
 
     >>> [kind.name for kind in all_rewrites() if "launch" in kind.name]
-    ['check-launch']
+    ['add-launch-bounds', 'check-launch']
     """
     return tuple(sorted(_load(), key=lambda kind: kind.name))
 
