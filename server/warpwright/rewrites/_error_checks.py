@@ -75,22 +75,43 @@ def launch_checker(source: Source, before: int) -> str:
     return 'getLastCudaError("kernel launch failed")' if "getLastCudaError" in _statements(source).used else ""
 
 
-def wrapper_of(source: Source, before: int) -> str:
-    """What the file wraps around CUDA's calls, as a statement; "" for nothing.
+def wrapper_of(source: Source, place: Node) -> str:
+    """What the file wraps around CUDA's calls, as a statement; "" for nothing that fits the place, which is the call to
+    wrap, or a statement that one goes behind.
 
     What it already uses most counts before what it only defines.
     """
-    helpers = _helpers(source)
+    before, helpers = place.start_byte, _helpers(source)
     late = {helper.name for helper in helpers} - {helper.name for helper in helpers if helper.end <= before}
-    late |= {helper.name for helper in helpers if not helper.acts}
+    late |= {helper.name for helper in helpers if not helper.acts or not _fits(source, helper, place)}
     for name, _ in _statements(source).wrappers.most_common():
         if name not in late:
             return name
     for helper in helpers:
         fits = helper.handles_error and helper.acts and not helper.reads_error
-        if helper.end <= before and helper.parameters == 1 and fits:
+        if helper.name not in late and helper.parameters == 1 and fits:
             return helper.name
     return ""
+
+
+def has_bare_comma(call: Node) -> bool:
+    """Whether a macro of one parameter would take a call for several: `f<int, 2>(x)`, `f(dim3{1, 2})`."""
+    lists = descendants(call, "template_argument_list", "initializer_list", "lambda_expression")
+    return any(child.type == "," for node in lists for inner in (node, *descendants(node)) for child in inner.children)
+
+
+def _fits(source: Source, helper: _Helper, place: Node) -> bool:
+    """Whether a helper, where it is a macro, takes a call as one argument and leaves its function as that returns."""
+    if helper.is_narrow and place.type == "call_expression" and has_bare_comma(place):
+        return False
+    if not helper.returned:
+        return True
+    function = enclosing(place, "function_definition", "lambda_expression")
+    kind = function.child_by_field_name("type") if function is not None else None
+    returned = source.node_text(kind) if kind is not None else ""
+    plain = function is not None and (function.child_by_field_name("declarator") or place).type == "function_declarator"
+    valued = any(value.strip() for value in helper.returned)
+    return plain and (returned in ("int", "cudaError_t") if valued else returned == "void")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +119,8 @@ class _Helper:
     """A macro, or a function that takes an error or nothing; `parameters` counts those without a default.
 
     `acts` is false for one that only answers, such as `#define FAILED(e) ((e) != cudaSuccess)`, and `works` true for
-    one that does more than check.
+    one that does more than check. Of a macro, `returned` is what follows each `return`, and `is_narrow` says that it
+    takes no commas.
     """
 
     name: str
@@ -108,6 +130,8 @@ class _Helper:
     handles_error: bool
     acts: bool
     works: bool
+    returned: tuple[str, ...] = ()
+    is_narrow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +168,13 @@ def _helpers(source: Source) -> tuple[_Helper, ...]:
         )
         body = source.node_text(value)
         reads, handles = bool(_READS_ERROR.search(body)), bool(_HANDLES_ERROR.search(body))
-        acts = _ACTS.search(body) is not None
-        if node.type == "preproc_function_def":
-            acts = acts or re.search(r"\breturn\b", body) is not None
+        is_macro = node.type == "preproc_function_def"
+        returned = tuple(re.findall(r"\breturn\b([^;]*)", body)) if is_macro else ()
+        acts = bool(returned) or _ACTS.search(body) is not None
         works = _WORKS.search(body) is not None
-        found.append(_Helper(source.node_text(name), node.end_byte, len(needed), reads, handles, acts, works))
+        narrow = is_macro and "__VA_ARGS__" not in body
+        called = source.node_text(name)
+        found.append(_Helper(called, node.end_byte, len(needed), reads, handles, acts, works, returned, narrow))
     return tuple(found)
 
 

@@ -83,6 +83,7 @@ from warpwright.facts.unit import function_name
 from warpwright.rewrites._code import called_name, in_macro, overlaps
 from warpwright.rewrites._error_checks import (
     fresh_name,
+    has_bare_comma,
     include_edits,
     is_extension,
     message_headers,
@@ -183,10 +184,10 @@ def _edits(source: Source, calls: list[Node]) -> tuple[list[TextEdit], list[str]
     for call in calls:
         statement = call.parent
         function = enclosing(call, "function_definition")
-        wrapper = wrapper_of(source, call.start_byte)
+        wrapper = wrapper_of(source, call)
         if wrapper:
             manners[f"with this file's {wrapper}"] = None
-        elif is_extension(source):
+        elif is_extension(source) and not has_bare_comma(call):
             wrapper, headers = "C10_CUDA_CHECK", torch_headers(source)
             manners["as PyTorch's own code does"] = None
         elif statement is not None and function is not None and returns_error(source, function, statement):

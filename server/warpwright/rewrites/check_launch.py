@@ -133,7 +133,7 @@ def _style(kernel: Kernel, source: Source, function: Node, statement: Node) -> t
     launch_check = launch_checker(source, statement.start_byte)
     if launch_check:
         return [f"{launch_check};"], [], f"with this file's {launch_check.split('(')[0]}"
-    wrapper = wrapper_of(source, statement.start_byte)
+    wrapper = wrapper_of(source, statement)
     if wrapper:
         return [f"{wrapper}(cudaGetLastError());"], [], f"with this file's {wrapper}"
     if is_extension(source):
