@@ -577,10 +577,15 @@ class HostReader:
         """`grid.x = ...` after the definition."""
         parts = {}
         for axis in "xyz":
-            assigned = [d for d in scope.definitions.get(f"{name}.{axis}", []) if d.start < before]
-            if assigned:
-                value = self._defined(assigned[-1].value, assigned[-1].kind, scope, assigned[-1].start)
-                parts[axis] = value if isinstance(value, Known) else self._outside()
+            for last in reversed([d for d in scope.definitions.get(f"{name}.{axis}", []) if d.start < before]):
+                elsewhere = [s for s in last.sides if not s.start_byte <= before < s.end_byte]
+                taken = [self._is_taken(side, scope) for side in elsewhere]
+                if False in taken:
+                    continue
+                value = self._defined(last.value, last.kind, scope, last.start)
+                known = value if isinstance(value, Known) else self._outside()
+                parts[axis] = replace(known, assumed=True) if None in taken else known
+                break
         if not parts:
             return base
         start = base if isinstance(base, Triple) else Triple(Known(1), Known(1), Known(1), 1)

@@ -105,6 +105,10 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, count: int) -> Rewri
                 f"Line {line_of(source, statement)} stands before the index, and may not run once alone."
             )
     per_element = statements[first:]
+    if source.text(0, per_element[0].start_byte).rpartition("\n")[2].strip():
+        raise NoMatchError(
+            f"Line {line_of(source, per_element[0])} has other code before the index, where no directive can stand."
+        )
     _require_own(source, per_element)
     tested = _tested(kernel, indices, per_element)
     edits: list[TextEdit] = []
