@@ -27,6 +27,7 @@ _WORKS = re.compile(
 )
 """What no check of a launch does: a function with it is a part of the program that checks its own launches."""
 _STD = re.compile(r"\bstd::(?:f?printf|exit|abort|malloc|free)\b")
+_DEVICE = re.compile(r"[^({;]*\b__(?:global|device)__")
 _TORCH = re.compile(r"#\s*include\s*[<\"](?:torch/|ATen/|c10/)")
 _TORCH_CHECK_HEADER = re.compile(
     r"#\s*include\s*[<\"](?:c10/cuda/CUDAException\.h|ATen/cuda/(?:CUDAContext|Exceptions)\.h)"
@@ -206,13 +207,22 @@ def fresh_name(source: Source, function: Node) -> str:
     return next(name for name in ("error", "launchError", "launchStatus", "cudaLaunchError") if name not in taken)
 
 
+def leading_includes(source: Source) -> list[Node]:
+    """The includes before the first function of the host, which may use them: of the file, or of its include guard."""
+    guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), source.root)
+    functions = descendants(source.root, "function_definition")
+    function = next((f for f in functions if not _DEVICE.match(source.node_text(f))), None)
+    end = function.start_byte if function is not None else len(source.data)
+    for around in (source.root, guard):
+        if found := [n for n in around.children if n.type == "preproc_include" and n.end_byte <= end]:
+            return found
+    return []
+
+
 def include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
     """Each header after the last one that sorts before it, where the file has any; else before the first code."""
     newline = "\r\n" if b"\r\n" in source.data else "\n"
-    present = [n for n in source.root.children if n.type == "preproc_include"]
-    guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), None)
-    if not present and guard is not None:
-        present = [n for n in guard.children if n.type == "preproc_include"]
+    present = leading_includes(source)
     if not present:
         first = next((n for n in source.root.children if n.type != "comment"), None)
         at = first.start_byte if first is not None else 0

@@ -86,6 +86,7 @@ from warpwright.rewrites._error_checks import (
     has_bare_comma,
     include_edits,
     is_extension,
+    leading_includes,
     message_headers,
     returns_error,
     std_prefix,
@@ -225,10 +226,7 @@ def _macro(source: Source, name: str) -> list[TextEdit]:
     ]
     width = max(map(len, lines))
     text = "".join(f"{line:<{width}} \\\n" for line in lines) + "  } while (0)\n"
-    present = [n for n in source.root.children if n.type == "preproc_include"]
-    guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), None)
-    if not present and guard is not None:
-        present = [n for n in guard.children if n.type == "preproc_include"]
+    present = leading_includes(source)
     headers = message_headers(source)
     if present:
         at = present[-1].end_byte
