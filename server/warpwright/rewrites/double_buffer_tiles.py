@@ -91,7 +91,7 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes
+from warpwright.facts.aliasing import changes, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.facts.occupancy import architecture_number
 from warpwright.rewrites._arrays import declarator_of, misuse
@@ -155,6 +155,9 @@ def _rewrite(kernel: Kernel, block: Node, node: Node) -> Rewrite:
     written = {access.array for access in kernel.accesses if changes(access)}
     if changed := next((c.array for c in copies if c.array in written), ""):
         raise NoMatchError(f"The kernel writes `{changed}`, which is copied while it computes.")
+    for one, other in handed_the_same(kernel):
+        if {one, other} & written and {one, other} & {c.array for c in copies}:
+            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
     stage = free_name(source.text(), "stage")
     edits = [_doubled(block, source, tile) for tile in tiles]
     edits.append(_loop_edit(source, block, loop, (filling, copies, computing), stage))
