@@ -95,6 +95,8 @@ BINS_PER_THREAD = 4
 """Bins for each thread of a block up to which adding them up at the end is taken to pay."""
 IN_LOOP = 16
 """The same where each thread counts in a loop."""
+_FENCE = re.compile(r"\b(?:__threadfence\w*|atomic_thread_fence|this_grid|__nanosleep)\b")
+"""By what a kernel tells other blocks, or the host, that its counts are there: they would be added up behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
     source, variables = kernel.source, locals_of(kernel)
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
+    if fence := _FENCE.search(source.node_text(block)):
+        raise NoMatchError(f"{kernel.name} uses `{fence.group()}`, so others may read `{found.array}` while it runs.")
     early = early_returns(source, block)
     if isinstance(early, str):
         raise NoMatchError(early)
