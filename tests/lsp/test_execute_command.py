@@ -150,4 +150,4 @@ def test_the_models_words_are_in_the_report(tmp_path: Path) -> None:
         assert plan is not None, result["outcome"]["plan_missing"]
         assert "The model's own words" in Path(result["report"]).read_text()
         assert plan["raw"].strip().splitlines()[0] in Path(result["report"]).read_text()
-        assert page.text == FIXED
+        assert page.text == FIXED or "tile[y][x ^ y]" in page.text, "padded, or swizzled as the model may prefer"

@@ -26,9 +26,9 @@ def rank_of(report: Report, goal: str, findings: Sequence[Finding]) -> Rank:
     proof = float(_PROOF.get(report.status, 1))
     fewest = -float(sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
     if goal == "speed":
-        # To two decimals: what lies closer is noise, and the shorter sequence, which was tried first, stays.
-        predicted = report.predicted.speedup if report.predicted else 0.0
-        certain = round(report.speed[0].ci95[0] if report.speed else predicted, 2)
+        # To two decimals, of predictions one: what lies closer is noise, and the shorter sequence, tried first, stays.
+        predicted = round(report.predicted.speedup, 1) if report.predicted else 0.0
+        certain = round(report.speed[0].ci95[0], 2) if report.speed else predicted
         return proof, certain, fewest
     if goal == "memory":
         return proof, *_footprint(report), fewest

@@ -206,9 +206,12 @@ class Comparison:
         return work_of(program, ran, blocks, threads) if ran.is_complete else None
 
     def _counted(self) -> int | None:
-        """The user's own shape, or, where that is not known, the largest that is not too large."""
-        fitting = [i for i, (case, _) in enumerate(self.cases) if self._bytes(case) <= MOST_COUNTED_BYTES]
-        own = [i for i in fitting if self.cases[i][0].shape == self.original.problem.own_shape]
+        """The user's own shape, or, where that is not known, the largest that is not too large and no secret: the same
+        text has the same prediction."""
+        asked = self.original.problem
+        known = [i for i, (case, _) in enumerate(self.cases) if case.shape in (asked.own_shape, *asked.check)]
+        fitting = [i for i in known if self._bytes(self.cases[i][0]) <= MOST_COUNTED_BYTES]
+        own = [i for i in fitting if self.cases[i][0].shape == asked.own_shape]
         return next(iter(own), max(fitting, key=lambda i: self._bytes(self.cases[i][0]), default=None))
 
     def _bytes(self, case: Case) -> int:
