@@ -98,6 +98,9 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(
             NAME, f"{kernel.name} uses `{tied.group()}`, so its barriers may be there for more than memory."
         )
+    for ended in re.findall(r"~\s*(\w+)\s*\(\s*(?:void)?\s*\)\s*(?:noexcept\s*)?\{", source.text()):
+        if re.search(rf"\b{ended}\b", source.node_text(block)):
+            return Declined(NAME, f"{kernel.name} uses {ended}, whose destructor runs behind the last statement.")
     idle = {} if _shares_memory(kernel, block) else dict.fromkeys(barriers, "no thread reads what another one stores")
     for barrier in barriers:
         if why := _idle_place(kernel, block, barrier, idle):
