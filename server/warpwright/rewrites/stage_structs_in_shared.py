@@ -198,6 +198,8 @@ def _plain_type(source: Source, parameter: Parameter) -> str:
             line = source.position(part.start_byte)[0]
             raise _RefusedError(f"{kind} is more than plain members: see line {line}.")
     for member in descendants(found[0], "field_declaration"):
+        if "volatile" in source.node_text(member):
+            raise _RefusedError(f"{kind} has volatile members.")
         if member.child_by_field_name("default_value") is not None:
             raise _RefusedError(f"{kind} has members with initial values, which shared memory cannot have.")
     return kind
