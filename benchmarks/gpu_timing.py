@@ -261,20 +261,28 @@ def main() -> int:
         "hardware": dict(gpu.details),
         "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
     }
-    print("a candidate, in a warm process:")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+
+    def keep() -> None:
+        """What is known so far, for a visit that is cut short; there is no summary before the end."""
+        (arguments.out / "gpu_timing.json").write_text(as_text(result), encoding="utf-8")
+
+    print("a candidate, in a warm process:", flush=True)
     result["candidate"] = candidates()
     result["rates"] = dict(known_rates(gpu))
-    print("the same text twice:")
+    keep()
+    print("the same text twice:", flush=True)
     result["same"] = verdicts([(name, source, source) for name, source in samples], gpu, TRIES)
-    print("3 % more or less work:")
+    keep()
+    print("3 % more or less work:", flush=True)
     different = verdicts([(name, a, b) for name, a, b, _ in DIFFERENT], gpu, TRIES)
     result["different"] = [{**r, "expected": d[3]} for r, d in zip(different, DIFFERENT, strict=True)]
+    keep()
     close_idle()
-    print("against Nsight Compute:")
+    print("against Nsight Compute:", flush=True)
     result["agreement"] = agreement([*samples, *MORE], gpu)
     result = {"summary": summary(result), **result}
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "gpu_timing.json").write_text(as_text(result), encoding="utf-8")
+    keep()
     print(json.dumps(result["summary"]))
     return 0
 
