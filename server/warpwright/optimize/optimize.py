@@ -20,8 +20,8 @@ from warpwright.missing import Missing
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.optimize.rank import Rank, is_gain, rank_of
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
-from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.rewrites.registry import all_rewrites, applicable, propose
+from warpwright.rewrites.base import Rewrite
+from warpwright.rewrites.registry import applicable, proposals, propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.edits import unified_diff
@@ -71,10 +71,12 @@ def optimize(
         return is_cancelled() or time.monotonic() > deadline
 
     progress(f"Looking for what {_WISHES[goal]}", 0.0)
-    first, declined = _applicable(kernel, goal)
+    first, declined = proposals(kernel, goal)
     if not first:
         reason = f"No rewrite that is known here {_WISHES[goal]}: none applies to {kernel.name}."
-        return Outcome(kernel.name, goal, None, "There was nothing to ask the model about.", (), None, reason, declined)
+        return Outcome(
+            kernel.name, goal, None, "There was nothing to ask the model about.", (), None, reason, tuple(declined)
+        )
     findings = _findings(program, kernel)
     plan, plan_missing = _plan(engine, kernel, findings, first, goal, progress, must_stop)
     cures = [fix.rewrite for finding in findings for fix in finding.fixes]
@@ -86,7 +88,7 @@ def optimize(
     best_rank: Rank | None = None
     version = _Version(program, kernel)
     for number in range(MAX_ROUNDS):
-        steps = first if number == 0 else _applicable(version.kernel, goal)[0]
+        steps = first if number == 0 else applicable(version.kernel, goal)
         next_version: _Version | None = None
         trials: list[tuple[Rewrite, Trial]] = []
         for step in _ordered(steps, wanted):
@@ -120,16 +122,7 @@ def optimize(
             break
         version = next_version
     reason = "" if best is not None else _why_none(tried, goal, must_stop())
-    return Outcome(kernel.name, goal, plan, plan_missing, tuple(tried), best, reason, declined)
-
-
-def _applicable(kernel: Kernel, goal: str) -> tuple[list[Rewrite], tuple[Declined, ...]]:
-    """The rewrites for a goal that apply, and those that do not, with their reasons."""
-    rewrites = applicable(kernel, goal)
-    names = {rewrite.rewrite for rewrite in rewrites}
-    others = [kind.name for kind in all_rewrites() if goal in kind.goals and kind.name not in names]
-    refusals = [propose(name, kernel, None) for name in others]
-    return rewrites, tuple(refusal for refusal in refusals if isinstance(refusal, Declined))
+    return Outcome(kernel.name, goal, plan, plan_missing, tuple(tried), best, reason, tuple(declined))
 
 
 def _ordered(steps: Sequence[Rewrite], wanted: Sequence[str]) -> list[Rewrite]:

@@ -51,10 +51,18 @@ def applicable(kernel: Kernel, goal: str) -> list[Rewrite]:
 
     Raises ValueError for any other goal.
     """
+    return proposals(kernel, goal)[0]
+
+
+def proposals(kernel: Kernel, goal: str) -> tuple[list[Rewrite], list[Declined]]:
+    """The rewrites for a goal that apply, each at its best place, and those that do not, with their reasons.
+
+    Raises ValueError for a goal that there is not.
+    """
     if goal not in ("speed", "memory", "fix"):
         raise ValueError(f"no such goal: {goal}; use speed, memory or fix")
-    proposals = (_proposal(kind, kernel, None) for kind in all_rewrites() if goal in kind.goals)
-    return [proposal for proposal in proposals if isinstance(proposal, Rewrite)]
+    made = [_proposal(kind, kernel, None) for kind in all_rewrites() if goal in kind.goals]
+    return [p for p in made if isinstance(p, Rewrite)], [p for p in made if isinstance(p, Declined)]
 
 
 def propose(name: str, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
