@@ -1,6 +1,6 @@
 """Are the times right, and the verdicts made of them? Against Nsight Compute, and by asking what is known beforehand.
 
-    PYTHONPATH=server:benchmarks python3 benchmarks/gpu_timing.py --out benchmarks/results
+    PYTHONPATH=server:benchmarks python3 benchmarks/gpu_timing.py --out benchmarks/results [--parts same agreement ...]
 
 Needs a CUDA GPU, nvcc, ncu, and a Python with torch, cuda-bindings, tree-sitter, tree-sitter-cuda and platformdirs.
 Writes gpu_timing.json with the command, the hardware and the versions:
@@ -10,6 +10,8 @@ Writes gpu_timing.json with the command, the hardware and the versions:
 - same: the same text compiled twice, verified 200 times: how often either side is called the winner;
 - different: kernels that do some 3 % more or less of a known kind of work, verified 200 times: how often that is seen;
 - candidate: the seconds that one verification takes in a warm process, with what each part of it took.
+
+Of the parts that are not asked for, what the file holds already is kept: they can be measured one after the other.
 """
 
 from __future__ import annotations
@@ -45,7 +47,12 @@ from warpwright.verify.rates import keep_rates, known_rates
 from warpwright.verify.run import observe
 from warpwright.verify.verify import verify
 
+PARTS = ("candidate", "same", "different", "agreement")
+Rows = Iterator[dict[str, Any]]
 TRIES = 200
+BATCH = 12
+"""Kernels in one process beside Nsight Compute."""
+
 PROCESSES = 2
 """Of each kind for the comparison with Nsight Compute, in turns: where memory lies differs from process to process, and
 moves a time by some percent."""
@@ -74,9 +81,8 @@ def timing_request(original: Side, candidate: Side, gpu: Gpu, seed: int) -> dict
     return {**request, "cases": cases, "reference": None, "rates": dict(known_rates(gpu))}
 
 
-def verdicts(pairs: Sequence[tuple[str, Source, Source]], gpu: Gpu, tries: int) -> list[dict[str, Any]]:
+def verdicts(pairs: Sequence[tuple[str, Source, Source]], gpu: Gpu, tries: int) -> Rows:
     """Verify each pair equally often, `tries` in all: the verdicts, and what was measured each time."""
-    rows = []
     each = -(-tries // len(pairs))
     for name, original, candidate in pairs:
         sides = side_of(original, gpu.arch), side_of(candidate, gpu.arch)
@@ -104,14 +110,18 @@ def verdicts(pairs: Sequence[tuple[str, Source, Source]], gpu: Gpu, tries: int) 
             "speedups": ratios,
             "intervals": intervals,
         }
-        rows.append(row)
         print(f"  {name:<34} {statuses} {row['median_speedups']} {row['baseline_us']} us {row['seconds_each']} s")
         sys.stdout.flush()
-    return rows
+        yield row
 
 
-def agreement(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> list[dict[str, Any]]:
+def agreement(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> Rows:
     """Every kernel at every shape that is timed: the stopwatch's medians, Nsight Compute's and their ratio."""
+    for start in range(0, len(sources), BATCH):
+        yield from agreement_of(sources[start : start + BATCH], gpu)
+
+
+def agreement_of(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         requests, names = [], []
         for name, source in sources:
@@ -130,7 +140,6 @@ def agreement(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> list[dict[str,
             launched = run_child([*ncu, *child])
             durations = durations_of(log)
             theirs.append([by_caches(row["launches"], durations) for row in launched])
-    rows = []
     for place, first in enumerate(ours[0]):
         row: dict[str, Any] = {"name": names[first["request"]], "shape": first["shape"]}
         for caches in ("cold", "warm"):
@@ -143,12 +152,11 @@ def agreement(sources: Sequence[tuple[str, Source]], gpu: Gpu) -> list[dict[str,
                 "us_by_process": [round(v, 3) for v in mine],
                 "ncu_us_by_process": [round(v, 3) for v in other],
             }
-        rows.append(row)
         cells = " ".join(
             f"{c} {row[c]['us']:9.2f} {row[c]['ncu_us']:9.2f} {row[c]['ratio']:.3f}" for c in ("cold", "warm")
         )
-        print(f"  {row['name']:<34} {cells}  {row['shape']}")
-    return rows
+        print(f"  {row['name']:<34} {cells}  {row['shape']}", flush=True)
+        yield row
 
 
 def by_caches(launches: Sequence[str], durations: Iterator[float]) -> dict[str, list[float]]:
@@ -178,9 +186,8 @@ def durations_of(log: Path) -> Iterator[float]:
         yield float(row[value].replace(",", "")) * scale[row[unit]]
 
 
-def candidates() -> list[dict[str, Any]]:
+def candidates() -> Rows:
     """Whole verifications, each of a text that was never compiled; the first one starts the process."""
-    rows = []
     for name, original, candidate in candidate_texts():
         marks: list[tuple[float, str]] = []
         started = time.monotonic()
@@ -205,10 +212,8 @@ def candidates() -> list[dict[str, Any]]:
             "shapes_timed": len(report.speed),
             "parts": parts,
         }
-        rows.append(row)
-        print(f"  {name:<34} {row['status']:<14} {ended:5.2f} s  {len(shapes)} shapes, {parts}")
-        sys.stdout.flush()
-    return rows
+        print(f"  {name:<34} {row['status']:<14} {ended:5.2f} s  {len(shapes)} shapes, {parts}", flush=True)
+        yield row
 
 
 def summary(result: dict[str, Any]) -> dict[str, Any]:
@@ -248,6 +253,7 @@ def as_text(result: dict[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where gpu_timing.json is written")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="measure these alone")
     arguments = parser.parse_args()
     gpu, toolchain = find_gpu(never_cancelled), find_toolchain()
     for part in (gpu, toolchain):
@@ -255,36 +261,42 @@ def main() -> int:
             print(f"gpu_timing: {part}", file=sys.stderr)
             return 2
     assert not isinstance(gpu, Missing) and not isinstance(toolchain, Missing)
-    samples = sample_sources()
+    samples, kept = sample_sources(), arguments.out / "gpu_timing.json"
     result: dict[str, Any] = {
         "command": "PYTHONPATH=server:benchmarks python3 benchmarks/gpu_timing.py --out DIR",
         "hardware": dict(gpu.details),
         "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
     }
+    known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    result |= {part: known[part] for part in (*PARTS, "rates") if part in known and part not in arguments.parts}
     arguments.out.mkdir(parents=True, exist_ok=True)
 
-    def keep() -> None:
-        """What is known so far, for a visit that is cut short; there is no summary before the end."""
-        (arguments.out / "gpu_timing.json").write_text(as_text(result), encoding="utf-8")
+    def measured(part: str, title: str, rows: Rows) -> None:
+        """One part, each row kept at once for a visit that is cut short, and a summary once all parts are there."""
+        if part not in arguments.parts:
+            return
+        print(f"{title}:", flush=True)
+        result[part] = []
+        for row in rows:
+            result[part].append(row)
+            kept.write_text(as_text(result), encoding="utf-8")
+        result["rates"] = dict(known_rates(gpu))
+        whole = {"summary": summary(result)} if all(each in result for each in PARTS) else {}
+        kept.write_text(as_text(whole | result), encoding="utf-8")
 
-    print("a candidate, in a warm process:", flush=True)
-    result["candidate"] = candidates()
-    result["rates"] = dict(known_rates(gpu))
-    keep()
-    print("the same text twice:", flush=True)
-    result["same"] = verdicts([(name, source, source) for name, source in samples], gpu, TRIES)
-    keep()
-    print("3 % more or less work:", flush=True)
-    different = verdicts([(name, a, b) for name, a, b, _ in DIFFERENT], gpu, TRIES)
-    result["different"] = [{**r, "expected": d[3]} for r, d in zip(different, DIFFERENT, strict=True)]
-    keep()
+    measured("candidate", "a candidate, in a warm process", candidates())
+    measured("same", "the same text twice", verdicts([(name, text, text) for name, text in samples], gpu, TRIES))
+    measured("different", "3 % more or less work", different(gpu))
     close_idle()
-    print("against Nsight Compute:", flush=True)
-    result["agreement"] = agreement([*samples, *MORE], gpu)
-    result = {"summary": summary(result), **result}
-    keep()
-    print(json.dumps(result["summary"]))
+    measured("agreement", "against Nsight Compute", agreement([*samples, *MORE], gpu))
+    print(json.dumps(summary(result)) if all(part in result for part in PARTS) else "no summary: parts are lacking")
     return 0
+
+
+def different(gpu: Gpu) -> Rows:
+    rows = verdicts([(name, a, b) for name, a, b, _ in DIFFERENT], gpu, TRIES)
+    for row, pair in zip(rows, DIFFERENT, strict=True):
+        yield {**row, "expected": pair[3]}
 
 
 if __name__ == "__main__":

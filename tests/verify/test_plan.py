@@ -12,7 +12,7 @@ from warpwright.missing import Missing
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.syntax.source import Source
-from warpwright.verify.plan import CandidateLaunchError, Side, empty_shape, hidden_shape, make_request
+from warpwright.verify.plan import CandidateLaunchError, Side, empty_shape, gpu_lock, hidden_shape, make_request
 from warpwright.verify.thresholds import MOST_SHAPES, threshold_shapes, with_thresholds
 
 ONE = """// warpwright: array in[n] in
@@ -29,6 +29,17 @@ def problem_of(more: str = "", grid: str = "(n + 63) / 64") -> Problem:
     problem = find_problem(program, program.defined_kernels[0])
     assert not isinstance(problem, Missing), problem
     return problem
+
+
+def test_each_gpu_of_a_machine_has_a_lock_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lock(visible: str) -> str:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        return gpu_lock()
+
+    assert lock("1") == lock("1,0") != lock("0") == lock("")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert gpu_lock() == lock("0")
+    assert "/" not in Path(lock("GPU-../../x")).name
 
 
 def test_the_hidden_size_is_another_for_each_seed_and_none_that_is_known() -> None:

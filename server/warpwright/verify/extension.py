@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import EXTENSION_MODULE, CompiledExtension, Ending, TorchBuild, compile_extension
 from warpwright.toolchain.library_symbols import kernel_symbols, library_calls
-from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, SECONDS_PER_SHAPE
+from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, SECONDS_PER_SHAPE, gpu_lock
 from warpwright.verify.report import Status
 from warpwright.verify.run import Observed, added, observe
 
@@ -205,7 +204,7 @@ def make_request(
         "reference": str(problem.reference) if problem.reference else None,
         "rates": dict(rates),
         "seconds_per_shape": SECONDS_PER_SHAPE,
-        "lock": str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock"),
+        "lock": gpu_lock(),
     }
 
 

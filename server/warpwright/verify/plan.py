@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -130,8 +132,13 @@ def _refused(original: Side, cases: Iterable[Case]) -> Iterator[str]:
 
 
 def gpu_lock() -> str:
-    """The file that everyone on this machine locks who uses its GPU (`warpwright_harness/gpu_lock.py`)."""
-    return str(Path(tempfile.gettempdir()) / "warpwright-gpu.lock")
+    """The file that everyone on this machine locks who uses the same GPU (`warpwright_harness/gpu_lock.py`).
+
+    That is the first of CUDA_VISIBLE_DEVICES, as it is written there: who names one GPU once by its number and once by
+    its UUID has two locks for it.
+    """
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    return str(Path(tempfile.gettempdir()) / f"warpwright-gpu-{re.sub(r'[^A-Za-z0-9-]', '_', first) or '0'}.lock")
 
 
 def paired_cases(original: Problem, candidate: Problem, shapes: Iterable[Shape]) -> Iterator[tuple[Case, Case]]:
