@@ -1,0 +1,136 @@
+"""docs/optimize.md from benchmarks/results/optimize_cuda.json, and the figures that are printed with a run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from statistics import geometric_mean, median
+from typing import Any
+
+AIMS = (1.2, 2.0)
+"""Speedups whose shares of all kernels are told."""
+
+HEAD = """# What `warpwright optimize` finds
+
+Made by `python tools/generate.py` from `benchmarks/results/optimize_cuda.json`; do not edit by hand.
+
+`{command}` searched for a faster version of every kernel of
+[csrc_samples](../csrc_samples) on an {gpu} ({torch}, nvcc {nvcc}), with the rewrites in their fixed order and no
+language model. Times are those of the first size that is timed, the program's own launch where it is known, with the
+second-level cache cold; a kernel without a version that is faster counts as 1.00x.
+
+{figures}
+
+- own, best: microseconds of the kernel as it is and of the version that was offered, with the speedup's 95 % interval.
+- bound: the share of what the hardware allows that each of them reaches, from the bytes of the arrays and the
+  operations that torch counts ([how](verification.md)); "-" where it is not known, or a launch touches a part of its
+  arrays.
+- eager, compiled: microseconds of the sample's reference in PyTorch, and of that under `torch.compile`; "-" where it
+  does not run.
+
+| kernel | own | best | speedup | bound | eager | compiled | rewrites |
+|---|---:|---:|---:|---:|---:|---:|---|
+"""
+
+
+def page(result: Mapping[str, Any]) -> str:
+    """The page as Markdown."""
+    hardware, versions = result["hardware"], result["versions"]
+    head = HEAD.format(
+        command=result["command"],
+        gpu=hardware["name"],
+        torch=f"torch {hardware['torch']}",
+        nvcc=versions["nvcc"],
+        figures="\n".join(f"- {line}" for line in figures(result)),
+    )
+    rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |\n" for row in result["kernels"])
+    return head + "".join(rows)
+
+
+def figures(result: Mapping[str, Any]) -> list[str]:
+    """A sentence for each figure over all kernels."""
+    rows = result["kernels"]
+    if not rows:
+        return ["No kernel was searched."]
+    gains = [gain(row) for row in rows]
+    said = [
+        f"{len(rows)} kernels: geometric mean {geometric_mean(gains):.2f}x, median {median(gains):.2f}x; "
+        + ", ".join(f"{least:g}x or more on {_share(sum(g >= least for g in gains), len(rows))}" for least in AIMS)
+        + "."
+    ]
+    statuses = Counter(candidate["status"] for row in rows for candidate in row["candidates"])
+    told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    said.append(f"{statuses.total()} candidates: {told}. Only what is faster is offered.")
+    for key, name in (("eager_us", "eager PyTorch"), ("compile_us", "`torch.compile`")):
+        raced = [(took, row["peers"][key]) for row in rows if row["peers"].get(key) and (took := best_us(row))]
+        ahead = sum(took <= other for took, other in raced)
+        before = sum(row["own_us"] <= row["peers"][key] for row in rows if row["peers"].get(key) and row["own_us"])
+        said.append(
+            f"As fast as {name} or faster: {before} of {len(raced)} before, {ahead} after"
+            + (
+                f"; geometric mean of its time over ours {geometric_mean(b / a for a, b in raced):.2f}."
+                if raced
+                else "."
+            )
+        )
+    shares = [(row["own_share"], share) for row in rows if row["own_share"] and (share := best_share(row))]
+    if shares:
+        before, after = (median(column) for column in zip(*shares, strict=True))
+        said.append(f"Share of the hardware's bound, median of {len(shares)}: {before:.0%} before, {after:.0%} after.")
+    if result["left_out"]:
+        said.append(f"Not searched for lack of time: {', '.join(result['left_out'])}.")
+    return said
+
+
+def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of one kernel."""
+    best = _best(row)
+    low, high = best["ci95"][0] if best and best["ci95"] else (math.nan, math.nan)
+    return (
+        row["kernel"],
+        _us(row["own_us"]),
+        _us(best_us(row)) if best else "-",
+        f"{gain(row):.2f}x ({low:.2f}-{high:.2f})" if best else "1.00x",
+        f"{_percent(row['own_share'])} → {_percent(best_share(row))}" if best else _percent(row["own_share"]),
+        _us(row["peers"].get("eager_us")),
+        _us(row["peers"].get("compile_us")),
+        " + ".join(best["rewrites"]) if best else row["reason"],
+    )
+
+
+def gain(row: Mapping[str, Any]) -> float:
+    """The best version's measured speedup at the first size; 1 where none is offered or nothing was timed."""
+    best = _best(row)
+    return float(best["speedups"][0]) if best and best["speedups"] else 1.0
+
+
+def best_us(row: Mapping[str, Any]) -> float | None:
+    """What the offered version takes at the first size, or the kernel itself where none is offered."""
+    best = _best(row)
+    taken: float | None = best["candidate_us"][0] if best and best["candidate_us"] else row["own_us"]
+    return taken
+
+
+def best_share(row: Mapping[str, Any]) -> float | None:
+    """The share of the bound that it reaches."""
+    best = _best(row)
+    share: float | None = best["shares"][0] if best and best["shares"] else row["own_share"]
+    return share
+
+
+def _best(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    best: Mapping[str, Any] | None = row["candidates"][row["best"]] if row["best"] is not None else None
+    return best
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} ({count / of:.0%})"
+
+
+def _us(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
