@@ -18,10 +18,11 @@ _BARRIERS = frozenset({"__syncthreads", "sync"})
 
 @dataclass(frozen=True, slots=True)
 class InterleavedLoop:
-    """An interleaved reduction: `for (s = 1; s < bound; s *= 2) { [index = 2*s*tid;] if (...) {...} barrier; }`.
+    """An interleaved reduction: `for (s = 1; s < bound; s *= 2) { [index = 2*s*tid;] if (...) {...} barrier; }`, or
+    `for (s = 2; s <= bound; s *= 2)` over elements that are half of `s` apart.
 
     `index` is the declaration of the doubled index, None in the form with `%`; `element` is what indexes the array:
-    that index, or the thread's own number.
+    that index, or the thread's own number. `distances` are the spellings of how far apart the two elements are.
     """
 
     node: Node
@@ -36,10 +37,11 @@ class InterleavedLoop:
     index: Node | None
     element: str
     thread: str
+    distances: tuple[str, ...]
 
 
 def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
-    step, initial = _start(source, node)
+    step, initial, from_two = _start(source, node)
     condition, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
     initializer = node.child_by_field_name("initializer")
     is_step_outer = initializer is not None and initializer.type != "declaration"
@@ -48,8 +50,9 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
     left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     if condition.type != "binary_expression" or left is None or right is None:
         raise NoMatchError
-    if source.node_text(left) != step or not has_operator(condition, source, "<"):
-        raise NoMatchError(f"The loop over {step} does not run while {step} is less than the size of the block.")
+    if source.node_text(left) != step or not has_operator(condition, source, "<=" if from_two else "<"):
+        last = "at most" if from_two else "less than"
+        raise NoMatchError(f"The loop over {step} does not run while {step} is {last} the size of the block.")
     statements = statements_of(node.child_by_field_name("body"))
     branches = [s for s in statements if s.type == "if_statement"]
     if len(branches) != 1:
@@ -76,7 +79,9 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
         raise NoMatchError
     bound = squeezed(source.node_text(right))
     if index is None:
-        element = thread = _modulo_guard(source, guard, step, bound)
+        element = thread = _modulo_guard(source, guard, step, bound, from_two)
+    elif from_two:
+        raise NoMatchError(f"The loop over {step} starts at 2 and computes an index from it.")
     else:
         element, thread = _doubled_index(source, index, step)
         if squeezed(source.node_text(guard)) not in (f"{element}<{bound}", f"{element}+{step}<{bound}"):
@@ -85,13 +90,15 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
             )
     if not is_thread_number(source, block, thread):
         raise NoMatchError(f"`{thread}` is not known to be threadIdx.x throughout the kernel.")
+    halves = tuple(f"{step}{half}" for half in ("/2", "/2u", "/2U", ">>1"))
+    distances = (*halves, *(f"({half})" for half in halves)) if from_two else (step,)
     return InterleavedLoop(
-        node, step, is_step_outer, initial, right, condition, update, branch, guard, index, element, thread
+        node, step, is_step_outer, initial, right, condition, update, branch, guard, index, element, thread, distances
     )
 
 
-def _start(source: Source, node: Node) -> tuple[str, Node]:
-    """The loop variable and the node of its initial value, which has to be 1."""
+def _start(source: Source, node: Node) -> tuple[str, Node, bool]:
+    """The loop variable and the node of its initial value, which has to be 1 or 2; whether it is 2."""
     initializer = node.child_by_field_name("initializer")
     if initializer is None:
         raise NoMatchError
@@ -102,9 +109,9 @@ def _start(source: Source, node: Node) -> tuple[str, Node]:
         name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
     else:
         raise NoMatchError
-    if name is None or value is None or not re.fullmatch(r"1[uU]?", source.node_text(value)):
+    if name is None or value is None or not re.fullmatch(r"[12][uU]?", source.node_text(value)):
         raise NoMatchError
-    return source.node_text(name), value
+    return source.node_text(name), value, source.node_text(value).startswith("2")
 
 
 def _doubles(update: str, step: str) -> bool:
@@ -131,20 +138,21 @@ def is_barrier(statement: Node, source: Source) -> bool:
     return call is not None and call.type == "call_expression" and called_name(call, source) in _BARRIERS
 
 
-def _modulo_guard(source: Source, guard: Node, step: str, bound: str) -> str:
-    """The thread's number in `tid % (2 * s) == 0` and its other spellings."""
+def _modulo_guard(source: Source, guard: Node, step: str, bound: str, from_two: bool) -> str:
+    """The thread's number in `tid % (2 * s) == 0` and its other spellings, in `tid % s == 0` where `s` starts at 2."""
     text = squeezed(source.node_text(guard))
     s, b = re.escape(step), re.escape(bound)
-    double = rf"\((?:2[uU]?\*{s}|{s}\*2[uU]?|{s}<<1|{s}\+{s})\)"
+    double = s if from_two else rf"\((?:2[uU]?\*{s}|{s}\*2[uU]?|{s}<<1|{s}\+{s})\)"
+    without = s if from_two else rf"(?:{double}|2\*{s}|{s}\*2)"
+    other = rf"{s}(?:/2[uU]?|>>1)" if from_two else s
     tid = r"(?P<tid>[\w.]+)"
     tests = (
         rf"\(?{tid}%{double}\)?==0[uU]?",
         rf"!\({tid}%{double}\)",
-        rf"\({tid}&\({double}-1\)\)==0[uU]?",
-        rf"\({tid}&\((?:2\*{s}|{s}\*2)-1\)\)==0[uU]?",
+        rf"\({tid}&\({without}-1\)\)==0[uU]?",
     )
     for test in tests:
-        match = re.fullmatch(rf"\(?{test}\)?(?:&&\(?(?P<other>[\w.]+)\+{s}<{b}\)?)?", text)
+        match = re.fullmatch(rf"\(?{test}\)?(?:&&\(?(?P<other>[\w.]+)\+{other}<{b}\)?)?", text)
         if match and match["other"] in (None, match["tid"]):
             return match["tid"]
     raise NoMatchError(

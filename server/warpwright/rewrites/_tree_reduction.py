@@ -9,6 +9,8 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, squeezed
+from warpwright.rewrites._locals import Locals, locals_of
+from warpwright.rewrites._uniform import is_uniform
 from warpwright.syntax.nodes import ancestors, descendants, enclosing
 from warpwright.syntax.source import Source
 
@@ -18,21 +20,38 @@ _NUMBER_TYPE = re.compile(
 """Types of the toolkit's headers whose `+` and `*` are commutative."""
 
 
+BRANCHES = ("if_statement", "switch_statement", "conditional_expression")
+
+
 def require_whole_block(kernel: Kernel, block: Node, loop: Node) -> None:
-    """Every thread of the block comes to the loop: which of them work changes, and one that is away leaves other
-    elements out.
+    """Every thread of the block comes to the loop, or none does: which of them work changes, and one that is away
+    leaves other elements out.
     """
-    source = kernel.source
+    source, variables = kernel.source, locals_of(kernel)
     inner = list(ancestors(loop))
     for around in inner[: inner.index(block)]:
-        if around.type in ("if_statement", "switch_statement", "conditional_expression"):
+        if around.type in BRANCHES and not _is_for_all(kernel, variables, around):
             line = source.position(around.start_byte)[0]
             raise NoMatchError(f"The loop stands under the condition at line {line}, which may keep threads away.")
     for leave in descendants(block, "return_statement", "goto_statement", "break_statement", "continue_statement"):
         leaves = leave.type in ("return_statement", "goto_statement") or any(_is_loop(n) for n in inner)
-        if leaves and leave.start_byte < loop.start_byte:
+        if not leaves or leave.start_byte >= loop.start_byte:
+            continue
+        outer = list(ancestors(leave))
+        outer = outer[: outer.index(block)]
+        together = leave.type == "return_statement" and all(
+            n.type == "compound_statement" or _is_for_all(kernel, variables, n) for n in outer
+        )
+        if not together:
             line = source.position(leave.start_byte)[0]
             raise NoMatchError(f"Threads may leave at line {line}, before the reduction.")
+
+
+def _is_for_all(kernel: Kernel, variables: Locals, branch: Node) -> bool:
+    """Whether an `if` has a condition that all threads of a block find the same: `if (blockIdx.x >= rows)`."""
+    clause = branch.child_by_field_name("condition")
+    test = clause.child_by_field_name("value") if clause is not None else None
+    return branch.type == "if_statement" and test is not None and is_uniform(kernel, variables, test)
 
 
 def _is_loop(node: Node) -> bool:

@@ -44,7 +44,8 @@ void run(int *out, const int *in) {
 }
 ```
 
-The form with `int index = 2 * s * tid; if (index < blockDim.x)` becomes the same.
+The form with `int index = 2 * s * tid; if (index < blockDim.x)` becomes the same, and so does the one whose stride
+starts at 2: `for (s = 2; s <= blockDim.x; s *= 2) if (tid % s == 0) partial[tid] += partial[tid + s / 2];`
 
 ## Assumes
 
@@ -52,7 +53,8 @@ The form with `int index = 2 * s * tid; if (index < blockDim.x)` becomes the sam
   exactly that many elements.
 - The guarded statements combine `a[tid]` with `a[tid + s]` by an operation that is associative and commutative: `+`,
   `*`, `&`, `|`, `^`, `min`, `max`; a barrier follows in the same iteration, and the loop does nothing else.
-- Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
+- Every thread of the block comes to the loop, or none: a condition around it and a `return` before it hold for the
+  whole block, as `if (blockIdx.x >= rows) return;`.
 - After the loop only element 0 is read: the others hold different partial results than before.
 
 ## Cost
@@ -102,7 +104,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    reason = "No loop here doubles its variable from 1, as an interleaved reduction does."
+    reason = "No loop here doubles its variable from 1 or 2, as an interleaved reduction does."
     for node in descendants(block, "for_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):
             continue
@@ -135,6 +137,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
         consequence = loop.branch.child_by_field_name("consequence")
         uses = names(consequence, source, loop.element) if consequence is not None else iter(())
         edits += [TextEdit(use.start_byte, use.end_byte, thread) for use in uses]
+    edits += _whole_steps(source, loop)
     exact = all(is_integer(kernel, array) for array in arrays)
     listed = " and ".join(arrays)
     return Rewrite(
@@ -155,12 +158,24 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
     )
 
 
+def _whole_steps(source: Source, loop: InterleavedLoop) -> list[TextEdit]:
+    """`s / 2`, the distance where the stride starts at 2, as `s`."""
+    consequence = loop.branch.child_by_field_name("consequence")
+    if consequence is None or loop.distances == (loop.step,):
+        return []
+    halves = [
+        n for n in descendants(consequence, "binary_expression") if squeezed(source.node_text(n)) in loop.distances
+    ]
+    whole = [h.parent if h.parent is not None and h.parent.type == "parenthesized_expression" else h for h in halves]
+    return [TextEdit(half.start_byte, half.end_byte, loop.step) for half in whole]
+
+
 def _arrays(kernel: Kernel, loop: InterleavedLoop) -> list[str]:
     """The arrays that the guarded statements reduce."""
     consequence = loop.branch.child_by_field_name("consequence")
     found: list[str] = []
     for statement in statements_of(consequence):
-        array = _reduced(kernel.source, statement, loop.element, loop.step)
+        array = _reduced(kernel.source, statement, loop.element, loop.distances)
         if array is None:
             line = kernel.source.position(statement.start_byte)[0]
             raise NoMatchError(
@@ -176,7 +191,7 @@ def _arrays(kernel: Kernel, loop: InterleavedLoop) -> list[str]:
     return found
 
 
-def _reduced(source: Source, statement: Node, element: str, step: str) -> str | None:
+def _reduced(source: Source, statement: Node, element: str, distances: tuple[str, ...]) -> str | None:
     """The array of `a[e] op= a[e + s]`, `a[e] = a[e] op a[e + s]` or `a[e] = max(a[e], a[e + s])`."""
     assignment = (
         statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
@@ -189,7 +204,7 @@ def _reduced(source: Source, statement: Node, element: str, step: str) -> str | 
     argument = left.child_by_field_name("argument")
     array = source.node_text(argument) if argument is not None and argument.type == "identifier" else ""
     mine = f"{array}[{element}]"
-    theirs = {f"{array}[{element}+{step}]", f"{array}[{step}+{element}]"}
+    theirs = {f"{array}[{one}+{two}]" for d in distances for one, two in ((element, d), (d, element))}
     if not array or squeezed(source.node_text(left)) != mine:
         return None
     operator = assignment.child_by_field_name("operator")

@@ -59,7 +59,8 @@ Where other threads than the first read the result, or the array is used again, 
   loop runs from half of it down to 1.
 - The guarded statements combine `a[tid]` with `a[tid + s]` by `+`, `*`, `&`, `|`, `^`, min or max; a barrier stands
   before or behind them in the same iteration, and the loop does nothing else. The elements are numbers of 4 or 8 bytes.
-- Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
+- Every thread of the block comes to the loop, or none: a condition around it and a `return` before it hold for the
+  whole block, as `if (blockIdx.x >= rows) return;`.
 - After the loop only element 0 is read.
 
 ## Cost
