@@ -34,6 +34,17 @@ def test_launch_shapes_come_from_host_code(host: str, grid: tuple[int, ...], blo
     assert (launch.grid, launch.block, launch.basis) == (grid, block, Basis.EXACT)
 
 
+@pytest.mark.parametrize(
+    ("tune", "block"),
+    [("int &t", None), ("int& t, int m = 0", None), ("const int &t", 128), ("int t", 128), ("int, int &m", 128)],
+)
+def test_a_block_that_a_function_may_change_by_reference_is_not_known(tune: str, block: int | None) -> None:
+    text = f"{KERNEL}void tune({tune});\nvoid f(float* a, int m) {{ int t = 128; tune(t, m); k<<<8, t>>>(a, 9); }}"
+    (launch,) = program(text).kernels[0].launches
+    assert launch.basis is (Basis.EXACT if block else Basis.ASSUMED)
+    assert block is None or launch.block == (block, 1, 1)
+
+
 def test_a_shape_from_a_caller_and_one_from_outside() -> None:
     text = KERNEL + "void f(float* a, int t) { k<<<8, t>>>(a, 9); }\nvoid g(float* a) { f(a, 192); }"
     assert program(text).kernels[0].launches[0].block == (192, 1, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -152,13 +153,36 @@ _READERS = re.compile(r"(?:cuda|cu|hip)?[mM]em(?:cpy|set)\w*|\w*printf|\w*Launch
 
 
 def _handed_out(source: Source, call: Node) -> Iterator[Node]:
-    """The variables whose address a call gets, to write there: `sscanf(text, "%d", &n)`."""
+    """The variables that a call gets to write to: `sscanf(text, "%d", &n)`, `tune(threads)` of a `void tune(int &)`."""
     function = call.child_by_field_name("function")
-    if function is None or _READERS.fullmatch(unqualified(source.node_text(function))):
+    called = unqualified(source.node_text(function)) if function is not None else ""
+    if function is None or _READERS.fullmatch(called):
         return
-    for argument in uncommented(call.child_by_field_name("arguments")):
+    by_reference = _reference_places(source).get(called, frozenset())
+    for place, argument in enumerate(uncommented(call.child_by_field_name("arguments"))):
         inner = argument.child_by_field_name("value") if argument.type == "cast_expression" else argument
         if inner is not None and inner.type == "pointer_expression" and inner.children[0].type == "&":
-            name = inner.child_by_field_name("argument")
-            if name is not None and name.type == "identifier":
-                yield name
+            inner = inner.child_by_field_name("argument")
+        elif place not in by_reference:
+            continue
+        if inner is not None and inner.type == "identifier":
+            yield inner
+
+
+@lru_cache(maxsize=16)
+def _reference_places(source: Source) -> Mapping[str, frozenset[int]]:
+    """Of the functions that a text declares or defines, the places of the parameters that they may write to through a
+    reference; of several with one name, those of all."""
+    found: dict[str, frozenset[int]] = {}
+    for declarator in descendants(source.closed_root, "function_declarator"):
+        name = declarator.child_by_field_name("declarator")
+        places = frozenset(
+            place
+            for place, parameter in enumerate(uncommented(declarator.child_by_field_name("parameters")))
+            if any(child.type.endswith("reference_declarator") for child in parameter.children)
+            and not any(child.type == "type_qualifier" and child.text == b"const" for child in parameter.children)
+        )
+        if name is not None and places:
+            called = unqualified(source.node_text(name))
+            found[called] = found.get(called, frozenset()) | places
+    return found
