@@ -34,6 +34,8 @@ class RowLoop:
     updates: tuple[Update, ...]
 
 
+FREE_ATOMICS = frozenset({"atomicAdd", "atomicSub", "atomicAnd", "atomicOr", "atomicXor", "atomicMax", "atomicMin"})
+"""Atomics that come to the same in any order, where nobody asks for what they return."""
 _WRITES = re.compile(r"sincos|modf|frexp|remquo|lgamma_r")
 """Functions of the mathematical library that write through pointers."""
 
@@ -128,7 +130,8 @@ def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
         name = root_name(source, target)
         line = line_of(source, target)
         if target.type == "call_expression":
-            raise NoMatchError(f"The loop changes memory by {called_name(target, source)} at line {line}.")
+            _require_free_atomic(kernel, target, line)
+            continue
         if target.type == "identifier":
             if name in own:
                 continue
@@ -213,6 +216,33 @@ def _require_apart(kernel: Kernel, target: Node, line: int) -> None:
         raise NoMatchError(
             f"`{source.node_text(target)}` at line {line} is not known to be another element in each iteration."
         )
+
+
+def _require_free_atomic(kernel: Kernel, call: Node, line: int) -> None:
+    """An atomic may be any lane's, at any time: what it returns is not used, and the kernel does nothing else with the
+    array than the same operation."""
+    source, function = kernel.source, called_name(call, kernel.source)
+    arguments = uncommented(call.child_by_field_name("arguments"))
+    if function not in FREE_ATOMICS or len(arguments) != 2:
+        raise NoMatchError(f"The loop changes memory by {function} at line {line}.")
+    if call.parent is None or call.parent.type != "expression_statement":
+        raise NoMatchError(f"What {function} returns at line {line} is used.")
+    name = root_name(source, arguments[0])
+    if not any(p.name == name and p.is_pointer for p in kernel.parameters) or kernel.node is None:
+        raise NoMatchError(
+            f"`{source.node_text(arguments[0])}` at line {line} is not in an array that the kernel is given."
+        )
+    alike = {
+        next(descendants(first, "identifier")).start_byte
+        for other in descendants(kernel.node, "call_expression")
+        if called_name(other, source) == function and other.parent and other.parent.type == "expression_statement"
+        for first in uncommented(other.child_by_field_name("arguments"))[:1]
+        if root_name(source, first) == name
+    }
+    inside = kernel.node.child_by_field_name("body")
+    for use in names(inside, source, name) if inside is not None else ():
+        if use.start_byte not in alike:
+            raise NoMatchError(f"`{name}`, which {function} changes, is used at line {line_of(source, use)}, too.")
 
 
 def accumulated(kernel: Kernel, block: Node, loop: RowLoop) -> Accumulated:

@@ -52,7 +52,8 @@ void run(float *sums, const float *in, int rows) {
   that warp *i* does what thread *i* did; all 32 lanes do what stands outside the loops over a row, and lane 0 stores.
 - A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
   `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max). What it
-  stores, it stores at other places in each iteration.
+  stores, it stores at other places in each iteration. Atomics whose result is not used may stand in it, where the
+  kernel does nothing else with their array.
 - What the kernel stores, it reads nowhere else than at the same element of the same row. Pointers that are handed
   different arguments lead to memory that does not overlap.
 
@@ -73,6 +74,7 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import handed_the_same, loop_around
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
+from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
@@ -117,7 +119,6 @@ def _walks_a_row(access: Access) -> bool:
     size = access.structure.bytes if access.structure is not None else access.bytes
     return (
         access.space is Space.GLOBAL
-        and access.kind is AccessKind.LOAD
         and access.loop_step is not None
         and 0 < access.loop_step <= max(size, 16)
         and access.iterations >= WARP
@@ -142,7 +143,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     loops = _row_loops(kernel, block, walking)
     place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
     edits.append(place(source, row, [f"int {lane} = threadIdx.x % {WARP};"]))
-    exact = True
+    exact = not any(_adds_floats(access, loops) for access in kernel.accesses)
     reduced: list[str] = []
     for loop in loops:
         edits += _strided(source, loop, lane)
@@ -155,7 +156,8 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
         reduced += found
         if lines:
             edits.append(after_statement(source, loop.node, _shuffles(lines, offset, unit)))
-    edits += guarded_stores(kernel, block, loops, lane, unit)
+    guarded = guarded_stores(kernel, block, loops, lane, unit)
+    edits += guarded
     for launch in launches:
         edit = grid_times(source, launch, WARP)
         if isinstance(edit, str):
@@ -166,6 +168,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
         raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
     kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
     joined = f" {', '.join(dict.fromkeys(reduced))} is put together by shuffles." if reduced else ""
+    alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -173,8 +176,8 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
         edits=tuple(edits),
         explanation=(
             f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now the 32 lanes "
-            f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined} Lane 0 stores, and 32 times "
-            f"as many blocks are launched. Rows of fewer than 32 elements leave lanes idle.{kept}"
+            f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined}{alone} 32 times as many "
+            f"blocks are launched. Rows of fewer than 32 elements leave lanes idle.{kept}"
         ),
         safe=exact,
     )
@@ -305,6 +308,13 @@ def _strided(source: Source, loop: RowLoop, lane: str) -> list[TextEdit]:
         TextEdit(loop.initial.start_byte, loop.initial.end_byte, start),
         TextEdit(loop.update.start_byte, loop.update.end_byte, f"{loop.step} += {WARP}"),
     ]
+
+
+def _adds_floats(access: Access, loops: list[RowLoop]) -> bool:
+    """Whether it is an atomic within the loops on numbers whose sum depends on the order."""
+    kind = builtin_type(access.type)
+    inside = any(loop.node.start_byte <= access.span.start < loop.node.end_byte for loop in loops)
+    return inside and access.kind is AccessKind.ATOMIC and not (kind is not None and kind.is_integer)
 
 
 def _shuffles(lines: list[str], offset: str, unit: str) -> list[str]:
