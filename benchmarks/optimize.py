@@ -73,7 +73,7 @@ def searched(path: Path, name: str, seconds: float) -> dict[str, Any]:
         "reason": outcome.reason,
         **_own(timed),
         "candidates": [
-            {"rewrites": list(candidate.rewrites), **_verdict(candidate.report)} for candidate in outcome.candidates
+            {"rewrites": list(candidate.rewrites), **verdict(candidate.report)} for candidate in outcome.candidates
         ],
     }
 
@@ -93,7 +93,7 @@ def _own(timed: Sequence[Report]) -> dict[str, Any]:
     }
 
 
-def _verdict(report: Report) -> dict[str, Any]:
+def verdict(report: Report) -> dict[str, Any]:
     return {
         "status": str(report.status),
         "reason": report.reason,
