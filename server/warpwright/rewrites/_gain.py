@@ -19,7 +19,11 @@ def no_fewer_sectors(kernel: Kernel, edits: list[TextEdit]) -> str:
 
 
 def sectors(kernel: Kernel) -> float | None:
-    """Sectors of one request of each access to global memory, added up; None where one is not known."""
-    counts = [a.sectors_per_request for a in kernel.accesses if a.space is Space.GLOBAL and a.launch == 0]
+    """Sectors of one request of each access to global memory, added up; None where one is not known.
+
+    An access whose work another one does has no request of its own.
+    """
+    made = (a for a in kernel.accesses if a.space is Space.GLOBAL and a.launch == 0 and not a.joined)
+    counts = [a.sectors_per_request for a in made]
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
