@@ -69,17 +69,17 @@ def match_elements(kernel: Kernel) -> Elements | str:
             continue
         index, bound, early = tested
         before = statements[:place]
-        declared = [d for d in before if _declares(source, d, index)]
+        declared = [d for d in before if declares(source, d, index)]
         if len(declared) != 1:
             continue
-        work = statements[place + 1 :] if early else _inner(guard)
+        work = statements[place + 1 :] if early else inner_statements(guard)
         if not early and place + 1 < len(statements):
             line = source.position(statements[place + 1].start_byte)[0]
             reason = f"{kernel.name} goes on at line {line} after the work on its element."
             continue
         if not work:
             continue
-        initial = _initial(declared[0])
+        initial = initial_value(declared[0])
         if initial is None:
             continue
         return Elements(index, declared[0], initial, guard, bound, early, tuple(work), tuple(before))
@@ -98,7 +98,7 @@ def _tested(source: Source, guard: Node) -> tuple[str, Node, bool] | None:
     operator = test.child_by_field_name("operator")
     if left is None or right is None or operator is None:
         return None
-    returns = [s.type for s in _inner(guard)] == ["return_statement"]
+    returns = [s.type for s in inner_statements(guard)] == ["return_statement"]
     op = operator.type
     if op in (">", "<="):
         left, right, op = right, left, {">": "<", "<=": ">="}[op]
@@ -107,14 +107,15 @@ def _tested(source: Source, guard: Node) -> tuple[str, Node, bool] | None:
     return source.node_text(left), right, returns
 
 
-def _inner(guard: Node) -> list[Node]:
-    consequence = guard.child_by_field_name("consequence")
+def inner_statements(guard: Node, field: str = "consequence") -> list[Node]:
+    """The statements under an `if`, or with the field "body" in a loop, with or without braces."""
+    consequence = guard.child_by_field_name(field)
     if consequence is None:
         return []
     return uncommented(consequence) if consequence.type == "compound_statement" else [consequence]
 
 
-def _declares(source: Source, statement: Node, name: str) -> bool:
+def declares(source: Source, statement: Node, name: str) -> bool:
     """Whether it is `int name = ...;`, of an integer type and nothing else."""
     declarators = statement.children_by_field_name("declarator") if statement.type == "declaration" else []
     if len(declarators) != 1 or declarators[0].type != "init_declarator":
@@ -130,7 +131,8 @@ def _declares(source: Source, statement: Node, name: str) -> bool:
     )
 
 
-def _initial(declaration: Node) -> Node | None:
+def initial_value(declaration: Node) -> Node | None:
+    """What `int i = value;` sets its one variable to."""
     declarator = declaration.child_by_field_name("declarator")
     return declarator.child_by_field_name("value") if declarator is not None else None
 

@@ -14,6 +14,18 @@ void run(float *out, const float *in, int n) {
 }
 ```
 
+```cuda
+__global__ void softplus(float *y, const float *x, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    y[i] = log1pf(expf(x[i]));
+  }
+}
+
+void run(float *y, const float *x, int n) {
+  softplus<<<32, 256>>>(y, x, n);
+}
+```
+
 ## After
 
 ```cuda
@@ -40,6 +52,30 @@ void run(float *out, const float *in, int n) {
 }
 ```
 
+```cuda
+__global__ void softplus(float *y, const float *x, int n) {
+  const bool aligned = (reinterpret_cast<size_t>(y) | reinterpret_cast<size_t>(x)) % 16 == 0;
+  const auto vectors = aligned ? n / 4 : 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += blockDim.x * gridDim.x) {
+    alignas(16) float y_values[4];
+    alignas(16) float x_values[4];
+    *reinterpret_cast<float4 *>(x_values) = reinterpret_cast<const float4 *>(x)[i];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      y_values[k] = log1pf(expf(x_values[k]));
+    }
+    reinterpret_cast<float4 *>(y)[i] = *reinterpret_cast<const float4 *>(y_values);
+  }
+  for (int i = 4 * vectors + blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    y[i] = log1pf(expf(x[i]));
+  }
+}
+
+void run(float *y, const float *x, int n) {
+  softplus<<<32, 256>>>(y, x, n);
+}
+```
+
 A `double` goes in pairs, as `double2`; `__half`, `__nv_bfloat16` and other elements of two bytes or one go by eights.
 The arrays of values are registers once the loop is unrolled.
 
@@ -47,7 +83,9 @@ The arrays of values are registers once the loop is unrolled.
 
 - The kernel does the same to each element below a bound, and works on element i of its arrays alone: what is read or
   written elsewhere, in another order or only under a condition is left as it is or refused.
-- All launches are in this file, with one-dimensional blocks and a grid that is seen to cover the bound.
+- All launches are in this file, with one-dimensional blocks and a grid that is seen to cover the bound. Where the
+  threads walk over all elements by the size of the grid, any launch will do, and a grid that covers the bound is
+  made smaller.
 - Five quarters of the bound (three halves for pairs) stay under the largest value of the index's type: 1.7 billion
   elements for an `int`.
 - Nothing of the pointers: an address that is off by an element is seen at run time, and its elements go one by one.
@@ -62,16 +100,16 @@ from __future__ import annotations
 
 from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import body, is_macro_of_several, names, overlaps
+from warpwright.rewrites._code import overlaps
 from warpwright.rewrites._element_arrays import ElementArray, element_array
-from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread, without_const
+from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
-from warpwright.rewrites._indent import blank_lines_end, end_with_comment, indented
-from warpwright.rewrites._layout import free_name, indent_unit, reindented
+from warpwright.rewrites._strided import match_strided, not_all_elements
+from warpwright.rewrites._vector_text import vector_edits
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Span
 
 NAME = "vectorize-elementwise"
 title = "Move several elements at once"
@@ -86,16 +124,13 @@ FEW_ADDRESSES = 4.0
 FEW_THREADS = 64 * 2048
 """Threads that some 64 multiprocessors hold at once: a launch of no more has none to give away."""
 
-_ALONE = ("subscript_argument_list", "parenthesized_expression", "init_declarator")
-"""What a sum may stand in without parentheses."""
-
 
 class _RefusedError(Exception):
     """The message is the reason for the user."""
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    elements = match_elements(kernel)
+    elements = match_strided(kernel) or match_elements(kernel)
     if isinstance(elements, str):
         return Declined(NAME, elements)
     source = kernel.source
@@ -118,12 +153,44 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
         raise _RefusedError(f"Nothing to gain: the time of an element goes into its loop at line {line}.")
     arrays = _arrays(kernel, elements)
     factor = min(MOST, WIDEST // max(array.size for array in arrays))
-    launches = launches_in_sight(kernel)
+    if reason := not_by_element(kernel, elements):
+        raise _RefusedError(reason)
+    strided = elements.guard.type == "for_statement"
+    edits = _strided_launches(kernel, elements, factor) if strided else _launches(kernel, elements, factor)
+    _require_all_moved(kernel, arrays, factor)
+    late = _loaded_after_store(arrays, elements)
+    if late is not None and set(late) in [set(pair) for pair in handed_the_same(kernel)]:
+        raise _RefusedError(
+            f"A launch hands the same array to {late[0]} and {late[1]}, and one is read after the other."
+        )
+    apart = late is None or bool(set(late) & restricted(kernel))
+    fewer = f"The grid has a {_share(factor)} of the blocks. " if edits else ""
+    widths = sorted({array.vector(factor) for array in arrays})
+    listed = " and ".join(array.name for array in arrays)
+    bytes_now = max(array.size for array in arrays)
+    return Rewrite(
+        rewrite=NAME,
+        title=f"Move {factor} elements at once, as {' and '.join(widths)}",
+        source=source,
+        edits=(*edits, *vector_edits(kernel, elements, arrays, factor)),
+        explanation=(
+            f"Each thread works on {factor} neighbouring elements of {listed}, which it moves as one "
+            f"{' or '.join(widths)}: a request carries {bytes_now * factor * 32} bytes where it carried "
+            f"{bytes_now * 32}, so that fewer instructions keep more bytes in flight. {fewer}"
+            "Elements behind the last whole vector, or at an address that is not aligned, go one by one."
+            + ("" if apart or late is None else f" {late[1]} must not be a part of {late[0]}, which is stored before.")
+        ),
+        safe=apart,
+    )
+
+
+def _launches(kernel: Kernel, elements: Elements, factor: int) -> list[TextEdit]:
+    """Fewer blocks at each launch of a kernel whose threads have one element each."""
+    source, launches = kernel.source, launches_in_sight(kernel)
     if isinstance(launches, str):
         raise _RefusedError(launches)
-    if reason := not_the_thread(kernel, elements, launches) or not_by_element(kernel, elements):
+    if reason := not_the_thread(kernel, elements, launches):
         raise _RefusedError(reason)
-    _require_all_moved(kernel, arrays, factor)
     edits: list[TextEdit] = []
     for launch in launches:
         if reason := uncovered(kernel, launch, elements.bound):
@@ -139,29 +206,21 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
         if isinstance(edit, str):
             raise _RefusedError(edit)
         edits.append(edit)
-    late = _loaded_after_store(arrays, elements)
-    if late is not None and set(late) in [set(pair) for pair in handed_the_same(kernel)]:
-        raise _RefusedError(
-            f"A launch hands the same array to {late[0]} and {late[1]}, and one is read after the other."
-        )
-    apart = late is None or bool(set(late) & restricted(kernel))
-    widths = sorted({array.vector(factor) for array in arrays})
-    listed = " and ".join(array.name for array in arrays)
-    bytes_now = max(array.size for array in arrays)
-    return Rewrite(
-        rewrite=NAME,
-        title=f"Move {factor} elements at once, as {' and '.join(widths)}",
-        source=source,
-        edits=(*edits, *_kernel_edits(kernel, elements, arrays, factor)),
-        explanation=(
-            f"Each thread works on {factor} neighbouring elements of {listed}, which it moves as one "
-            f"{' or '.join(widths)}: a request carries {bytes_now * factor * 32} bytes where it carried "
-            f"{bytes_now * 32}, so that fewer instructions keep more bytes in flight. The grid has a {_share(factor)} "
-            "of the blocks; elements behind the last whole vector, or at an address that is not aligned, go one by one."
-            + ("" if apart or late is None else f" {late[1]} must not be a part of {late[0]}, which is stored before.")
-        ),
-        safe=apart,
-    )
+    return edits
+
+
+def _strided_launches(kernel: Kernel, elements: Elements, factor: int) -> list[TextEdit]:
+    """Fewer blocks where a grid grows with the elements, though its threads would loop; other grids stay."""
+    if reason := not_all_elements(kernel, elements):
+        raise _RefusedError(reason)
+    launches = launches_in_sight(kernel)
+    edits: list[TextEdit] = []
+    for launch in launches if not isinstance(launches, str) else ():
+        grid = grid_formula(kernel.source, launch)
+        if grid is not None and grid.symbols and not uncovered(kernel, launch, elements.bound):
+            edit = divided(kernel.source, launch, factor)
+            edits += [edit] if isinstance(edit, TextEdit) else []
+    return edits
 
 
 def _require_all_moved(kernel: Kernel, arrays: list[ElementArray], factor: int) -> None:
@@ -211,83 +270,3 @@ def _arrays(kernel: Kernel, elements: Elements) -> list[ElementArray]:
             f"[{elements.index}]."
         )
     return found
-
-
-def _kernel_edits(kernel: Kernel, elements: Elements, arrays: list[ElementArray], factor: int) -> list[TextEdit]:
-    """The work on whole vectors before the guard, and the guard as the loop over what is left."""
-    source, index, block, guard = kernel.source, elements.index, body(kernel), elements.guard
-    unit, indent = indent_unit(source, block) if block is not None else "  ", source.line_indent(guard.start_byte)
-    vectors = free_name(source.text(), "vectors")
-    lines = _vector_lines(kernel, elements, arrays, factor, vectors, unit)
-    new = "".join(line + "\n" if line.startswith("#") or not line else f"{indent}{line}\n" for line in lines)
-    step = f"{index} += blockDim.x * gridDim.x"
-    loop = f"for ({index} += {factor} * {vectors}; {index} < {source.node_text(elements.bound)}; {step})"
-    edits = without_const(source, elements.declaration)
-    if elements.early:
-        after, end = end_with_comment(source, guard.end_byte), end_with_comment(source, elements.end)
-        edits.append(TextEdit(after, blank_lines_end(source, after), f"\n{new}{indent}{loop} {{"))
-        edits += indented(source, [n for n in block.named_children if n.start_byte >= after] if block else (), unit)
-        edits.append(TextEdit(end, end, f"\n{indent}}}"))
-    else:
-        clause = guard.child_by_field_name("condition")
-        end = clause.end_byte if clause is not None else guard.start_byte
-        edits.append(TextEdit(guard.start_byte, end, f"{new.removeprefix(indent)}{indent}{loop}"))
-    return edits
-
-
-def _vector_lines(
-    kernel: Kernel, elements: Elements, arrays: list[ElementArray], factor: int, vectors: str, unit: str
-) -> list[str]:
-    """The branch that works on whole vectors, without the indent of the guard."""
-    source, index = kernel.source, elements.index
-    text = source.text()
-    counter, aligned = free_name(kernel.span.text, "k"), free_name(text, "aligned")
-    values = {array.name: free_name(text, f"{array.name}_values") for array in arrays}
-    addresses = " | ".join(f"reinterpret_cast<size_t>({array.name})" for array in arrays)
-    whole = f"({addresses})" if len(arrays) > 1 else addresses
-    bound = source.node_text(elements.bound)
-    alone = elements.bound.type in ("identifier", "field_expression") and not is_macro_of_several(
-        source, elements.bound
-    )
-    bound = bound if alone else f"({bound})"
-    lines = [
-        f"const bool {aligned} = {whole} % {max(array.size for array in arrays) * factor} == 0;",
-        f"const auto {vectors} = {aligned} ? {bound} / {factor} : 0;",
-        f"if ({index} < {vectors}) {{",
-    ]
-    lines += [f"{unit}alignas({a.size * factor}) {a.type} {values[a.name]}[{factor}];" for a in arrays]
-    lines += [
-        f"{unit}*reinterpret_cast<{a.vector(factor)} *>({values[a.name]}) = "
-        f"reinterpret_cast<const {a.vector(factor)} *>({a.name})[{index}];"
-        for a in arrays
-        if a.is_loaded
-    ]
-    lines += ["#pragma unroll", f"{unit}for (int {counter} = 0; {counter} < {factor}; ++{counter}) {{"]
-    work = reindented(
-        _work(source, elements, arrays, values, counter, factor), source.line_indent(elements.start), 2 * unit
-    )
-    lines += [*(2 * unit + work).split("\n"), f"{unit}}}"]
-    lines += [
-        f"{unit}reinterpret_cast<{a.vector(factor)} *>({a.name})[{index}] = "
-        f"*reinterpret_cast<const {a.vector(factor)} *>({values[a.name]});"
-        for a in arrays
-        if a.is_stored
-    ]
-    return [*lines, "}"]
-
-
-def _work(
-    source: Source, elements: Elements, arrays: list[ElementArray], values: dict[str, str], counter: str, factor: int
-) -> str:
-    """The work's text for one element of the vectors: `a[i]` as `a_values[k]`, any other i as `4 * i + k`."""
-    taken = [(use, f"{values[array.name]}[{counter}]") for array in arrays for use in array.uses]
-    edits = [TextEdit(use.start_byte, use.end_byte, text) for use, text in taken]
-    number = f"{factor} * {elements.index} + {counter}"
-    for statement in elements.work:
-        for use in names(statement, source, elements.index):
-            if not any(element.start_byte <= use.start_byte < element.end_byte for element, _ in taken):
-                alone = use.parent is not None and use.parent.type in _ALONE
-                edits.append(TextEdit(use.start_byte, use.end_byte, number if alone else f"({number})"))
-    start, end = elements.start, end_with_comment(source, elements.end)
-    shifted = [TextEdit(edit.start - start, edit.end - start, edit.new_text) for edit in edits]
-    return apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
