@@ -42,8 +42,10 @@ the barriers.
 ## Assumes
 
 - The number of bins follows from the text: the index is a byte, has a mask, a remainder, a shift or a `min` with a
-  constant, or stands under a test against one. It is not negative.
-- The bins are 32-bit integers, few for the threads of a block, and fit with the rest of its shared memory in 48 KB.
+  constant, or stands under a test against one, or every launch hands over memory that cudaMalloc gave in a size that is
+  known. It is not negative.
+- The bins are integers or floats of 32 bits, few for the threads of a block, and fit with the rest of its shared memory
+  in 48 KB.
 - The kernel uses the histogram for nothing else. All launches are in sight, and every thread comes to the statement at
   the kernel's outermost level in which the atomic stands.
 
@@ -51,7 +53,9 @@ the barriers.
 
 4 bytes of shared memory for each bin, two barriers, and for each block an atomic for each bin that it counted in. Where
 a thread has a single element and the data fill all bins evenly, that gains little; threads that take many elements
-each gain most. Integer sums stay the same bit for bit.
+each gain most. Integer sums stay the same bit for bit. The order in which atomics add floats was never fixed; sums by
+block change it once more, so the last bits can change: the error of any order of n numbers is at most about
+n * 2^-24 * sum(|x|) (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
 """
 
 from __future__ import annotations
@@ -63,6 +67,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import CType, builtin_type
+from warpwright.rewrites._allocations import elements_allocated
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
@@ -86,7 +91,7 @@ from warpwright.syntax.nodes import ancestors, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "privatize-histogram"
-title = "Count in shared memory first"
+title = "Add up in shared memory first"
 goals = ("speed",)
 
 LIMIT = 48 * 1024
@@ -148,8 +153,8 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Count:
     if statement is None or statement.type != "expression_statement" or outer is None:
         raise NoMatchError(f"What the atomic at line {line} returns is used.")
     kind = builtin_type(access.type)
-    if kind is None or not kind.is_integer or kind.size != 4:
-        raise NoMatchError(f"The bins are {access.type or 'of an unknown type'}, not 32-bit integers.")
+    if kind is None or kind.size != 4:
+        raise NoMatchError(f"The bins are {access.type or 'of an unknown type'}, not numbers of 32 bits.")
     place: Node | None = arguments[0]
     if place is not None and place.type == "pointer_expression" and source.node_text(place).startswith("&"):
         place = place.child_by_field_name("argument")
@@ -188,13 +193,21 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
     is_flat = _require_blocks(kernel, count, access.in_loop)
     first, last = early[0] if early else found.outer, _last(block) if early else found.outer
     words = kernel.span.text
-    own, bin_ = free_name(words, f"own_{found.array}"), free_name(words, "bin")
+    own, bin_ = free_name(words, f"own_{found.array}"), "bin"
+    if bin_ != free_name(words, bin_):
+        bin_ = free_name(words, "slot")
     thread, threads = ("threadIdx.x", "blockDim.x")
     if not is_flat:
         thread, threads = "threadIdx.y * blockDim.x + threadIdx.x", "blockDim.x * blockDim.y"
     unit = indent_unit(source, block)
-    typed = "unsigned int" if found.kind.kind == "uint" else "int"
+    typed = {"uint": "unsigned int", "float": "float"}.get(found.kind.kind, "int")
+    zero = "0" if found.kind.is_integer else "0.0f"
     head = f"for (int {bin_} = {thread}; {bin_} < {text}; {bin_} += {threads})"
+    rounding = (
+        ""
+        if found.kind.is_integer
+        else " The order of the sums, which atomics never fixed, changes, and with it the last bits."
+    )
     edits = [
         before_statement(
             source,
@@ -202,7 +215,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
             [
                 f"__shared__ {typed} {own}[{text}];",
                 head,
-                f"{unit}{own}[{bin_}] = 0;",
+                f"{unit}{own}[{bin_}] = {zero};",
                 "__syncthreads();",
             ],
         ),
@@ -215,7 +228,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
                 *closing(unit, len(early)),
                 "__syncthreads();",
                 head,
-                f"{unit}if ({own}[{bin_}] != 0)",
+                f"{unit}if ({own}[{bin_}] != {zero})",
                 f"{unit * 2}atomicAdd(&{found.array}[{bin_}], {own}[{bin_}]);",
             ],
         ),
@@ -226,11 +239,12 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
         source=source,
         edits=tuple(without_overlap(edits)),
         explanation=(
-            f"All threads of the grid counted in the same {count} places of global memory, and waited for each other "
-            f"in the L2 cache wherever data fall together. Each block now counts in {count} bins of its own in shared "
+            f"All threads of the grid added to the same {count} places of global memory, and waited for each other "
+            f"in the L2 cache wherever data fall together. Each block now adds to {count} bins of its own in shared "
             f"memory ({4 * count} bytes) and adds those that it used to `{found.array}` at the end, behind a barrier "
-            "that all threads reach. It pays most where each thread takes many elements."
+            f"that all threads reach. It pays most where each thread takes many elements.{rounding}"
         ),
+        safe=found.kind.is_integer,
     )
 
 
@@ -267,10 +281,17 @@ def _require_blocks(kernel: Kernel, count: int, in_loop: bool) -> bool:
 def _number_of_bins(kernel: Kernel, variables: Locals, found: _Count) -> tuple[int, str]:
     """How many bins the index can reach, and how that is written."""
     source = kernel.source
-    bound = _bound(kernel, variables, found.index) or _tested(kernel, variables, found)
+    bound = _bound(kernel, variables, found.index) or _tested(kernel, variables, found) or _allocated(kernel, found)
     if bound is None:
         raise NoMatchError(f"How many bins `{source.node_text(found.index)}` can reach does not follow from the text.")
     return bound
+
+
+def _allocated(kernel: Kernel, found: _Count) -> tuple[int, str] | None:
+    """What every launch hands over room for: an index beyond it would be wrong today."""
+    counts = [elements_allocated(kernel, launch, found.array) for launch in host_launches(kernel)]
+    known = [count for count in counts if count is not None]
+    return (max(known), str(max(known))) if known and len(known) == len(counts) else None
 
 
 def _bound(kernel: Kernel, variables: Locals, node: Node, depth: int = 0) -> tuple[int, str] | None:
