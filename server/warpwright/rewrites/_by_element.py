@@ -10,19 +10,22 @@ from warpwright.facts.aliasing import LOOPS, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, NoMatchError, body, called_name, names
-from warpwright.rewrites._indices import Indices, Polynomial, symbols
+from warpwright.rewrites._indices import Indices, Polynomial, combined, symbols
 from warpwright.rewrites._loops import CountedLoop
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 
 _VALUES = ("identifier", "field_expression")
+_LINES = frozenset({"blockIdx.y", "blockIdx.z"})
+"""Numbers that are the same for all threads of a line of blocks."""
 
 
 def require_by_element(
     indices: Indices, loop: CountedLoop, element: Polynomial, places: list[Node], own: set[str]
-) -> None:
+) -> set[str]:
     """An iteration depends on its element alone and stores at that element alone. `places` name the element, as the
-    variables `own` do."""
+    variables `own` do. Returns the block's numbers, such as "blockIdx.y", that choose the line of every element that is
+    stored."""
     kernel, source = indices.kernel, indices.kernel.source
     declared = {source.node_text(n) for n in declared_names(loop.body)}
     arrays = {source.node_text(n) for d in descendants(loop.body, "array_declarator") for n in d.named_children[:1]}
@@ -36,12 +39,12 @@ def require_by_element(
             continue
         if NUMBER.fullmatch(name) or WARP_LEVEL.fullmatch(name) or name == loop.name:
             raise NoMatchError(f"`{name}` is used at line {line} for something else than the element.")
-        read = indices.named(name) or {}
-        if any(NUMBER.search(factor) or factor == loop.name for product in read for factor in product):
+        read = symbols(indices.named(name) or {}) - _LINES
+        if any(NUMBER.search(factor) or factor == loop.name for factor in read):
             raise NoMatchError(f"`{name}` at line {line} depends on the thread's number.")
     if reason := calls_by_number(kernel, loop.body):
         raise NoMatchError(reason)
-    stored: set[str] = set()
+    stored: dict[str, Polynomial] = {}
     for target in _targets(loop.body):
         line = source.position(target.start_byte)[0]
         first = next(descendants(target, "identifier"), None)
@@ -54,19 +57,21 @@ def require_by_element(
                 raise NoMatchError(f"`{source.node_text(target)}` at line {line} is changed through a pointer.")
             continue
         index = target.child_by_field_name("indices") if target.type == "subscript_expression" else None
-        if index is None or indices.read(next(iter(uncommented(index)), None)) != element:
+        at = indices.read(next(iter(uncommented(index)), None)) if index is not None else None
+        if at is None or not _is_of_element(indices, at, element):
             raise NoMatchError(f"`{source.node_text(target)}` is changed at line {line}, and is not the element alone.")
-        stored.add(name)
+        stored[name] = at
     _require_calls(kernel, loop)
     for jump in descendants(loop.body, "break_statement", "return_statement"):
         if jump.type == "break_statement" and (_leaves_inner(jump, loop) or _at_the_end(indices, jump, loop, element)):
             continue
         raise NoMatchError(f"The loop is left at line {source.position(jump.start_byte)[0]}.")
-    for name in stored:
-        _require_own_uses(indices, loop, element, name)
+    for name, at in stored.items():
+        _require_own_uses(indices, loop, at, name)
     for one, other in handed_the_same(kernel):
         if one in stored or other in stored:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
+    return {line for line in _LINES if all(line in symbols(at) for at in stored.values())}
 
 
 def _require_calls(kernel: Kernel, loop: CountedLoop) -> None:
@@ -79,6 +84,13 @@ def _require_calls(kernel: Kernel, loop: CountedLoop) -> None:
         known = KNOWN_FUNCTIONS.fullmatch(name) and not name.startswith(("atomic", "printf", "assert", "__sync"))
         if pointers.intersection(arguments) or not (known or takes_values(call, source)) or name.startswith("atomic"):
             raise NoMatchError(f"`{name}` is called at line {line}, which may do more than compute a value.")
+
+
+def _is_of_element(indices: Indices, at: Polynomial, element: Polynomial) -> bool:
+    """Whether a place is the element's, in a line of elements that the block's number in y or z may choose."""
+    line = combined("-", at, element)
+    names = symbols(line) - _LINES if line is not None else {""}
+    return all(indices.variables.is_fixed(name) for name in names)
 
 
 def _require_own_uses(indices: Indices, loop: CountedLoop, element: Polynomial, array: str) -> None:

@@ -30,7 +30,22 @@ class CountedLoop:
 
 def counted_loop(source: Source, node: Node) -> CountedLoop | None:
     """The parts of a `for`; None where it is not such a loop."""
-    initializer, condition = node.child_by_field_name("initializer"), node.child_by_field_name("condition")
+    return _counted(source, node, node.child_by_field_name("condition"))
+
+
+def loop_of_two_bounds(source: Source, node: Node) -> tuple[CountedLoop, Node] | None:
+    """The parts of `for (int i = first; i < last && i < n; i++)`, with the one bound in them, and the other."""
+    condition = node.child_by_field_name("condition")
+    operator = condition.child_by_field_name("operator") if condition is not None else None
+    if condition is None or operator is None or operator.type != "&&":
+        return None
+    one, other = (_counted(source, node, condition.child_by_field_name(side)) for side in ("left", "right"))
+    return (one, other.bound) if one is not None and other is not None else None
+
+
+def _counted(source: Source, node: Node, condition: Node | None) -> CountedLoop | None:
+    """The parts of a `for` that runs while the condition holds."""
+    initializer = node.child_by_field_name("initializer")
     update, body = node.child_by_field_name("update"), node.child_by_field_name("body")
     if initializer is None or condition is None or update is None or body is None:
         return None

@@ -46,7 +46,8 @@ A loop from `tid * chunk` to that and `chunk` more, cut off at n, becomes `for (
 - Each iteration works on its element alone: what it stores, it stores at the element's place, and what the kernel
   stores is read nowhere else. Sums over a chunk are refused: each thread would add other elements.
 - Every thread of the grid walks over a chunk: no condition stands around the loop, and no thread leaves before it.
-- All launches are in this file and one-dimensional. Where the loop is cut off at a bound, threads times chunk are seen
+- All launches are in this file, with one-dimensional blocks. Of a grid of two dimensions the block's number in y
+  chooses the row of what is stored. Where the loop is cut off at a bound, threads times chunk are seen
   to be as many as the bound.
 - Arrays that are handed to different parameters do not overlap.
 
@@ -67,10 +68,10 @@ from warpwright.rewrites._by_element import declared_names, require_by_element
 from warpwright.rewrites._code import NoMatchError, body, by_cost, called_name, macro_texts, names, overlaps
 from warpwright.rewrites._formulas import Values, formula, holds
 from warpwright.rewrites._gain import no_fewer_sectors
-from warpwright.rewrites._grids import arguments_of, grid_formula, launches_in_sight
+from warpwright.rewrites._grids import arguments_of, grid_formula, launches_along_x
 from warpwright.rewrites._indices import Indices, Polynomial, as_number, combined, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, with_comment, without_text
-from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
+from warpwright.rewrites._loops import CountedLoop, counted_loop, loop_of_two_bounds, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites.base import Declined, Rewrite
@@ -105,18 +106,23 @@ def _interchanged(kernel: Kernel, access: Access) -> Rewrite:
     source, block = kernel.source, body(kernel)
     node = loop_around(access.span) if access.span.source is source else None
     loop = counted_loop(source, node) if node is not None else None
+    second: Node | None = None
+    if node is not None and loop is None and (bounded := loop_of_two_bounds(source, node)) is not None:
+        loop, second = bounded
     if node is None or loop is None or block is None or loop.step is not None:
         raise NoMatchError(f"The loop around `{access.expression}` does not count up by one.")
-    launches = launches_in_sight(kernel)
+    launches = launches_along_x(kernel)
     if isinstance(launches, str):
         raise NoMatchError(launches)
     sizes = {launch.block[0] or 0 for launch in launches}
     indices = indices_of(kernel, (min(sizes), 1, 1) if len(sizes) == 1 else None)
     _require_all_threads(source, block, node)
-    if as_number(indices.read(loop.start)) == 0:
-        edits = _by_number(indices, loop)
+    if as_number(indices.read(loop.start)) == 0 and second is None:
+        edits, lines = _by_number(indices, loop)
     else:
-        edits = _from_start(indices, loop, launches)
+        ends = [loop.bound, second] if second is not None else _ends(indices, loop.bound)
+        edits, lines = _from_start(indices, loop, ends, launches)
+    _require_lines(launches, lines)
     if reason := no_fewer_sectors(kernel, edits):
         raise NoMatchError(reason)
     got, ideal = access.sectors_per_request or 0.0, access.ideal_sectors_per_request or 0.0
@@ -131,6 +137,14 @@ def _interchanged(kernel: Kernel, access: Access) -> Rewrite:
             "as there are threads, and the lanes of a warp use neighbours. Every element is worked on once, as before."
         ),
     )
+
+
+def _require_lines(launches: list[Launch], lines: set[str]) -> None:
+    """Blocks of another number in y or z work on other elements."""
+    for launch in launches:
+        for axis, blocks in zip("yz", launch.grid[1:], strict=True):
+            if blocks != 1 and f"blockIdx.{axis}" not in lines:
+                raise NoMatchError(f"The launch at {launch.source} has more than one dimension.")
 
 
 def _require_all_threads(source: Source, block: Node, loop: Node) -> None:
@@ -153,8 +167,8 @@ def _thread(indices: Indices) -> Polynomial:
     return {**blocks, ("threadIdx.x",): 1}
 
 
-def _by_number(indices: Indices, loop: CountedLoop) -> list[TextEdit]:
-    """`for (k = 0; k < chunk; k++)` over elements `tid * chunk + k`."""
+def _by_number(indices: Indices, loop: CountedLoop) -> tuple[list[TextEdit], set[str]]:
+    """`for (k = 0; k < chunk; k++)` over elements `tid * chunk + k`: edits, and what chooses a line."""
     kernel, source = indices.kernel, indices.kernel.source
     chunk, thread = indices.read(loop.bound), _thread(indices)
     first = combined("*", thread, chunk) if chunk is not None else None
@@ -165,7 +179,7 @@ def _by_number(indices: Indices, loop: CountedLoop) -> list[TextEdit]:
     if not places:
         raise NoMatchError(f"The loop over {loop.name} uses no element of a chunk of the thread's own.")
     own = {name for name in indices.variables.values if indices.named(name) == element}
-    require_by_element(indices, loop, element, [n for n in places if n.type != "identifier"], own)
+    lines = require_by_element(indices, loop, element, [n for n in places if n.type != "identifier"], own)
     number = _variable(indices, thread, loop.node)
     kind = next((t for n in places for t in _types(indices, n) if t in _WIDE), "int")
     threads = free_name(_used(kernel), "threads")
@@ -181,14 +195,16 @@ def _by_number(indices: Indices, loop: CountedLoop) -> list[TextEdit]:
             text = new if alone and not paired else f"({new})"
             edits.append(TextEdit(place.start_byte, place.end_byte, text))
     base = [name for name in indices.variables.values if indices.named(name) == first and chunk != {(): 1}]
-    return [*edits, *_unused(kernel, base, [(p.start_byte, p.end_byte) for p in places])]
+    return [*edits, *_unused(kernel, base, [(p.start_byte, p.end_byte) for p in places])], lines
 
 
-def _from_start(indices: Indices, loop: CountedLoop, launches: list[Launch]) -> list[TextEdit]:
-    """`for (i = tid * chunk; i < min(tid * chunk + chunk, n); i++)` over elements i."""
+def _from_start(
+    indices: Indices, loop: CountedLoop, ends: list[Node], launches: list[Launch]
+) -> tuple[list[TextEdit], set[str]]:
+    """`for (i = tid * chunk; i < min(tid * chunk + chunk, n); i++)`, or with `&&`, over elements i: edits, and the
+    numbers of blocks that choose a line."""
     kernel, source = indices.kernel, indices.kernel.source
     thread, start = _thread(indices), indices.read(loop.start)
-    ends = _ends(indices, loop.bound)
     if start is None or not ends:
         raise NoMatchError(f"Where the loop over {loop.name} starts and ends is not seen.")
     chunks = [(end, chunk) for end in ends if (chunk := _chunk(indices, thread, start, end)) is not None]
@@ -196,23 +212,24 @@ def _from_start(indices: Indices, loop: CountedLoop, launches: list[Launch]) -> 
     if len(chunks) != 1 or len(rest) != 1:
         raise NoMatchError(f"The loop over {loop.name} does not run over a chunk of the thread's own up to a bound.")
     bound = rest[0]
-    require_by_element(indices, loop, {(loop.name,): 1}, [], {loop.name})
+    lines = require_by_element(indices, loop, {(loop.name,): 1}, [], {loop.name})
     _require_bound(indices, bound, loop)
     for launch in launches:
         _require_covered(kernel, launch, chunks[0][1], bound)
     number = _variable(indices, thread, loop.node)
     wide = loop.type if loop.type in _WIDE else "int"
     threads = free_name(_used(kernel), "threads")
+    condition = loop.node.child_by_field_name("condition") or loop.node
     update = loop.node.child_by_field_name("update") or loop.node
     edits = [
         _before(source, loop, f"const {wide} {threads} = gridDim.x * blockDim.x;"),
         TextEdit(loop.start.start_byte, loop.start.end_byte, number),
-        TextEdit(loop.bound.start_byte, loop.bound.end_byte, source.node_text(bound)),
+        TextEdit(condition.start_byte, condition.end_byte, f"{loop.name} < {source.node_text(bound)}"),
         TextEdit(update.start_byte, update.end_byte, f"{loop.name} += {threads}"),
     ]
-    gone = [(n.start_byte, n.end_byte) for n in (loop.start, loop.bound)]
+    gone = [(n.start_byte, n.end_byte) for n in (loop.start, condition)]
     used = [source.node_text(n) for n in (loop.bound, loop.start) if n.type == "identifier"]
-    return [*edits, *_unused(kernel, used, gone)]
+    return [*edits, *_unused(kernel, used, gone)], lines
 
 
 def _ends(indices: Indices, bound: Node) -> list[Node]:
