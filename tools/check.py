@@ -16,6 +16,7 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("types", (PYTHON, "-m", "mypy")),
     ("generated pages", (PYTHON, "tools/generate.py", "--check")),
     ("the commands' page", (PYTHON, "tools/generate_cli.py", "--check")),
+    ("the settings' page", (PYTHON, "tools/generate_settings.py", "--check")),
     ("tests", (PYTHON, "-m", "pytest")),
 )
 

@@ -19,17 +19,7 @@ _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting with its default.
-
-    `arch`: the architecture that `#if` is evaluated for; "" is that of compile_commands.json, else sm_90. `block`: the
-    block shape where no launch is in sight. `defines`: macros given on the compiler's command line; `include_folders`:
-    its `-I`; `compile_commands`: the project's compile_commands.json or its folder, "" to look for it.
-    `select`, `ignore`: rules to run, and not to run. `model`: the model by path or name; "" is the default one.
-    `optimize_seconds`: the longest that one of the kernel commands may take. `verify_seconds`: the same for one quick
-    fix. `ghost_text`: write kernels from comments; `ghost_text_seconds`: the longest that may take.
-    `compile`: when nvcc compiles a document in the background: "onPause" in typing, "onSave", "off". `architectures`:
-    those it compiles for; none is the one of `arch`. `compile_seconds`: the longest that one of them may take.
-    """
+    """Every setting with its default; SETTINGS says what each means."""
 
     arch: str = ""
     block: Dim3 | None = None
@@ -66,17 +56,18 @@ def parse_settings(value: object) -> tuple[Settings, tuple[str, ...]]:
         return Settings(), ()
     if not isinstance(value, Mapping):
         return Settings(), (f"warpwright: settings must be an object, not {_shown(value)}; the defaults are used.",)
-    unknown = (name for name in value if name not in _READERS and name not in _CLIENTS_OWN)
+    unknown = (name for name in value if name not in _NAMES and name not in _CLIENTS_OWN)
     wrong = [f"warpwright.{name}: there is no such setting." for name in unknown]
     read: dict[str, object] = {}
-    for name, (attribute, reader, form) in _READERS.items():
-        given = value.get(name)
+    for setting in SETTINGS:
+        given = value.get(setting.name)
         if given is None:
             continue
         try:
-            read[attribute] = reader(given)
+            read[setting.attribute] = setting.read(given)
         except (ValueError, TypeError):
-            wrong.append(f"warpwright.{name}: must be {form}, not {_shown(given)}; the default is used.")
+            form = f"must be {setting.form}, not {_shown(given)}; the default is used."
+            wrong.append(f"warpwright.{setting.name}: {form}")
     return Settings(**read), tuple(wrong)  # type: ignore[arg-type]
 
 
@@ -86,7 +77,7 @@ def settings_json(settings: Settings) -> dict[str, object]:
     >>> parse_settings(settings_json(Settings(block=(8, 8, 1))))[0] == Settings(block=(8, 8, 1))
     True
     """
-    values = {name: getattr(settings, attribute) for name, (attribute, _, _) in _READERS.items()}
+    values = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -167,20 +158,108 @@ def _macros(value: object) -> dict[str, str]:
     return macros
 
 
-_READERS: dict[str, tuple[str, Callable[[object], object], str]] = {
-    "arch": ("arch", _arch, 'an architecture such as "sm_90"'),
-    "block": ("block", _block, "one to three positive extents of at most 1024 threads in all, such as [32, 8]"),
-    "defines": ("defines", _macros, 'an object of macros such as {"TILE": "32"}'),
-    "includeFolders": ("include_folders", _names, "a list of folders"),
-    "compileCommands": ("compile_commands", _text, "a file or a folder"),
-    "select": ("select", _names, "a list of rule names"),
-    "ignore": ("ignore", _names, "a list of rule names"),
-    "model": ("model", _text, "a path or a name"),
-    "optimizeSeconds": ("optimize_seconds", _seconds, "a number of seconds"),
-    "verifySeconds": ("verify_seconds", _seconds, "a number of seconds"),
-    "ghostText": ("ghost_text", _boolean, "true or false"),
-    "ghostTextSeconds": ("ghost_text_seconds", _seconds, "a number of seconds"),
-    "compile": ("compile", _when, '"onPause", "onSave" or "off"'),
-    "architectures": ("architectures", _architectures, 'a list of architectures such as ["sm_80", "sm_90"]'),
-    "compileSeconds": ("compile_seconds", _seconds, "a number of seconds"),
-}
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as a user sees it.
+
+    `name` is its key under `warpwright`, `attribute` that of Settings. `read` makes the value of what an editor sent
+    or raises ValueError or TypeError; `form` says what it takes, `meaning` what it is for. `schema` is its JSON schema.
+    """
+
+    name: str
+    attribute: str
+    read: Callable[[object], object]
+    form: str
+    meaning: str
+    schema: Mapping[str, object]
+
+    @property
+    def default(self) -> object:
+        value = getattr(Settings(), self.attribute)
+        return list(value) if isinstance(value, tuple) else value
+
+
+def _several(what: str, read: Callable[[object], object], form: str, meaning: str, **items: object) -> Setting:
+    attribute = re.sub(r"[A-Z]", lambda capital: f"_{capital[0].lower()}", what)
+    return Setting(what, attribute, read, form, meaning, {"type": "array", "items": {"type": "string", **items}})
+
+
+def _at_most(name: str, attribute: str, meaning: str) -> Setting:
+    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 86400}
+    return Setting(name, attribute, _seconds, "a number of seconds", meaning, schema)
+
+
+_EXTENT = {"type": "integer", "minimum": 1}
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "arch",
+        "arch",
+        _arch,
+        'an architecture such as "sm_90"',
+        "The GPU architecture that `#if` is evaluated for; empty is that of the file's flags, else `sm_90`.",
+        {"type": "string", "pattern": f"^$|^{_ARCH.pattern}$"},
+    ),
+    Setting(
+        "block",
+        "block",
+        _block,
+        "one to three positive extents of at most 1024 threads in all, such as [32, 8]",
+        "The block shape to assume where no launch is in sight, such as `[32, 8]`.",
+        {"type": ["array", "integer", "null"], "items": _EXTENT, "minItems": 1, "maxItems": 3},
+    ),
+    Setting(
+        "defines",
+        "defines",
+        _macros,
+        'an object of macros such as {"TILE": "32"}',
+        "Macros that the compiler's command line defines.",
+        {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
+    ),
+    _several("includeFolders", _names, "a list of folders", "Folders to look for includes in, as the compiler's `-I`."),
+    Setting(
+        "compileCommands",
+        "compile_commands",
+        _text,
+        "a file or a folder",
+        "The project's `compile_commands.json` or its folder; empty is the nearest.",
+        {"type": "string"},
+    ),
+    _several("select", _names, "a list of rule names", "Only these rules or groups."),
+    _several("ignore", _names, "a list of rule names", "All but these rules or groups."),
+    Setting(
+        "model",
+        "model",
+        _text,
+        "a path or a name",
+        "The model by path or name; empty is the default one.",
+        {"type": "string"},
+    ),
+    _at_most("optimizeSeconds", "optimize_seconds", "The longest that *Optimize*, *Reduce memory* or *Fix* may take."),
+    _at_most(
+        "verifySeconds",
+        "verify_seconds",
+        "The longest that verifying one quick fix, or one comparison of *Verify*, may take.",
+    ),
+    Setting(
+        "compile",
+        "compile",
+        _when,
+        '"onPause", "onSave" or "off"',
+        'When nvcc compiles in the background: also `"onSave"` and `"off"`.',
+        {"type": "string", "enum": list(_WHEN)},
+    ),
+    _several(
+        "architectures",
+        _architectures,
+        'a list of architectures such as ["sm_80", "sm_90"]',
+        'Those that it compiles for, such as `["sm_80", "sm_90"]`; empty is the one of `arch`.',
+        pattern=f"^{_ARCH.pattern}$",
+    ),
+    _at_most("compileSeconds", "compile_seconds", "The longest that it may take for one architecture."),
+    Setting("ghostText", "ghost_text", _boolean, "true or false", "Draft kernels from comments.", {"type": "boolean"}),
+    _at_most("ghostTextSeconds", "ghost_text_seconds", "The longest that a draft may take."),
+)
+"""All of them, in the order in which an editor shows them."""
+
+_NAMES = frozenset(setting.name for setting in SETTINGS)

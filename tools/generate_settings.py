@@ -1,0 +1,67 @@
+"""Write docs/settings.md and the settings of the VS Code extension's package.json from the server's table of settings.
+
+python tools/generate_settings.py            write them
+python tools/generate_settings.py --check    exit 1 where one of them is stale
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from warpwright.editor.settings import SETTINGS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "settings.md"
+MANIFEST = ROOT / "client-vscode" / "package.json"
+HEAD = """\
+# Settings
+
+Under the key `warpwright` of an editor's settings. A value of the wrong type is named in a message, and its default is used.
+
+| setting | default | meaning |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    rows = (f"| `{each.name}` | `{json.dumps(each.default)}` | {each.meaning} |" for each in SETTINGS)
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def manifest(present: str) -> str:
+    """The extension's manifest with the server's settings; those of the extension alone keep their place before them."""
+    content: dict[str, Any] = json.loads(present)
+    known = {f"warpwright.{each.name}" for each in SETTINGS}
+    properties: dict[str, Any] = content["contributes"]["configuration"]["properties"]
+    own = {name: value for name, value in properties.items() if value.get("scope") == "machine-overridable"}
+    assert not own.keys() & known
+    servers = {
+        f"warpwright.{each.name}": {
+            **each.schema,
+            "default": each.default,
+            "scope": "resource",
+            "markdownDescription": each.meaning,
+        }
+        for each in SETTINGS
+    }
+    content["contributes"]["configuration"]["properties"] = own | servers
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    wanted = {PAGE: page(), MANIFEST: manifest(MANIFEST.read_text(encoding="utf-8"))}
+    stale = [p for p, text in wanted.items() if not p.is_file() or p.read_text(encoding="utf-8") != text]
+    if "--check" not in arguments:
+        for path in stale:
+            path.write_text(wanted[path], encoding="utf-8")
+        return 0
+    for path in stale:
+        print(f"{path.relative_to(ROOT)} is stale: run `python tools/generate_settings.py`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
