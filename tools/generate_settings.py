@@ -19,7 +19,8 @@ MANIFEST = ROOT / "client-vscode" / "package.json"
 HEAD = """\
 # Settings
 
-Under the key `warpwright` of an editor's settings. A value of the wrong type is named in a message, and its default is used.
+Under the key `warpwright` of an editor's settings. A value of the wrong type is named in a message, and its default is
+used.
 
 | setting | default | meaning |
 |---|---|---|
@@ -32,7 +33,7 @@ def page() -> str:
 
 
 def manifest(present: str) -> str:
-    """The extension's manifest with the server's settings; those of the extension alone keep their place before them."""
+    """The extension's manifest with the server's settings, behind those of the extension alone."""
     content: dict[str, Any] = json.loads(present)
     known = {f"warpwright.{each.name}" for each in SETTINGS}
     properties: dict[str, Any] = content["contributes"]["configuration"]["properties"]

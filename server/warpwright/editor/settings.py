@@ -175,7 +175,10 @@ class Setting:
 
     @property
     def default(self) -> object:
+        """As JSON, of which 300 is the shortest form of 300.0."""
         value = getattr(Settings(), self.attribute)
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
         return list(value) if isinstance(value, tuple) else value
 
 
