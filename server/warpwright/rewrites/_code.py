@@ -36,6 +36,9 @@ KNOWN_FUNCTIONS = re.compile(
 underscores as well, are not told apart here."""
 
 
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+
+
 class NoMatchError(Exception):
     """The text is not the pattern; the message is the reason for the user."""
 
@@ -98,14 +101,15 @@ def called_name(call: Node, source: Source) -> str:
 
 
 def macro_texts(source: Source) -> dict[str, list[str]]:
-    """The replacement of every macro that the file defines, without its parameters; several where `#if` has sides."""
+    """The replacement of every macro that the file defines, without its parameters and what strings hold; several where
+    `#if` has sides."""
     found: dict[str, list[str]] = {}
     for macro in descendants(source.root, "preproc_def", "preproc_function_def"):
         name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
         if name is None or value is None:
             continue
         parameters = [source.node_text(n) for n in macro.children_by_field_name("parameters") for n in uncommented(n)]
-        text = source.node_text(value)
+        text = _STRING.sub('""', source.node_text(value))
         for parameter in parameters:
             text = re.sub(rf"\b{re.escape(parameter)}\b", " ", text)
         found.setdefault(source.node_text(name), []).append(text)

@@ -1,4 +1,4 @@
-"""Scan a block by shuffles within each warp and one total for each, instead of steps over shared memory.
+"""Scan a block by shuffles and one total for each warp, instead of steps over shared memory or by one thread.
 
 ## Before
 
@@ -67,7 +67,9 @@ void run(int *out, const int *in) {
 ## Assumes
 
 - The loop is the inclusive scan in place by doubling offsets (Hillis and Steele): each thread reads the element
-  `offset` to the left, waits, adds it to its own, waits. The elements are numbers of 4 or 8 bytes.
+  `offset` to the left, waits, adds it to its own, waits. Or thread 0 alone, between two barriers, makes the running
+  sums of one shared array in place or in another, with or without the element itself. The elements are numbers of
+  4 or 8 bytes.
 - Every launch is in sight, with a one-dimensional block of whole warps, and the loop runs over as many elements.
 - Every thread of the block comes to the loop: it stands under no condition, and no `return` stands before it.
 
@@ -82,23 +84,22 @@ Numerical Algorithms, section 4.2).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Kernel
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import shuffled_type
-from warpwright.rewrites._code import NoMatchError, body, in_macro, overlaps, squeezed
-from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
+from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
 from warpwright.rewrites._threads import constant_of, whole_warps
 from warpwright.rewrites._tree_reduction import require_reorderable, require_whole_block
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Source, Span
+from warpwright.syntax.source import Span
 
 NAME = "shuffle-scan"
 title = "Scan by shuffles"
@@ -107,81 +108,23 @@ goals = ("speed",)
 _ALIKE = {"unsigned": "unsignedint", "uint32_t": "unsignedint", "uint": "unsignedint", "int32_t": "int"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """The loop, the array, and how the thread's number and the loop's bound are written."""
-
-    node: Node
-    step: str
-    array: str
-    thread: str
-    bound: str
-    barrier: str
-    kept: str  # the type of the variable that keeps the element to the left, without spaces
-
-
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    reason = "No loop here scans a shared array in place by doubling offsets."
-    for node in descendants(block, "for_statement"):
+    reason = "No loop here makes running sums of a shared array, by doubling offsets or by one thread."
+    for node in descendants(block, "for_statement", "if_statement"):
         if at is not None and not overlaps(kernel.source.span(node), at):
             continue
+        match = doubling_scan if node.type == "for_statement" else serial_scan
         try:
-            return _rewrite(kernel, block, _match(kernel.source, block, node))
+            return _rewrite(kernel, block, match(kernel.source, block, node))
         except NoMatchError as mismatch:
             reason = str(mismatch) or reason
     return Declined(NAME, reason)
 
 
-def _match(source: Source, block: Node, node: Node) -> _Scan:
-    head = [node.child_by_field_name(f) for f in ("initializer", "condition", "update")]
-    if None in head or in_macro(node):
-        raise NoMatchError
-    first, condition, update = (squeezed(source.node_text(n)) for n in head if n is not None)
-    started = re.fullmatch(r"(?:unsignedint|unsigned|int|size_t|uint)(?P<step>\w+)=1[uU]?;?", first)
-    step = started["step"] if started else ""
-    s = re.escape(step)
-    bound = re.fullmatch(rf"{s}<(?P<bound>[\w.]+)", condition)
-    doubles = re.fullmatch(rf"{s}(?:\*=2[uU]?|<<=1|\+={s}|={s}(?:\*2|<<1))", update)
-    if not started or bound is None or doubles is None:
-        raise NoMatchError
-    statements = statements_of(node.child_by_field_name("body"))
-    barriers = [n for n in statements if is_barrier(n, source)]
-    texts = ["|" if n in barriers else squeezed(source.node_text(n)) for n in statements]
-    found = _body(s, "".join(_unbraced(t) for t in texts))
-    if found is None:
-        raise NoMatchError(
-            f"The loop at line {line_of(source, node)} does not read the element to the left, wait, add it and wait."
-        )
-    if not is_thread_number(source, block, found["t"]):
-        raise NoMatchError(f"`{found['t']}` is not known to be threadIdx.x throughout the kernel.")
-    return _Scan(node, step, found["a"], found["t"], bound["bound"], source.node_text(barriers[0]), found["k"])
-
-
-def _unbraced(text: str) -> str:
-    return text.replace("{", "").replace("}", "")
-
-
-def _body(step: str, text: str) -> re.Match[str] | None:
-    """The statements of one step, squeezed, each barrier as `|`: a value that is read, waited for, and added."""
-    tested = rf"if\((?P<t>[\w.]+)>={step}\)(?P=v)=(?P<a>\w+)\[(?P=t)-{step}\];"
-    kind = r"(?P<k>unsignedint|unsignedlonglong|longlong|unsigned|int|float|double|uint32_t|size_t)"
-    add = (
-        rf"(?:if\((?P=t)>={step}\))?(?P=a)\[(?P=t)\](?:\+=(?P=v)|=(?P=a)\[(?P=t)\]\+(?P=v)|=(?P=v)\+(?P=a)\[(?P=t)\]);"
-    )
-    zero = r"\(?0(?:\.0*)?f?\)?"
-    forms = (
-        rf"{kind}(?P<v>[A-Za-z_]\w*?)={zero};{tested}\|{add}\|",
-        rf"{kind}(?P<v>[A-Za-z_]\w*?)=\(?(?P<t>[\w.]+)>={step}\)?\?(?P<a>\w+)\[(?P=t)-{step}\]:{zero};\|{add}\|",
-        rf"{kind}(?P<v>[A-Za-z_]\w*?);if\((?P<t>[\w.]+)>={step}\)(?P=v)=(?P<a>\w+)\[(?P=t)-{step}\];\|"
-        rf"if\((?P=t)>={step}\)(?P=a)\[(?P=t)\]\+=(?P=v);\|",
-    )
-    return next((found for form in forms if (found := re.fullmatch(form, text))), None)
-
-
-def _rewrite(kernel: Kernel, block: Node, scan: _Scan) -> Rewrite:
+def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
     source = kernel.source
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
@@ -204,9 +147,15 @@ def _rewrite(kernel: Kernel, block: Node, scan: _Scan) -> Rewrite:
         raise NoMatchError(
             f"`{scan.array}` holds {shared.element_type}, which is not known to be what a shuffle takes."
         )
-    if _ALIKE.get(scan.kept, scan.kept) != _ALIKE.get(written := re.sub(r"\s", "", shared.element_type), written):
-        raise NoMatchError(f"What is read of `{scan.array}` is kept as {scan.kept}, not as {shared.element_type}.")
+    written = _alike(shared.element_type)
+    for kept in scan.kept:
+        if _alike(kept) != written:
+            raise NoMatchError(f"What is read of `{scan.source}` is kept as {kept}, not as {shared.element_type}.")
+    read = next((a for a in kernel.shared_arrays if a.name == scan.source), None)
+    if read is None or _alike(read.element_type) != written:
+        raise NoMatchError(f"`{scan.source}` is not a __shared__ array of the type of `{scan.array}`.")
     require_reorderable(kernel, scan.array)
+    require_reorderable(kernel, scan.source)
     if "volatile" in kernel.span.text:
         raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
     if scan.node.parent is None or scan.node.parent.type != "compound_statement":
@@ -220,22 +169,32 @@ def _rewrite(kernel: Kernel, block: Node, scan: _Scan) -> Rewrite:
     text = f"\n{indent}".join(lines)
     exact = kind.is_integer
     steps = (threads - 1).bit_length()
+    was = (
+        f"Thread 0 added {threads} elements one after the other while the others waited."
+        if scan.serial
+        else f"The loop took {steps} steps over `{scan.array}` with {2 * steps} barriers."
+    )
     return Rewrite(
         rewrite=NAME,
         title=title,
         source=source,
         edits=(TextEdit(scan.node.start_byte, scan.node.end_byte, text),),
         explanation=(
-            f"The loop took {steps} steps over `{scan.array}` with {2 * steps} barriers. Each warp now scans its "
-            f"{WARP} elements by __shfl_up_sync, in registers; the first warp scans the warps' totals, and each thread "
-            "adds what stands before its warp: 3 barriers."
+            f"{was} Each warp now scans its {WARP} elements by __shfl_up_sync, in registers; the first warp "
+            "scans the warps' totals, and each thread adds what stands before its warp."
             + ("" if exact else " The order of the additions changes, and with it the last bits.")
         ),
         safe=exact,
     )
 
 
-def _lines(kernel: Kernel, scan: _Scan, typed: str, kind: CType, unit: str) -> list[str]:
+def _alike(kind: str) -> str:
+    """A type without spaces, under one of its names."""
+    text = re.sub(r"\s", "", kind)
+    return _ALIKE.get(text, text)
+
+
+def _lines(kernel: Kernel, scan: Scan, typed: str, kind: CType, unit: str) -> list[str]:
     text = kernel.source.text(kernel.span.start, scan.node.start_byte) + kernel.source.text(
         scan.node.end_byte, kernel.span.end
     )
@@ -255,9 +214,11 @@ def _lines(kernel: Kernel, scan: _Scan, typed: str, kind: CType, unit: str) -> l
             "}",
         ]
 
-    return [
+    before = f"{totals}[{tid} / {WARP} - 1]"
+    lines = [
+        *([scan.barrier] if scan.waits_first else []),
         f"__shared__ {typed} {totals}[{WARP}];",
-        f"{typed} {value} = {scan.array}[{tid}];",
+        f"{typed} {value} = {scan.source}[{tid}];",
         *step(value, f"{tid} % {WARP}"),
         f"if ({tid} % {WARP} == {WARP - 1})",
         f"{unit}{totals}[{tid} / {WARP}] = {value};",
@@ -268,8 +229,19 @@ def _lines(kernel: Kernel, scan: _Scan, typed: str, kind: CType, unit: str) -> l
         f"{unit}{totals}[{tid}] = {total};",
         "}",
         scan.barrier,
-        f"if ({tid} >= {WARP})",
-        f"{unit}{value} += {totals}[{tid} / {WARP} - 1];",
-        f"{scan.array}[{tid}] = {value};",
-        scan.barrier,
     ]
+    if not scan.exclusive:
+        lines += [f"if ({tid} >= {WARP})", f"{unit}{value} += {before};", f"{scan.array}[{tid}] = {value};"]
+    else:
+        lines += [
+            f"{value} = __shfl_up_sync(0xffffffff, {value}, 1);",
+            f"if ({tid} % {WARP} == 0)",
+            f"{unit}{value} = {zero};",
+            f"if ({tid} >= {WARP})",
+            f"{unit}{value} += {before};",
+            f"{scan.array}[{tid}] = {value};",
+        ]
+    if scan.total:
+        last = f"{totals}[{scan.bound} / {WARP} - 1]"
+        lines += [f"if ({tid} == 0)", f"{unit}{scan.array}[{scan.bound}] = {last};"]
+    return lines if scan.serial or scan.waits_first else [*lines, scan.barrier]
