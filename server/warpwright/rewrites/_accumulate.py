@@ -21,6 +21,22 @@ _SUFFIX = r"(?:[fFuUlL]*)"
 _IDEMPOTENT = frozenset({"&", "|", "max", "min"})
 _SELECT = {"max": "max", "fmaxf": "max", "fmax": "max", "min": "min", "fminf": "min", "fmin": "min"}
 _OPPOSITE = {"max": "min", "min": "max"}
+_LAST = {
+    ("max", "int", 4): "-2147483647 - 1",
+    ("min", "int", 4): "2147483647",
+    ("max", "int", 8): "-9223372036854775807LL - 1",
+    ("min", "int", 8): "9223372036854775807LL",
+    ("max", "uint", 4): "0",
+    ("min", "uint", 4): "0xffffffffu",
+    ("max", "uint", 8): "0",
+    ("min", "uint", 8): "~0ull",
+    ("max", "float", 4): "-INFINITY",
+    ("min", "float", 4): "INFINITY",
+    ("max", "float", 8): "-INFINITY",
+    ("min", "float", 8): "INFINITY",
+}
+"""What every number is at least or at most, by operation, kind and bytes."""
+_NAMES = {("int", 8): "long long", ("uint", 8): "unsigned long long", ("uint", 4): "unsigned int"}
 _MULTIPLY_ADD = frozenset({"fmaf", "fma", "__fmaf_rn", "__fma_rn"})
 
 
@@ -64,6 +80,29 @@ def is_neutral(text: str, operation: str) -> bool:
         and bool(re.search(r"\d|true|false", text))
         and (re.fullmatch(rf"(?:{_NEUTRAL[operation]}){_SUFFIX}", text) is not None)
     )
+
+
+def neutral(operation: str, kind: CType) -> str:
+    """The number that changes nothing under an operation, as it is written in CUDA.
+
+    >>> neutral("+", builtin_type("float")), neutral("*", builtin_type("int")), neutral("min", builtin_type("double"))
+    ('0.0f', '1', 'INFINITY')
+    """
+    if operation == "&":
+        return "~0"
+    if operation in ("max", "min"):
+        return _LAST[operation, kind.kind, kind.size or 4]
+    number = "1" if operation == "*" else "0"
+    return number if kind.is_integer else f"{number}.0f" if kind.size == 4 else f"{number}.0"
+
+
+def written_type(kind: CType) -> str:
+    """A number type that a shuffle takes, as it is written in CUDA.
+
+    >>> written_type(builtin_type("size_t")), written_type(builtin_type("float"))
+    ('unsigned long long', 'float')
+    """
+    return _NAMES.get((kind.kind, kind.size or 0), kind.name)
 
 
 def shuffled_type(text: str) -> CType | None:

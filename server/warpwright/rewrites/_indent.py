@@ -37,3 +37,10 @@ def indented(source: Source, statements: Iterable[Node], unit: str) -> list[Text
     first, last = source.position(nodes[0].start_byte)[0], source.position(nodes[-1].end_byte)[0]
     starts = [source.line_starts[line - 1] for line in range(first, last + 1) if source.line_text(line).strip()]
     return [TextEdit(start, start, unit) for start in starts]
+
+
+def braced_lines(head: str, lines: list[str], unit: str) -> list[str]:
+    """A loop or a condition over lines, which are one step further in; in braces where there are several."""
+    if len(lines) == 1:
+        return [head, unit + lines[0]]
+    return [f"{head} {{", *(unit + line for line in lines), "}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -64,6 +64,13 @@ def root_name(source: Source, node: Node) -> str:
 
 
 def row_loop(kernel: Kernel, node: Node) -> RowLoop:
+    """The loop with what it accumulates into variables; refuses one whose iterations depend on each other otherwise."""
+    counted, inside = step_loop(kernel, node), node.child_by_field_name("body")
+    return replace(counted, updates=_updates(kernel, node, inside) if inside is not None else ())
+
+
+def step_loop(kernel: Kernel, node: Node) -> RowLoop:
+    """The loop's header, whatever its body does to variables."""
     source = kernel.source
     line = line_of(source, node)
     if node.type != "for_statement":
@@ -94,9 +101,7 @@ def row_loop(kernel: Kernel, node: Node) -> RowLoop:
         around = enclosing(jump, "for_statement", "while_statement", "do_statement", "switch_statement")
         if jump.type == "return_statement" or around == node:
             raise NoMatchError(f"The loop ends early at line {line_of(source, jump)}.")
-    if node.parent is None or node.parent.type != "compound_statement":
-        raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
-    return RowLoop(node, step, initial, update, _updates(kernel, node, inside))
+    return RowLoop(node, step, initial, update, ())
 
 
 def _start(source: Source, initializer: Node | None) -> tuple[str, Node | None]:

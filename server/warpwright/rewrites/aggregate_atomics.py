@@ -60,7 +60,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel
 from warpwright.facts.types import CType
-from warpwright.rewrites._accumulate import shuffled_type
+from warpwright.rewrites._accumulate import neutral, shuffled_type, written_type
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
@@ -94,15 +94,6 @@ _OPERATIONS = {
     "atomicAdd": "+", "atomicSub": "+", "atomicAnd": "&", "atomicOr": "|", "atomicXor": "^", "atomicMax": "max",
     "atomicMin": "min",
 }  # fmt: skip
-_NEUTRAL = {
-    ("max", "int", 4): "-2147483647 - 1",
-    ("min", "int", 4): "2147483647",
-    ("max", "uint", 4): "0",
-    ("min", "uint", 4): "0xffffffffu",
-    ("max", "uint", 8): "0",
-    ("min", "uint", 8): "~0ull",
-}
-_NAMES = {("int", 8): "long long", ("uint", 8): "unsigned long long", ("uint", 4): "unsigned int"}
 _ADDRESS = re.compile(r"&?(?P<root>[A-Za-z_]\w*)(?:\[(?P<index>[^\[\]()]*)\]|\+(?P<offset>[^\[\]()]*))?")
 _TIED = re.compile(
     r"\b(?:__threadfence\w*|cooperative_groups|cg|this_grid|__nanosleep|__shfl\w*|__syncwarp|__ballot\w*|__activemask"
@@ -155,7 +146,7 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     if statement is None or statement.type != "expression_statement":
         raise NoMatchError(f"What {function} returns at line {line_of(source, call)} is used.")
     kind = shuffled_type(access.type)
-    if kind is None or (operation in ("max", "min") and (operation, kind.kind, kind.size) not in _NEUTRAL):
+    if kind is None:
         raise NoMatchError(f"{access.type or 'What'} is not a type whose {function} is combined within a warp.")
     literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_text(arguments[1]))) is not None
     if kind.is_integer and (kind.size == 4 or literal) and not access.in_loop and not access.by_thread:
@@ -298,7 +289,7 @@ def _edits(
 ) -> list[TextEdit]:
     source, kind = kernel.source, found.kind
     unit = indent_unit(source, block)
-    typed = _NAMES.get((kind.kind, kind.size or 0), kind.name)
+    typed = written_type(kind)
     value = source.node_text(found.value)
     if kind.is_integer and not is_integer_text(source, found.value, locals_of(kernel).types):
         value = f"({typed})({value})"
@@ -316,7 +307,7 @@ def _edits(
     else:
         taken = f"{name} = {found.operation}({name}, ({typed})({value}));" if selects else ""
         taken = taken or f"{name} {found.operation}= {value};"
-        start = _neutral(found.operation, kind)
+        start = neutral(found.operation, kind)
         edits = [
             before_statement(source, early[0] if early else found.outer, [f"{typed} {name} = {start};"]),
             TextEdit(found.statement.start_byte, found.statement.end_byte, taken),
@@ -325,12 +316,3 @@ def _edits(
         edits += around_rest(kernel, block, guard, last)
     edits.append(after_statement(source, last, [*closing(unit, len(early)), *behind]))
     return edits
-
-
-def _neutral(operation: str, kind: CType) -> str:
-    """The number that changes nothing, as it is written in CUDA."""
-    if operation == "&":
-        return "~0"
-    if operation in ("max", "min"):
-        return _NEUTRAL[operation, kind.kind, kind.size or 4]
-    return "0" if kind.is_integer else "0.0f" if kind.size == 4 else "0.0"

@@ -91,6 +91,7 @@ from warpwright.rewrites._code import (
     squeezed,
     unseen_launch,
 )
+from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._threads import constant_of
@@ -278,8 +279,13 @@ def _warp_lines(
             f"{unit}{name} {value} = {array}[{loop.thread}];"
             for value, array, (name, _) in zip(values, arrays, kinds, strict=True)
         ),
-        *_indented(f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} >>= 1)", steps, unit),
-        *_indented(f"if ({loop.thread} == 0)", stores, unit),
+        *(
+            unit + line
+            for line in (
+                *braced_lines(f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} >>= 1)", steps, unit),
+                *braced_lines(f"if ({loop.thread} == 0)", stores, unit),
+            )
+        ),
         "}",
     ]
 
@@ -300,13 +306,6 @@ def _compared(source: Source, update: Update, value: str, other: str) -> list[st
         at = element.end_byte
     new += source.text(at, update.node.end_byte)
     return [other, re.sub(r"\s+", " ", new)]
-
-
-def _indented(head: str, lines: list[str], unit: str) -> list[str]:
-    """A loop or a condition over lines, one step in; in braces where there are several."""
-    if len(lines) == 1:
-        return [unit + head, unit * 2 + lines[0]]
-    return [f"{unit}{head} {{", *(unit * 2 + line for line in lines), f"{unit}}}"]
 
 
 def _element(kernel: Kernel, array: str) -> tuple[str, CType]:

@@ -77,6 +77,7 @@ from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
+from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
@@ -140,6 +141,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     lane = free_name(kernel.span.text, "lane")
     offset = free_name(kernel.span.text, "offset")
     unit = indent_unit(source, block)
+    steps = f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)"
     loops = _row_loops(kernel, block, walking)
     place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
     edits.append(place(source, row, [f"int {lane} = threadIdx.x % {WARP};"]))
@@ -155,7 +157,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
             lines.append(combined(operation, function, kind, name, other))
         reduced += found
         if lines:
-            edits.append(after_statement(source, loop.node, _shuffles(lines, offset, unit)))
+            edits.append(after_statement(source, loop.node, braced_lines(steps, lines, unit)))
     guarded = guarded_stores(kernel, block, loops, lane, unit)
     edits += guarded
     for launch in launches:
@@ -292,6 +294,9 @@ def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLo
             raise NoMatchError(f"The loop around {access.expression} is not in the kernel's own text.")
         if node.start_byte not in found:
             found[node.start_byte] = row_loop(kernel, node)
+        if node.parent is None or node.parent.type != "compound_statement":
+            line = line_of(source, node)
+            raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
     loops = [found[start] for start in sorted(found)]
     for loop in loops:
         if any(loop.node.start_byte < other.node.start_byte < loop.node.end_byte for other in loops):
@@ -315,13 +320,6 @@ def _adds_floats(access: Access, loops: list[RowLoop]) -> bool:
     kind = builtin_type(access.type)
     inside = any(loop.node.start_byte <= access.span.start < loop.node.end_byte for loop in loops)
     return inside and access.kind is AccessKind.ATOMIC and not (kind is not None and kind.is_integer)
-
-
-def _shuffles(lines: list[str], offset: str, unit: str) -> list[str]:
-    head = f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)"
-    if len(lines) == 1:
-        return [head, unit + lines[0]]
-    return [f"{head} {{", *(unit + line for line in lines), "}"]
 
 
 def _sectors(kernel: Kernel, loops: list[Node]) -> float | None:
