@@ -55,12 +55,16 @@ def unpack(wheels: Path, libs: Path) -> None:
                 if name.endswith(_KEPT) or "/licenses/" in name:
                     archive.extract(name, libs)
     for module in [*libs.rglob("*.so"), *libs.rglob("*.dylib")]:
-        for tool in ("llvm-strip", "strip"):
-            if (
-                shutil.which(tool)
-                and not subprocess.run([tool, "--strip-debug", module], capture_output=True).returncode
-            ):
-                break
+        _strip(module)
+
+
+def _strip(module: Path) -> None:
+    for tool in ("llvm-strip", "strip"):
+        if shutil.which(tool) is None:
+            continue
+        done = subprocess.run([tool, "--strip-debug", str(module)], check=False, capture_output=True)
+        if done.returncode == 0:
+            return
 
 
 def bundle(target: str) -> None:
