@@ -75,22 +75,52 @@ def grid_divided(kernel: Kernel, launch: Launch, by: int) -> TextEdit | str:
     return TextEdit(x.start_byte, x.end_byte, f"({source.node_text(x)} + {by - 1}) / {by}")
 
 
-def covers(kernel: Kernel, launch: Launch, parameter: str) -> bool:
-    """Whether the launch's grid in x is made of the argument for a parameter, divided by the block and rounded up.
+def grid_divided_by(kernel: Kernel, launch: Launch, by: tuple[int, int]) -> list[TextEdit] | str:
+    """The edits that divide a launch's grid in x and in y, rounded up, where it stands; or why it cannot be."""
+    configuration = _configuration(kernel, launch)
+    if isinstance(configuration, str):
+        return configuration
+    source, grid = kernel.source, configuration[0]
+    extents = extents_of(source, grid)
+    text = source.node_text(grid)
+    if not extents and _is_shape(source, grid):
+        parts = [_rounded_up(f"{text}.{axis}", n) for axis, n in zip("xy", by, strict=True)]
+        rest = f", {text}.z" if launch.grid[2] != 1 else ""
+        return [TextEdit(grid.start_byte, grid.end_byte, f"dim3({', '.join(parts)}{rest})")]
+    if len(extents) < 2:
+        return f"The grid of the launch at {launch.source} is not written as a dim3 whose extents could be changed."
+    return [
+        TextEdit(extent.start_byte, extent.end_byte, _rounded_up(source.node_text(extent), n))
+        for extent, n in zip(extents, by, strict=False)
+        if n > 1
+    ]
+
+
+def _rounded_up(text: str, by: int) -> str:
+    if by == 1:
+        return text
+    if re.fullmatch(r"[1-9]\d*", text):
+        return str(-(-int(text) // by))
+    return f"({text} + {by - 1}) / {by}"
+
+
+def covers(kernel: Kernel, launch: Launch, parameter: str, axis: int = 0) -> bool:
+    """Whether the launch's grid in x (axis 0) or y is made of the argument for a parameter, divided by the block's
+    extent and rounded up.
 
     Every index that is less than the argument is in the grid then. Read are `(n + 255) / 256` and its other spellings,
     through variables of the function that launches.
     """
     configuration = _configuration(kernel, launch)
     known_names = [p.name for p in kernel.parameters]
-    if isinstance(configuration, str) or parameter not in known_names or launch.block[0] is None:
+    if isinstance(configuration, str) or parameter not in known_names or launch.block[axis] is None:
         return False
     arguments = argument_texts(launch)
     if known_names.index(parameter) >= len(arguments):
         return False
     source = kernel.source
     counted = squeezed(arguments[known_names.index(parameter)])
-    made = _made_of(source, configuration[0])
+    made = _made_of(source, configuration[0], axis)
     if made is None:
         return False
     written, between = squeezed(source.node_text(made)), source.text(made.end_byte, configuration[0].start_byte)
@@ -99,12 +129,23 @@ def covers(kernel: Kernel, launch: Launch, parameter: str) -> bool:
         return False
     if any(_changes(word, between) for word in re.findall(r"[A-Za-z_]\w*", match["n"])):
         return False
-    threads, found = launch.block[0], match.groupdict()
+    threads, found = launch.block[axis], match.groupdict()
     block = squeezed(source.node_text(configuration[1]))
     less = found.get("less")
     known = constant_of(source, found["b"])
-    is_block = known == threads or found["b"] in (block, f"{block}.x")
-    return is_block and (less is None or int(less) == threads - 1)
+    extents = extents_of(source, configuration[1])
+    own = source.node_text(extents[axis]) if axis < len(extents) else block if axis == 0 else ""
+    is_block = known == threads or found["b"] in (own, f"{block}.{'xyz'[axis]}")
+    return is_block and threads is not None and (less is None or int(less) == threads - 1)
+
+
+def launches_for_none(kernel: Kernel, launch: Launch, axis: int) -> bool:
+    """Whether there is a block along an axis where there are no elements, as for `(n - 1) / 256 + 1`."""
+    configuration = _configuration(kernel, launch)
+    made = None if isinstance(configuration, str) else _made_of(kernel.source, configuration[0], axis)
+    return (
+        made is not None and re.fullmatch(rf"\(.+-1\)/{_WORD}\+1", squeezed(kernel.source.node_text(made))) is not None
+    )
 
 
 _WORD = r"[\w.]+"
@@ -123,15 +164,15 @@ def _changes(name: str, text: str) -> bool:
     return re.search(rf"{after}|(?:\+\+|--|&)\s*{name}\b", text) is not None
 
 
-def _made_of(source: Source, grid: Node) -> Node | None:
-    """The expression of a grid's x; of a variable, what the function that launches sets it to, once. None where that
-    is not certain."""
+def _made_of(source: Source, grid: Node, axis: int) -> Node | None:
+    """The expression of a grid's extent along an axis; of a variable, what the function that launches sets it to, once.
+    None where that is not certain."""
     extents = extents_of(source, grid)
     function = enclosing(grid, "function_definition", "lambda_expression")
     if extents:
-        return _made_of(source, extents[0])
+        return _made_of(source, extents[axis], 0) if axis < len(extents) else None
     if grid.type != "identifier" or function is None:
-        return grid
+        return grid if axis == 0 else None
     found: list[Node] = []
     for use in names(function, source, source.node_text(grid)):
         parent = use.parent
@@ -146,8 +187,10 @@ def _made_of(source: Source, grid: Node) -> Node | None:
             return None
     if len(found) != 1:
         return None
-    inner = uncommented(found[0]) if found[0].type in ("argument_list", "initializer_list") else [found[0]]
-    return _made_of(source, inner[0]) if inner else None
+    if found[0].type not in ("argument_list", "initializer_list"):
+        return _made_of(source, found[0], axis)
+    inner = uncommented(found[0])
+    return _made_of(source, inner[axis], 0) if axis < len(inner) else None
 
 
 def _is_target(member: Node) -> bool:

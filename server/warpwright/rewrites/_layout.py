@@ -23,7 +23,8 @@ def free_name(text: str, wanted: str) -> str:
 def indent_unit(source: Source, block: Node) -> str:
     """By what the statements of a block in braces stand further in than the line that opens it; two spaces where
     nothing tells."""
-    outer = source.line_indent(block.start_byte)
+    function = block.parent if block.parent is not None and block.parent.type == "function_definition" else block
+    outer = source.line_indent(function.start_byte)
     for child in block.named_children:
         inner = source.line_indent(child.start_byte)
         opens_line = not source.text(_line_start(source, child.start_byte), child.start_byte).strip()

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.facts.aliasing import changes, handed_the_same
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.rewrites._code import NoMatchError, called_name, squeezed
-from warpwright.rewrites._indices import Indices, Polynomial, symbols
+from warpwright.rewrites._indices import Indices, Polynomial, as_number, require_fixed, symbols
 from warpwright.rewrites._loops import CountedLoop, counted_loop, only_statement
 from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Source
@@ -58,6 +59,35 @@ def match_product(kernel: Kernel, indices: Indices, node: Node) -> Product:
     if total not in indices.variables.types or total in indices.variables.parameters:
         raise NoMatchError(f"The sum at line {line} is not kept in a variable of the thread.")
     return Product(loop, statement, total, (one, other))
+
+
+def require_even(indices: Indices, product: Product, steps: int) -> None:
+    """Every thread of the block goes round the loop as often, `steps` times or more where the number is known, and what
+    picks the elements stays as it is. Raises NoMatchError where that is not certain."""
+    loop, source = product.loop, indices.kernel.source
+    line = source.position(loop.node.start_byte)[0]
+    if indices.number(loop.start) != 0 or loop.step is not None:
+        raise NoMatchError(f"The loop at line {line} does not run from 0 by steps of 1.")
+    bound = indices.read(loop.bound)
+    if bound is None or any(name.startswith("threadIdx") for name in symbols(bound)):
+        raise NoMatchError(f"The loop at line {line} may run more often for one thread of a block than for another.")
+    require_fixed(indices, symbols(bound), f"the loop at line {line}")
+    for load in product.loads:
+        require_fixed(indices, symbols(load.value) - {loop.name}, f"`{source.node_text(load.node)}`")
+    number = as_number(bound)
+    if number is not None and number < steps:
+        raise NoMatchError(f"Nothing to gain: the loop at line {line} has {number} steps, less than a tile of {steps}.")
+
+
+def require_unwritten(kernel: Kernel, product: Product) -> None:
+    """The kernel does not write what it multiplies. Raises NoMatchError where it may."""
+    written = {access.array for access in kernel.accesses if changes(access)}
+    for load in product.loads:
+        if load.array in written:
+            raise NoMatchError(f"The kernel writes `{load.array}`, which it multiplies.")
+    for one, other in handed_the_same(kernel):
+        if written & {one, other}:
+            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _added(source: Source, statement: Node) -> tuple[str, Node, Node] | None:

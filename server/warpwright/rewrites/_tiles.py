@@ -54,7 +54,7 @@ def tile_of(
     is_contiguous, is_across = (
         (runs_along_own, runs_along_sum) if load.axis == "x" else (runs_along_sum, runs_along_own)
     )
-    deciding = [c for c in conditions if _is_for(indices, c, load.axis)]
+    deciding = [c for c in conditions if is_for(indices, c, load.axis)]
     own = _own_variable(indices, source, [load.index, *(n for c in deciding for n in (c.left, c.right))], load.axis)
     across = is_across and not is_contiguous and own is not None
     step_axis = load.axis if across else _ACROSS[load.axis]
@@ -78,7 +78,7 @@ def tile_of(
     return Tile(load, name, step, step_axis, before, fill, f"{name}[{first}][{second}]", padded)
 
 
-def _is_for(indices: Indices, condition: Condition, axis: str) -> bool:
+def is_for(indices: Indices, condition: Condition, axis: str) -> bool:
     """Whether a condition decides about a factor: it depends on that axis of the thread, or on neither."""
     text = condition.text(indices.kernel.source)
     left, right = indices.read(condition.left), indices.read(condition.right)

@@ -75,16 +75,15 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_guard_behind
-from warpwright.rewrites._indices import Indices, as_number, constant_named, indices_of, require_fixed, symbols
+from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
-from warpwright.rewrites._products import Product, match_product
+from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
@@ -127,7 +126,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, product: Product) ->
     guard = guard_of(source, block, loop.node)
     if isinstance(guard, str):
         raise NoMatchError(guard)
-    _require_uniform(kernel, indices, product)
+    require_even(indices, product, side)
     _require_movable(kernel, indices, guard, product)
     tiles: list[Tile] = []
     for load in product.loads:
@@ -171,23 +170,6 @@ def _side(kernel: Kernel, indices: Indices, product: Product) -> int:
     return x
 
 
-def _require_uniform(kernel: Kernel, indices: Indices, product: Product) -> None:
-    """Every thread of the block goes round the loop as often, and what picks the elements stays as it is."""
-    loop = product.loop
-    line = kernel.source.position(loop.node.start_byte)[0]
-    if indices.number(loop.start) != 0 or loop.step is not None:
-        raise NoMatchError(f"The loop at line {line} does not run from 0 by steps of 1.")
-    bound = indices.read(loop.bound)
-    if bound is None or any(name.startswith("threadIdx") for name in symbols(bound)):
-        raise NoMatchError(f"The loop at line {line} may run more often for one thread of a block than for another.")
-    require_fixed(indices, symbols(bound), f"the loop at line {line}")
-    for load in product.loads:
-        require_fixed(indices, symbols(load.value) - {loop.name}, f"`{kernel.source.node_text(load.node)}`")
-    number, side = as_number(bound), (indices.block or (0, 0, 0))[0]
-    if number is not None and number < side:
-        raise NoMatchError(f"Nothing to gain: the loop at line {line} has {number} steps, less than a tile of {side}.")
-
-
 def _require_movable(kernel: Kernel, indices: Indices, guard: Guard, product: Product) -> None:
     source, loop = kernel.source, product.loop.node
     pragmas = pragmas_before(source, loop)
@@ -201,13 +183,7 @@ def _require_movable(kernel: Kernel, indices: Indices, guard: Guard, product: Pr
             name = declared_name(source, declarator)
             if guard.around is not None and name not in indices.variables.types:
                 raise NoMatchError(f"`{name}` is declared more than once in {kernel.name}.")
-    written = {access.array for access in kernel.accesses if changes(access)}
-    for load in product.loads:
-        if load.array in written:
-            raise NoMatchError(f"The kernel writes `{load.array}`, which it multiplies.")
-    for one, other in handed_the_same(kernel):
-        if written & {one, other}:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
+    require_unwritten(kernel, product)
 
 
 def _size(source: Source, block: Node, indices: Indices, side: int) -> str:
