@@ -8,10 +8,9 @@ Searches every sample for speed, with the rewrites in their fixed order and no l
 is one and in the emulator otherwise. Writes optimize_cuda.json or optimize_emulator.json with the command, the hardware
 and the versions: of each kernel the candidates with their verdicts, measured and predicted speedups, and the best; and
 beside them, from the same run, what the reference takes in eager torch and torch.compile, and the shares of the
-hardware's bound. Several GPUs of one machine share the samples, each part with a GPU and a folder of temporary files
-(where the lock on the GPU lies) of its own, and `--merge` joins what they wrote:
+hardware's bound. Several GPUs of one machine share the samples, and `--merge` joins what their parts wrote:
 
-    CUDA_VISIBLE_DEVICES=1 TMPDIR=$(mktemp -d) python3 benchmarks/optimize.py --part 2/4 --out DIR/2 &
+    CUDA_VISIBLE_DEVICES=1 python3 benchmarks/optimize.py --part 2/4 --out DIR/2 &
 
 `--agree` compares the two files: of the pairs of candidates of one kernel (its own text is one, too) that a GPU timed
 and that differ by more than 10 %, in how many the prediction has the same order. Exits 1 where a candidate that was

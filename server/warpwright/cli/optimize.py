@@ -27,6 +27,12 @@ BUDGET_SECONDS = 300.0
     show_default=True,
     help="Faster, with less memory, or rid of its defects.",
 )
+@click.option(
+    "--wish",
+    metavar="TEXT",
+    default="",
+    help="How to search, in words: more aggressive, exact, readable, less memory.",
+)
 @click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
 @click.option(
     "--seconds",
@@ -42,6 +48,7 @@ def command(
     file: str,
     kernel: str | None,
     goal: str,
+    wish: str,
     spec: str | None,
     seconds: float,
     compiled: Compiled,
@@ -49,7 +56,8 @@ def command(
 ) -> int:
     """Search for a better version of a kernel and show the best one as a diff, with how it was verified.
 
-    The file is not changed. Without a model the applicable rewrites are tried in turn.
+    The file is not changed. Without a model the applicable rewrites are tried in turn. What was verified before is
+    not verified again, so that a search which goes on with another --wish is short.
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
@@ -59,7 +67,12 @@ def command(
     if isinstance(toolchain, Missing):
         raise CannotRun(f"nothing can be verified. {toolchain}")
     from warpwright.optimize.optimize import optimize
+    from warpwright.optimize.wish import Wish, WishError, parse_wish
 
+    try:
+        wished = parse_wish(wish) if wish else Wish()
+    except WishError as error:
+        raise CannotRun(str(error)) from None
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         engine = open_engine(spec, progress)
         if isinstance(engine, Missing) and spec:
@@ -69,6 +82,7 @@ def command(
                 program,
                 chosen,
                 goal,
+                wish=wished,
                 engine=engine,
                 progress=progress,
                 is_cancelled=is_cancelled,

@@ -1,14 +1,20 @@
-"""Which of two candidates that may both be offered is the better one."""
+"""Which of several candidates is the best one, and which may lead to a better one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from warpwright.rules.base import Finding, Severity
 from warpwright.verify.report import Report, Status
+from warpwright.verify.verify import acceptable
 
-Rank = tuple[float, ...]
-"""Compared from left to right; more is better."""
+HINTS = frozenset({"add-restrict", "add-launch-bounds"})
+"""Rewrites that tell the compiler something and change nothing else: whether it makes use of it is seen in figures."""
+
+MEASURED_NOISE, PREDICTED_NOISE = 1.02, 1.05
+"""Speedups whose quotient is no larger are the same one: timings of one text differ by so much from one verification
+to the next, and predictions tell no better."""
 
 SLOWER = 0.95
 """A predicted speedup below that is a prediction of a loss; above it, the model does not tell it from the same."""
@@ -16,28 +22,70 @@ SLOWER = 0.95
 _PROOF = {Status.FASTER: 3, Status.CORRECT: 2, Status.INCONCLUSIVE: 2}
 
 
-def rank_of(report: Report, goal: str, findings: Sequence[Finding]) -> Rank:
-    """The rank of a candidate: what was proved of it, then what the goal asks for.
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a candidate is worth. Scores compare by `proof`, then by `gain` beyond `noise`, then by `rest`.
 
-    `findings` are those that its kernel still has. For speed: the lower end of the measured speedup's interval at the
-    user's own launch, or without a GPU the predicted speedup (0 where there is neither), then the fewest findings. For
-    memory: the fewest bytes, then registers. For a fix: the fewest findings.
+    `gain` is for speed the lower end of the measured speedup's interval at the user's own launch, or without a GPU the
+    predicted speedup, 0 where there is neither, and 1 for other goals. `rest` is compared from left to right, more is
+    better: for speed the fewest findings where nothing was measured, then the shortest sequence; for memory the fewest
+    bytes, then registers, before these; for a fix as where nothing was measured.
     """
-    proof = float(_PROOF.get(report.status, 1))
+
+    proof: int
+    gain: float
+    noise: float
+    rest: tuple[float, ...]
+
+
+def score_of(report: Report, goal: str, findings: Sequence[Finding], steps: int) -> Score:
+    """The score of a candidate of `steps` rewrites whose kernel still has these findings."""
+    shorter = -float(steps)
     fewest = -float(sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
-    if goal == "speed":
-        # To two decimals, of predictions one: what lies closer is noise, and the shorter sequence, tried first, stays.
-        predicted = round(report.predicted.speedup, 1) if report.predicted else 0.0
-        certain = round(report.speed[0].ci95[0], 2) if report.speed else predicted
-        return proof, certain, fewest
+    proof = _PROOF.get(report.status, 1)
     if goal == "memory":
-        return proof, *_footprint(report), fewest
-    return proof, fewest
+        return Score(proof, 1.0, PREDICTED_NOISE, (*_footprint(report), fewest, shorter))
+    if goal == "speed" and report.speed:
+        return Score(proof, report.speed[0].ci95[0], MEASURED_NOISE, (shorter,))
+    predicted = report.predicted.speedup if report.predicted else 0.0
+    return Score(proof, predicted if goal == "speed" else 1.0, PREDICTED_NOISE, (fewest, shorter))
 
 
-def is_gain(report: Report, goal: str) -> bool:
-    """Whether a candidate may be a gain: not where speed is asked for and it is predicted to be slower."""
-    return goal != "speed" or report.predicted is None or report.predicted.speedup >= SLOWER
+def best_of(scores: Sequence[Score]) -> int | None:
+    """The index of the best: of those that prove most, and of these within the noise of the largest gain, the one with
+    the best `rest`; the first of equals. None of none.
+
+    >>> long, short = Score(3, 1.50, 1.02, (-3.0,)), Score(3, 1.49, 1.02, (-1.0,))
+    >>> best_of([long, short, Score(3, 1.3, 1.02, (-1.0,)), Score(2, 9.0, 1.02, (-1.0,))])
+    1
+    """
+    most = max((score.proof for score in scores), default=0)
+    gains = [score.gain for score in scores if score.proof == most]
+    near = [i for i, s in enumerate(scores) if s.proof == most and s.gain * s.noise >= max(gains)]
+    return max(near, key=lambda i: (scores[i].rest, -i), default=None)
+
+
+def may_be_offered(report: Report, goal: str, rewrites: Sequence[str]) -> bool:
+    """Whether a candidate may be the answer: it is `acceptable`, and may be a gain.
+
+    No gain is for speed what is predicted to be slower, and a hint to the compiler alone of which no figure says that
+    it helps.
+    """
+    if not acceptable(report, goal):
+        return False
+    if goal != "speed" or report.speed:
+        return True
+    predicted = report.predicted.speedup if report.predicted else None
+    if HINTS.issuperset(rewrites):
+        return predicted is not None and predicted > PREDICTED_NOISE
+    return predicted is None or predicted >= SLOWER
+
+
+def gain_of(report: Report) -> float | None:
+    """The measured speedup at the user's own launch, else the predicted one; None where there is neither."""
+    if report.speed:
+        return report.speed[0].speedup
+    return report.predicted.speedup if report.predicted else None
 
 
 def _footprint(report: Report) -> tuple[float, float]:

@@ -1,0 +1,226 @@
+"""The search over sequences of rewrites, each step judged by verification against the user's own text.
+
+Round by round. From the best version so far (at first the user's own text) every rewrite is tried that applies to it.
+Where that brought nothing better, the search goes on from other versions that are right and about as fast as what they
+were made of, by those rewrites alone that they opened: that applied to no version before them. So a step that gains
+nothing by itself is found where another needs it, as `add-restrict` is for `vectorize-elementwise`, and independent
+steps are tried in one order. What gives a text that was tried before is not tried again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from warpwright.facts.model import Kernel
+from warpwright.optimize.rank import Score, best_of, gain_of, may_be_offered, score_of
+from warpwright.optimize.version import Version
+from warpwright.optimize.wish import Wish
+from warpwright.progress import IsCancelled, Progress
+from warpwright.rewrites.base import Rewrite
+from warpwright.rewrites.registry import applicable, propose
+from warpwright.rules.base import Finding
+from warpwright.verify.report import Report, Status
+from warpwright.verify.several import Trial
+
+MAX_ROUNDS = 16
+"""Of all; the search ends before that, unless rewrites open others without end."""
+
+PATIENCE = 3
+"""Rounds in a row that may bring nothing better."""
+
+BEAM = 3
+"""Versions that a round without a better one goes on from."""
+
+MAY_COST = 0.9
+"""How fast a version may be, beside the one that it was made of, so that the search goes on from it."""
+
+_RIGHT = (Status.FASTER, Status.CORRECT, Status.INCONCLUSIVE, Status.SLOWER)
+
+Judge = Callable[[Sequence[Trial], Progress, IsCancelled], Sequence[Report | None]]
+"""Verifies several candidates: their reports in order, None where it was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A version that was verified. `made_of` is the index of the one before it, None for the user's own text. `score`
+    is None where it may not be offered."""
+
+    version: Version
+    made_of: int | None
+    trial: Trial
+    report: Report
+    score: Score | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is searched for, and how. `order` are names of rewrites to try first; `most` bounds the verifications."""
+
+    goal: str
+    wish: Wish
+    order: Sequence[str] = ()
+    most: int | None = None
+    arch: str | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass
+class _State:
+    """What a search has seen. `steps` are the rewrites that apply to versions, by their index, None for the user's."""
+
+    root: Version
+    tried: list[Tried] = field(default_factory=lambda: [])
+    texts: set[tuple[str, bytes]] = field(default_factory=set)
+    steps: dict[int | None, list[Rewrite]] = field(default_factory=lambda: {})
+    whole: set[int | None] = field(default_factory=set)
+
+    def version(self, index: int | None) -> Version:
+        return self.root if index is None else self.tried[index].version
+
+    def steps_of(self, index: int | None, goal: str) -> list[Rewrite]:
+        if index not in self.steps:
+            self.steps[index] = applicable(self.version(index).kernel, goal)
+        return self.steps[index]
+
+    def best(self) -> int | None:
+        offered = [(i, each.score) for i, each in enumerate(self.tried) if each.score is not None]
+        best = best_of([score for _, score in offered])
+        return offered[best][0] if best is not None else None
+
+
+def search(
+    root: Version,
+    first: Sequence[Rewrite],
+    findings: Sequence[Finding],
+    asked: Asked,
+    judge: Judge,
+    progress: Progress,
+    must_stop: IsCancelled,
+) -> tuple[tuple[Tried, ...], int | None]:
+    """All that was tried, in order, and the index of the best that may be offered, None where there is none.
+
+    `first` are the rewrites that apply to `root`, the user's own text, and `findings` those that it has. What was
+    verified before `must_stop` is the answer.
+    """
+    state = _State(root, steps={None: list(first)})
+    in_vain = 0
+    for number in range(MAX_ROUNDS):
+        best = state.best()
+        in_vain = 0 if best not in state.whole else in_vain + 1
+        left = asked.most - len(state.tried) if asked.most is not None else None
+        if in_vain > PATIENCE or must_stop():
+            break
+        trials = list(_trials(state, _further(state, best, asked), findings, asked))[:left]
+        if not trials:
+            continue
+        reports = judge([trial for _, _, trial in trials], _part(progress, number), must_stop)
+        for (index, step, trial), report in zip(trials, reports, strict=True):
+            if report is not None:
+                state.tried.append(_judged(state, index, step, trial, report, asked))
+    return tuple(state.tried), state.best()
+
+
+def _further(state: _State, best: int | None, asked: Asked) -> list[tuple[int | None, Rewrite]]:
+    """What to try next, as steps from versions."""
+    if best not in state.whole:
+        state.whole.add(best)
+        return [(best, step) for step in _ordered(state.steps_of(best, asked.goal), asked.order)]
+    found: list[tuple[int | None, Rewrite]] = []
+    tried = [Counter(each.version.rewrites) for each in state.tried]
+    beam = 0
+    for index in _leading(state, asked):
+        opened = [
+            step
+            for step in _opened(state, index, asked.goal)
+            if not any(_sequence(state, index, step) <= each for each in tried)
+        ]
+        state.whole.add(index)
+        found += [(index, step) for step in _ordered(opened, asked.order)]
+        tried += [_sequence(state, index, step) for step in opened]
+        beam += bool(opened)
+        if beam == asked.wish.wider * BEAM:
+            break
+    return found
+
+
+def _leading(state: _State, asked: Asked) -> list[int]:
+    """Versions to go on from, the most promising first: right, about as fast as what they were made of, and not yet
+    gone on from."""
+    gains = {i: gain for i, each in enumerate(state.tried) if (gain := gain_of(each.report)) is not None}
+
+    def leads(index: int) -> bool:
+        made_of = state.tried[index].made_of
+        before = gains.get(made_of, 1.0) if made_of is not None else 1.0
+        right = state.tried[index].report.status in _RIGHT
+        return right and index not in state.whole and gains[index] >= MAY_COST**asked.wish.wider * before
+
+    return sorted(filter(leads, gains), key=lambda index: -gains[index])
+
+
+def _opened(state: _State, index: int, goal: str) -> Iterator[Rewrite]:
+    """The rewrites that apply to a version and to none of those that it was made of."""
+    known: set[str] = set()
+    before = state.tried[index].made_of
+    while before is not None:
+        known.update(step.rewrite for step in state.steps_of(before, goal))
+        before = state.tried[before].made_of
+    known.update(step.rewrite for step in state.steps_of(None, goal))
+    return (step for step in state.steps_of(index, goal) if step.rewrite not in known)
+
+
+def _sequence(state: _State, index: int, step: Rewrite) -> Counter[str]:
+    """The rewrites of a version and one more. What holds a sequence, with others among it, has tried its last step."""
+    return Counter((*state.version(index).rewrites, step.rewrite))
+
+
+def _trials(
+    state: _State, further: Sequence[tuple[int | None, Rewrite]], findings: Sequence[Finding], asked: Asked
+) -> Iterator[tuple[int | None, Rewrite, Trial]]:
+    """The steps that the wish allows and that give a text of their own, in one file, as trials against the user's."""
+    for index, step in further:
+        version = state.version(index)
+        after = step.apply()
+        if version.changed not in (None, after.path) or (after.path, after.data) in state.texts:
+            continue
+        rewrites, before = (*version.rewrites, step.rewrite), state.root.text(after.path)
+        if not asked.wish.allows(step, rewrites, before, after):
+            continue
+        state.texts.add((after.path, after.data))
+        cured = _cured(findings, step, state.root.kernel) if index is None else None
+        yield index, step, Trial(f"Trying {' + '.join(rewrites)}", before, after, cured)
+
+
+def _judged(state: _State, index: int | None, step: Rewrite, trial: Trial, report: Report, asked: Asked) -> Tried:
+    version = state.version(index).after(step, trial.candidate, asked.arch, asked.flags)
+    score = None
+    if may_be_offered(report, asked.goal, version.rewrites):
+        score = score_of(report, asked.goal, version.findings(), len(version.rewrites))
+    return Tried(version, index, trial, report, score)
+
+
+def _ordered(steps: Sequence[Rewrite], order: Sequence[str]) -> list[Rewrite]:
+    """Those in `order` first, in that order; then the others."""
+    places = {name: place for place, name in enumerate(order)}
+    return sorted(steps, key=lambda step: places.get(step.rewrite, len(places)))
+
+
+def _cured(findings: Sequence[Finding], step: Rewrite, kernel: Kernel) -> Finding | None:
+    """The finding of the user's own text that a first step is the cure of; None where it cures none in particular."""
+    for finding in findings:
+        if any(fix.rewrite == step.rewrite for fix in finding.fixes):
+            proposal = propose(step.rewrite, kernel, finding.span)
+            if isinstance(proposal, Rewrite) and proposal.edits == step.edits:
+                return finding
+    return None
+
+
+def _part(progress: Progress, number: int) -> Progress:
+    """The progress of one round as a part of the whole search's: half of what the rounds before it left."""
+    left = 0.8 * 0.5**number
+
+    def report(message: str, share: float | None) -> None:
+        progress(message, 1.0 - left + left / 2 * share if share is not None else None)
+
+    return report
