@@ -44,7 +44,7 @@ def require_whole_block(kernel: Kernel, block: Node, loop: Node) -> None:
         )
         if not together:
             line = source.position(leave.start_byte)[0]
-            raise NoMatchError(f"Threads may leave at line {line}, before the reduction.")
+            raise NoMatchError(f"Threads may leave at line {line}, before the loop.")
 
 
 def _is_for_all(kernel: Kernel, variables: Locals, branch: Node) -> bool:
