@@ -1,4 +1,4 @@
-"""Loops whose iterations each work on an element of their own, whichever thread takes which."""
+"""Loops whose iterations each work on an element of their own, whichever thread of the block takes which."""
 
 from __future__ import annotations
 
@@ -9,76 +9,172 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import LOOPS, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
+from warpwright.rewrites._chunks import Chunk, declared_in, one_for_block
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, NoMatchError, body, called_name, names
-from warpwright.rewrites._indices import Indices, Polynomial, combined, symbols
-from warpwright.rewrites._loops import CountedLoop
-from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
-from warpwright.syntax.nodes import descendants, enclosing, uncommented
+from warpwright.rewrites._indices import Polynomial
+from warpwright.rewrites._names import reached_names
+from warpwright.rewrites._thread_numbers import WARP_LEVEL, calls_by_number
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
+from warpwright.syntax.source import Source
 
 _VALUES = ("identifier", "field_expression")
-_LINES = frozenset({"blockIdx.y", "blockIdx.z"})
-"""Numbers that are the same for all threads of a line of blocks."""
+_WRITES = ("assignment_expression", "update_expression")
 
 
-def require_by_element(
-    indices: Indices, loop: CountedLoop, element: Polynomial, places: list[Node], own: set[str]
-) -> set[str]:
-    """An iteration depends on its element alone and stores at that element alone. `places` name the element, as the
-    variables `own` do. Returns the block's numbers, such as "blockIdx.y", that choose the line of every element that is
-    stored."""
-    kernel, source = indices.kernel, indices.kernel.source
-    declared = {source.node_text(n) for n in declared_names(loop.body)}
-    arrays = {source.node_text(n) for d in descendants(loop.body, "array_declarator") for n in d.named_children[:1]}
-    for reference in descendants(loop.body, "reference_declarator", "lambda_expression"):
+def require_by_element(chunk: Chunk) -> None:
+    """An iteration depends on its element and on what is one for the block, stores at its element alone, and loads
+    nothing that other elements store. Raises NoMatchError."""
+    kernel, source, loop = chunk.indices.kernel, chunk.indices.kernel.source, chunk.node
+    declared = declared_in(chunk.body, source)
+    if hidden := declared & _declared_around(source, loop):
+        raise NoMatchError(f"`{min(hidden)}` names one variable in the loop and another around it.")
+    for reference in descendants(chunk.body, "reference_declarator", "lambda_expression"):
         line = source.position(reference.start_byte)[0]
         raise NoMatchError(f"`{source.node_text(reference)}` at line {line} may stand for another element.")
-    inside = [(p.start_byte, p.end_byte) for p in places]
-    for use in descendants(loop.body, "identifier"):
-        name, line = source.node_text(use), source.position(use.start_byte)[0]
-        if any(start <= use.start_byte < end for start, end in inside) or name in own:
-            continue
-        if NUMBER.fullmatch(name) or WARP_LEVEL.fullmatch(name) or name == loop.name:
-            raise NoMatchError(f"`{name}` is used at line {line} for something else than the element.")
-        read = symbols(indices.named(name) or {}) - _LINES
-        if any(NUMBER.search(factor) or factor == loop.name for factor in read):
-            raise NoMatchError(f"`{name}` at line {line} depends on the thread's number.")
-    if reason := calls_by_number(kernel, loop.body):
+    stored = _stored(chunk, declared)
+    _require_of_block(chunk, declared)
+    if reason := calls_by_number(kernel, chunk.body):
         raise NoMatchError(reason)
-    stored: dict[str, Polynomial] = {}
-    for target in _targets(loop.body):
-        line = source.position(target.start_byte)[0]
-        first = next(descendants(target, "identifier"), None)
-        name = source.node_text(first) if first is not None else ""
-        if name in own or name == loop.name:
-            raise NoMatchError(f"`{name}` is changed at line {line}.")
-        if name in declared:
-            own_array = target.type == "subscript_expression" and name in arrays
-            if target.type not in _VALUES and not own_array:
-                raise NoMatchError(f"`{source.node_text(target)}` at line {line} is changed through a pointer.")
-            continue
-        index = target.child_by_field_name("indices") if target.type == "subscript_expression" else None
-        at = indices.read(next(iter(uncommented(index)), None)) if index is not None else None
-        if at is None or not _is_of_element(indices, at, element):
-            raise NoMatchError(f"`{source.node_text(target)}` is changed at line {line}, and is not the element alone.")
-        stored[name] = at
-    _require_calls(kernel, loop)
-    for jump in descendants(loop.body, "break_statement", "return_statement"):
-        if jump.type == "break_statement" and (_leaves_inner(jump, loop) or _at_the_end(indices, jump, loop, element)):
+    _require_calls(kernel, chunk)
+    for jump in descendants(chunk.body, "break_statement", "return_statement"):
+        if jump.type == "break_statement" and (_leaves_inner(jump, loop) or _at_the_end(chunk, jump)):
             continue
         raise NoMatchError(f"The loop is left at line {source.position(jump.start_byte)[0]}.")
     for name, at in stored.items():
-        _require_own_uses(indices, loop, at, name)
+        _require_own_uses(chunk, name, at)
+    _require_apart(chunk, set(stored))
     for one, other in handed_the_same(kernel):
         if one in stored or other in stored:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
-    return {line for line in _LINES if all(line in symbols(at) for at in stored.values())}
 
 
-def _require_calls(kernel: Kernel, loop: CountedLoop) -> None:
+def _require_of_block(chunk: Chunk, declared: set[str]) -> None:
+    """Nothing but the places is another value in another thread."""
+    indices, source, block = chunk.indices, chunk.indices.kernel.source, body(chunk.indices.kernel)
+    inside = [(p.start_byte, p.end_byte) for p in chunk.places]
+    arrays = {p.name for p in indices.kernel.parameters} | {a.name for a in indices.kernel.shared_arrays}
+    for use in descendants(chunk.body, "identifier"):
+        name, line = source.node_text(use), source.position(use.start_byte)[0]
+        if any(start <= use.start_byte < end for start, end in inside) or name in chunk.own | declared | arrays:
+            continue
+        if name == "threadIdx" or WARP_LEVEL.fullmatch(name) or name == chunk.name:
+            raise NoMatchError(f"`{name}` is used at line {line} for something else than the element.")
+        if one_for_block(indices, name):
+            continue
+        if block is not None and "threadIdx" in reached_names(block, source, use):
+            raise NoMatchError(f"`{name}` at line {line} depends on the thread's number.")
+
+
+def _stored(chunk: Chunk, declared: set[str]) -> dict[str, Polynomial]:
+    """By array that the loop stores to, where: at one place that is the element and something one for the block."""
+    indices, source = chunk.indices, chunk.indices.kernel.source
+    own_arrays = {
+        source.node_text(n) for d in descendants(chunk.body, "array_declarator") for n in d.named_children[:1]
+    }
+    stored: dict[str, Polynomial] = {}
+    for target in _targets(chunk.body):
+        line = source.position(target.start_byte)[0]
+        first = next(descendants(target, "identifier"), None)
+        name = source.node_text(first) if first is not None else ""
+        if name in chunk.own or name == chunk.name:
+            raise NoMatchError(f"`{name}` is changed at line {line}.")
+        if name in declared:
+            own_array = target.type == "subscript_expression" and name in own_arrays
+            if target.type not in _VALUES and not own_array:
+                raise NoMatchError(f"`{source.node_text(target)}` at line {line} is changed through a pointer.")
+            continue
+        at = _index(chunk, target)
+        if at is None or chunk.sign(at) not in (1, -1):
+            raise NoMatchError(f"`{source.node_text(target)}` is changed at line {line}, and is not the element alone.")
+        if stored.setdefault(name, at) != at:
+            raise NoMatchError(f"`{name}` is changed at line {line} and at another place.")
+    given = {p.name for p in indices.kernel.parameters if p.is_pointer} | {a.name for a in indices.kernel.shared_arrays}
+    for name in stored.keys() - given:
+        raise NoMatchError(f"`{name}` is changed by the loop and declared outside of it.")
+    return stored
+
+
+def _index(chunk: Chunk, element: Node) -> Polynomial | None:
+    """The index of `array[index]`; None for anything else."""
+    index = element.child_by_field_name("indices") if element.type == "subscript_expression" else None
+    array = element.child_by_field_name("argument")
+    inner = uncommented(index) if index is not None and array is not None and array.type == "identifier" else []
+    return chunk.indices.read(inner[0]) if len(inner) == 1 else None
+
+
+def _require_own_uses(chunk: Chunk, array: str, at: Polynomial) -> None:
+    """An array that the loop stores to is used by the loop at that place alone."""
+    source = chunk.indices.kernel.source
+    for use in names(chunk.body, source, array):
+        if use.parent is None or _index(chunk, use.parent) != at:
+            line = source.position(use.start_byte)[0]
+            raise NoMatchError(f"`{array}` is used at line {line} other than at the element that is stored.")
+
+
+def _require_apart(chunk: Chunk, stored: set[str]) -> None:
+    """What the loop stores is used, and what it loads is stored, outside of the loop only beyond a barrier."""
+    kernel, source, block = chunk.indices.kernel, chunk.indices.kernel.source, body(chunk.indices.kernel)
+    if block is None:
+        return
+    constant = {p.name for p in kernel.parameters if p.is_const or not p.is_pointer}
+    arrays = {p.name for p in kernel.parameters} | {a.name for a in kernel.shared_arrays}
+    for pointer in descendants(block, "pointer_declarator"):
+        name = next(descendants(pointer, "identifier"), None)
+        if name is not None and any(names(chunk.body, source, source.node_text(name))):
+            line = source.position(pointer.start_byte)[0]
+            from_ = enclosing(pointer, "init_declarator")
+            value = from_.child_by_field_name("value") if from_ is not None else None
+            led = (
+                {source.node_text(n) for n in descendants(value, "identifier")} & arrays if value is not None else set()
+            )
+            if not led or not led <= constant:
+                raise NoMatchError(f"What the pointer at line {line} leads to may be stored to.")
+    changed = {source.node_text(n) for n in _changed_arrays(block)}
+    for array in sorted(arrays - constant):
+        if array not in stored and (array not in changed or not any(names(chunk.body, source, array))):
+            continue
+        for use in names(block, source, array):
+            declared = enclosing(use, "array_declarator") is not None and use.parent is not None and (
+                use.parent.type == "array_declarator"
+            )  # fmt: skip
+            inside = chunk.node.start_byte <= use.start_byte < chunk.node.end_byte
+            if not inside and not declared and not _barrier_between(source, block, chunk.node, use):
+                line = source.position(use.start_byte)[0]
+                raise NoMatchError(f"`{array}` is used at line {line}, too, and no barrier stands between.")
+
+
+def _changed_arrays(block: Node) -> Iterator[Node]:
+    """The variables of which something is assigned, stepped, or handed to a function."""
+    for node in descendants(block, *_WRITES, "call_expression", "pointer_expression", "init_declarator"):
+        if node.type in _WRITES:
+            target = node.child_by_field_name("left") or node.child_by_field_name("argument")
+            first = next(descendants(target, "identifier"), None) if target is not None else None
+            yield from [first] if first is not None else []
+        elif node.type == "init_declarator":
+            kind = node.child_by_field_name("declarator")
+            if kind is not None and kind.type in ("pointer_declarator", "reference_declarator"):
+                yield from descendants(node, "identifier")
+        else:
+            for part in uncommented(node.child_by_field_name("arguments")) or [node]:
+                if part.type != "subscript_expression":
+                    yield from descendants(part, "identifier")
+
+
+def _barrier_between(source: Source, block: Node, one: Node, other: Node) -> bool:
+    """Whether a barrier of the kernel's outermost level stands between two pieces of its text."""
+    first, last = sorted((one, other), key=lambda node: node.start_byte)
+    return any(
+        first.end_byte <= statement.start_byte and statement.end_byte <= last.start_byte
+        for statement in block.named_children
+        if source.node_text(statement).replace(" ", "") == "__syncthreads();"
+    )
+
+
+def _require_calls(kernel: Kernel, chunk: Chunk) -> None:
     """Nothing is called that could store through what it is given."""
-    pointers = {p.name for p in kernel.parameters if p.is_pointer}
+    pointers = {p.name for p in kernel.parameters if p.is_pointer} | {a.name for a in kernel.shared_arrays}
     source = kernel.source
-    for call in descendants(loop.body, "call_expression"):
+    for call in descendants(chunk.body, "call_expression"):
         name, line = called_name(call, source), source.position(call.start_byte)[0]
         arguments = [source.node_text(n) for n in uncommented(call.child_by_field_name("arguments"))]
         known = KNOWN_FUNCTIONS.fullmatch(name) and not name.startswith(("atomic", "printf", "assert", "__sync"))
@@ -86,55 +182,39 @@ def _require_calls(kernel: Kernel, loop: CountedLoop) -> None:
             raise NoMatchError(f"`{name}` is called at line {line}, which may do more than compute a value.")
 
 
-def _is_of_element(indices: Indices, at: Polynomial, element: Polynomial) -> bool:
-    """Whether a place is the element's, in a line of elements that the block's number in y or z may choose."""
-    line = combined("-", at, element)
-    names = symbols(line) - _LINES if line is not None else {""}
-    return all(indices.variables.is_fixed(name) for name in names)
-
-
-def _require_own_uses(indices: Indices, loop: CountedLoop, element: Polynomial, array: str) -> None:
-    """An array that the loop stores to is used at the element and nowhere else."""
-    source, block = indices.kernel.source, body(indices.kernel)
-    if array not in {p.name for p in indices.kernel.parameters if p.is_pointer}:
-        raise NoMatchError(f"`{array}` is changed by the loop and declared outside of it.")
-    for use in names(block, source, array) if block is not None else ():
-        parent = use.parent
-        index = parent.child_by_field_name("indices") if parent is not None else None
-        at = indices.read(next(iter(uncommented(index)), None)) if index is not None else None
-        if at != element or not loop.node.start_byte <= use.start_byte < loop.node.end_byte:
-            line = source.position(use.start_byte)[0]
-            raise NoMatchError(f"`{array}` is used at line {line} other than at the element that is stored.")
-
-
 def _targets(node: Node) -> Iterator[Node]:
-    for change in descendants(node, "assignment_expression", "update_expression"):
+    for change in descendants(node, *_WRITES):
         target = change.child_by_field_name("left") or change.child_by_field_name("argument")
         if target is not None:
             yield target
 
 
-def declared_names(node: Node) -> Iterator[Node]:
-    for declaration in descendants(node, "declaration"):
-        for declarator in declaration.children_by_field_name("declarator"):
-            if (name := next(descendants(declarator, "identifier"), None)) is not None:
-                yield name
+def _declared_around(source: Source, loop: Node) -> set[str]:
+    """The names that are declared in the braces around a loop."""
+    found: set[str] = set()
+    for around in ancestors(loop):
+        if around.type == "function_definition":
+            break
+        for child in around.named_children if around.type == "compound_statement" else ():
+            if child.type == "declaration":
+                found |= declared_in(child, source)
+    return found
 
 
-def _leaves_inner(jump: Node, loop: CountedLoop) -> bool:
+def _leaves_inner(jump: Node, loop: Node) -> bool:
     """Whether a `break` leaves a loop or `switch` within the loop."""
-    return enclosing(jump, *LOOPS, "for_range_loop", "switch_statement") != loop.node
+    return enclosing(jump, *LOOPS, "for_range_loop", "switch_statement") != loop
 
 
-def _at_the_end(indices: Indices, jump: Node, loop: CountedLoop, element: Polynomial) -> bool:
+def _at_the_end(chunk: Chunk, jump: Node) -> bool:
     """`if (i >= n) break;`: the elements of the iterations that follow lie behind the bound, too."""
-    branch = enclosing(jump, "if_statement")
+    branch, indices = enclosing(jump, "if_statement"), chunk.indices
     clause = branch.child_by_field_name("condition") if branch is not None else None
     test = clause.child_by_field_name("value") if clause is not None else None
-    if branch is None or test is None or test.type != "binary_expression" or enclosing(branch, *LOOPS) != loop.node:
+    if branch is None or test is None or test.type != "binary_expression" or enclosing(branch, *LOOPS) != chunk.node:
         return False
     operator, bound = test.child_by_field_name("operator"), test.child_by_field_name("right")
     read = indices.read(bound)
-    fixed = read is not None and all(indices.variables.is_fixed(name) for name in symbols(read))
     at_end = operator is not None and operator.type in (">=", ">")
-    return at_end and fixed and indices.read(test.child_by_field_name("left")) == element
+    fixed = read is not None and all(one_for_block(indices, n) for product in read for n in product)
+    return at_end and fixed and chunk.sign(indices.read(test.child_by_field_name("left"))) == 1

@@ -185,12 +185,12 @@ def combined(operator: str, left: Polynomial, right: Polynomial) -> Polynomial |
         total = {p: left.get(p, 0) + sign * right.get(p, 0) for p in (*left, *right)}
         return {product: n for product, n in total.items() if n}
     a_number, b_number = as_number(left), as_number(right)
+    if operator == "<<" and b_number is not None and 0 <= b_number < 31:
+        return _scaled(left, 1 << b_number)
     if a_number is None or b_number is None or b_number <= 0 or a_number < 0:
         return None
     known = {"/": a_number // b_number, "%": a_number % b_number}
-    if operator in known:
-        return {(): known[operator]}
-    return {(): a_number << b_number} if operator == "<<" and b_number < 31 else None
+    return {(): known[operator]} if operator in known else None
 
 
 def _scaled(value: Polynomial, by: int) -> Polynomial:

@@ -28,26 +28,21 @@ class CountedLoop:
     body: Node
 
 
-def counted_loop(source: Source, node: Node) -> CountedLoop | None:
-    """The parts of a `for`; None where it is not such a loop."""
-    return _counted(source, node, node.child_by_field_name("condition"))
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The variable of a loop, declared in it, an integer of 32 or 64 bits; `step` is what is added, None for 1."""
+
+    name: str
+    type: str
+    start: Node
+    update: Node
+    step: Node | None
 
 
-def loop_of_two_bounds(source: Source, node: Node) -> tuple[CountedLoop, Node] | None:
-    """The parts of `for (int i = first; i < last && i < n; i++)`, with the one bound in them, and the other."""
-    condition = node.child_by_field_name("condition")
-    operator = condition.child_by_field_name("operator") if condition is not None else None
-    if condition is None or operator is None or operator.type != "&&":
-        return None
-    one, other = (_counted(source, node, condition.child_by_field_name(side)) for side in ("left", "right"))
-    return (one, other.bound) if one is not None and other is not None else None
-
-
-def _counted(source: Source, node: Node, condition: Node | None) -> CountedLoop | None:
-    """The parts of a `for` that runs while the condition holds."""
-    initializer = node.child_by_field_name("initializer")
-    update, body = node.child_by_field_name("update"), node.child_by_field_name("body")
-    if initializer is None or condition is None or update is None or body is None:
+def counter_of(source: Source, node: Node) -> Counter | None:
+    """What a `for` counts with; None where it declares no such variable or steps it otherwise."""
+    initializer, update = node.child_by_field_name("initializer"), node.child_by_field_name("update")
+    if initializer is None or update is None:
         return None
     kind = initializer.child_by_field_name("type") if initializer.type == "declaration" else None
     declared = initializer.children_by_field_name("declarator") if kind is not None else []
@@ -57,14 +52,22 @@ def _counted(source: Source, node: Node, condition: Node | None) -> CountedLoop 
     known = builtin_type(source.node_text(kind))
     if name is None or name.type != "identifier" or start is None or known is None or not known.is_integer:
         return None
-    variable = source.node_text(name)
+    steps = _steps(source, update, source.node_text(name)) if (known.size or 0) >= 4 else []
+    return Counter(source.node_text(name), source.node_text(kind), start, update, steps[0]) if steps else None
+
+
+def counted_loop(source: Source, node: Node) -> CountedLoop | None:
+    """The parts of a `for`; None where it is not such a loop."""
+    condition, body = node.child_by_field_name("condition"), node.child_by_field_name("body")
+    counter = counter_of(source, node)
+    if counter is None or condition is None or body is None:
+        return None
     left, bound = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     operator = condition.child_by_field_name("operator")
     less = condition.type == "binary_expression" and operator is not None and source.node_text(operator) == "<"
-    if not less or left is None or bound is None or source.node_text(left) != variable or (known.size or 0) < 4:
+    if not less or left is None or bound is None or source.node_text(left) != counter.name:
         return None
-    steps = _steps(source, update, variable)
-    return CountedLoop(node, variable, source.node_text(kind), start, bound, steps[0], body) if steps else None
+    return CountedLoop(node, counter.name, counter.type, counter.start, bound, counter.step, body)
 
 
 def _steps(source: Source, update: Node, name: str) -> list[Node | None]:
