@@ -36,6 +36,7 @@ from optimize_page import cells, figures
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
 from warpwright.optimize.optimize import optimize
+from warpwright.optimize.rank import may_be_offered
 from warpwright.progress import never_cancelled
 from warpwright.syntax.source import read_include, read_source
 from warpwright.toolchain.find import find_toolchain
@@ -72,7 +73,12 @@ def searched(path: Path, name: str, seconds: float) -> dict[str, Any]:
         "reason": outcome.reason,
         **_own(timed),
         "candidates": [
-            {"rewrites": list(candidate.rewrites), **verdict(candidate.report)} for candidate in outcome.candidates
+            {
+                "rewrites": list(candidate.rewrites),
+                "may_be_offered": may_be_offered(candidate.report, "speed", candidate.rewrites),
+                **verdict(candidate.report),
+            }
+            for candidate in outcome.candidates
         ],
     }
 

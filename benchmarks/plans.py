@@ -1,0 +1,189 @@
+"""Is the model's plan worth its seconds? What a search finds with few verifications, by who orders its candidates.
+
+    PYTHONPATH=server:benchmarks python3 benchmarks/plans.py --table benchmarks/results/optimize_cuda.json --out DIR
+
+The table is what `benchmarks/optimize.py` wrote: of each kernel every candidate of a search that ran to its end, with
+its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one (what cures a
+finding, then by name), the model's plan followed by the fixed one, and chance, of which `SEEDS` draws are averaged.
+Only kernels to which more than one rewrite applies ask for an order; those whose rewrites are others today than in the
+table are left out, and named. Writes plans.json with every answer of the model as it came, and prints the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from hardware import processor
+from optimize import SAMPLES
+from warpwright.assist.engine import Engine, EngineError
+from warpwright.assist.plan import make_plan
+from warpwright.assist.weights import find_adapter, find_model
+from warpwright.facts.analyze import analyze
+from warpwright.missing import Missing
+from warpwright.optimize.optimize import fixed_order
+from warpwright.optimize.rank import MEASURED_NOISE, PREDICTED_NOISE
+from warpwright.optimize.version import Version
+from warpwright.progress import silent
+from warpwright.rewrites.registry import applicable
+from warpwright.syntax.source import read_include, read_source
+
+BUDGETS = (1, 2, 3, 6)
+SEEDS = 100
+
+
+def replayed(candidates: Sequence[Mapping[str, Any]], order: Sequence[str], budgets: Sequence[int]) -> list[float]:
+    """The speedup of the best that is found within each budget of verifications, 1 where nothing is.
+
+    Round by round, as `warpwright.optimize.search` goes: all steps from the best so far, in the order; where these are
+    used up, what the search tried from other versions, in its own order.
+
+    >>> table = [
+    ...     {"rewrites": ["a"], "may_be_offered": True, "speedups": [1.1], "predicted": None},
+    ...     {"rewrites": ["b"], "may_be_offered": True, "speedups": [3.0], "predicted": None},
+    ...     {"rewrites": ["b", "a"], "may_be_offered": True, "speedups": [4.0], "predicted": None},
+    ... ]
+    >>> replayed(table, ["a", "b"], (1, 2, 3)), replayed(table, ["b", "a"], (1, 2, 3))
+    ([1.1, 3.0, 4.0], [3.0, 3.0, 4.0])
+    """
+    left = list(candidates)
+    verified: list[Mapping[str, Any]] = []
+    gone_on_from: set[tuple[str, ...]] = set()
+    while left and len(verified) < max(budgets):
+        best = best_of_row(verified)
+        base = tuple(best["rewrites"]) if best is not None else ()
+        if base in gone_on_from:
+            verified.append(left.pop(0))
+            continue
+        gone_on_from.add(base)
+        steps = [each for each in left if tuple(each["rewrites"][:-1]) == base]
+        steps.sort(key=lambda each: _place(order, each["rewrites"][-1]))
+        verified += steps
+        left = [each for each in left if each not in steps]
+    return [gain_of_row(best_of_row(verified[:budget])) for budget in budgets]
+
+
+def _place(order: Sequence[str], name: str) -> int:
+    return order.index(name) if name in order else len(order)
+
+
+def best_of_row(candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The one to offer: the shortest within the noise of the fastest."""
+    offered = [each for each in candidates if each["may_be_offered"]]
+    most = max(map(gain_of_row, offered), default=1.0)
+    near = [each for each in offered if gain_of_row(each) * _noise(each) >= most]
+    return min(near, key=lambda each: len(each["rewrites"]), default=None)
+
+
+def gain_of_row(candidate: Mapping[str, Any] | None) -> float:
+    """Its measured speedup at the first size, else the predicted one; 1 of none."""
+    if candidate is None:
+        return 1.0
+    return float(candidate["speedups"][0] if candidate["speedups"] else candidate["predicted"] or 1.0)
+
+
+def _noise(candidate: Mapping[str, Any]) -> float:
+    return MEASURED_NOISE if candidate["speedups"] else PREDICTED_NOISE
+
+
+def asked(row: Mapping[str, Any], engine: Engine) -> dict[str, Any] | str:
+    """One kernel's plan and what each order finds; or why its orders cannot be replayed."""
+    program = analyze(read_source(SAMPLES / row["kernel"] / "kernel.cu"), read_include)
+    (kernel,) = program.defined_kernels
+    steps, findings = applicable(kernel, "speed"), Version(program, kernel).findings()
+    recorded = {each["rewrites"][0] for each in row["candidates"] if len(each["rewrites"]) == 1}
+    if {step.rewrite for step in steps} != recorded:
+        return f"{row['kernel']}: other rewrites apply today than were recorded"
+    started = time.monotonic()
+    try:
+        plan = make_plan(engine, kernel, findings, steps, "speed")
+    except EngineError as error:
+        return f"{row['kernel']}: {error}"
+    seconds = time.monotonic() - started
+    names = sorted({name for each in row["candidates"] for name in each["rewrites"]})
+    fixed = [*dict.fromkeys([*fixed_order(findings), *names])]
+    by_chance = [
+        replayed(row["candidates"], random.Random(seed).sample(names, len(names)), BUDGETS) for seed in range(SEEDS)
+    ]
+    return {
+        "kernel": row["kernel"],
+        "applicable": sorted(recorded),
+        "plan": plan.raw,
+        "seconds": round(seconds, 2),
+        "fixed": replayed(row["candidates"], fixed, BUDGETS),
+        "model": replayed(row["candidates"], [*dict.fromkeys([*plan.optimizations, *fixed])], BUDGETS),
+        "chance": [geometric_mean(column) for column in zip(*by_chance, strict=True)],
+        "all": gain_of_row(best_of_row(row["candidates"])),
+    }
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Geometric means by budget, and on how many kernels the model found something better or worse than the fixed
+    order: lines of Markdown."""
+    lines = ["| verifications | fixed order | model's plan | chance | model better | model worse |", "|---:" * 6 + "|"]
+    for place, budget in enumerate(BUDGETS):
+        means = [geometric_mean(row[name][place] for row in rows) for name in ("fixed", "model", "chance")]
+        ratios = [row["model"][place] / row["fixed"][place] for row in rows]
+        better, worse = (sum(r > MEASURED_NOISE for r in sense) for sense in (ratios, [1 / r for r in ratios]))
+        lines.append(f"| {budget} | {' | '.join(f'{mean:.3f}x' for mean in means)} | {better} | {worse} |")
+    lines.append(f"| all | {geometric_mean(row['all'] for row in rows):.3f}x | | | | |")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", type=Path, required=True, metavar="FILE", help="what benchmarks/optimize.py wrote")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the result is written")
+    parser.add_argument("--model", metavar="MODEL", help="as of `warpwright optimize`")
+    arguments = parser.parse_args()
+    model = find_model(arguments.model, silent)
+    if isinstance(model, Missing):
+        print(f"plans: {model}", file=sys.stderr)
+        return 2
+    recorded = json.loads(arguments.table.read_text(encoding="utf-8"))
+    rows: list[dict[str, Any]] = []
+    left_out: list[str] = []
+    adapter = find_adapter(model)
+    with Engine(model, adapter) as engine:
+        for row in recorded["kernels"]:
+            if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < 2:
+                continue
+            found = asked(row, engine)
+            if isinstance(found, str):
+                left_out.append(found)
+                print(found, flush=True)
+                continue
+            rows.append(found)
+            print(f"{row['kernel']:32} {found['seconds']:5.1f} s  {found['plan'][-120:]}", flush=True)
+    result = {
+        "command": "PYTHONPATH=server:benchmarks python3 benchmarks/plans.py --table "
+        f"benchmarks/results/{arguments.table.name} --out DIR",
+        "hardware": {"cpu": processor()},
+        "versions": {"python": platform.python_version(), "llama-cpp-python": version("llama-cpp-python")},
+        "model": model.name,
+        "adapter": adapter.name if adapter is not None else None,
+        "verdicts": {"file": arguments.table.name, "hardware": recorded["hardware"]},
+        "budgets": BUDGETS,
+        "seeds": SEEDS,
+        "left_out": left_out,
+        "kernels": rows,
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "plans.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if rows:
+        print("\n".join(table(rows)))
+    print(f"{len(rows)} kernels, {len(left_out)} left out")
+    return 0 if rows else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
