@@ -47,6 +47,19 @@ def loop_of_first_thread(source: Source, block: Node, loop: Node) -> Alone | Non
     return None
 
 
+def stands_with_first_thread(source: Source, block: Node, node: Node) -> bool:
+    """Whether a statement stands in an `if` that thread 0 of a block alone passes."""
+    for around in ancestors(node):
+        if around == block:
+            return False
+        clause, then = around.child_by_field_name("condition"), around.child_by_field_name("consequence")
+        value = clause.child_by_field_name("value") if around.type == "if_statement" and clause is not None else None
+        inside = then is not None and then.start_byte <= node.start_byte < then.end_byte
+        if value is not None and inside and any(_is_first(source, block, leaf) for leaf in _conjuncts(value)):
+            return True
+    return False
+
+
 def _conjuncts(condition: Node) -> list[Node]:
     """`a`, `b` and `c` of `a && (b && c)`."""
     inner = condition

@@ -1,4 +1,4 @@
-"""Add up what the lanes of a warp add to one address, and let one lane do the atomic.
+"""Add up what the threads of a block add to one address, and let one thread do the atomic.
 
 ## Before
 
@@ -22,10 +22,17 @@ __global__ void sum(unsigned long long *total, const unsigned int *in, int n) {
   unsigned long long total_part = 0;
   if (i < n)
     total_part += in[i];
+  __shared__ unsigned long long total_parts[32];
   for (int offset = 16; offset > 0; offset /= 2)
     total_part += __shfl_down_sync(0xffffffff, total_part, offset);
   if (threadIdx.x % 32 == 0)
+    total_parts[threadIdx.x / 32] = total_part;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int warp = 1; warp < blockDim.x / 32; warp++)
+      total_part += total_parts[warp];
     atomicAdd(total, total_part);
+  }
 }
 
 void run(unsigned long long *total, const unsigned int *in, int n) {
@@ -34,7 +41,8 @@ void run(unsigned long long *total, const unsigned int *in, int n) {
 ```
 
 An early return, `if (i >= n) return;`, becomes an `if (i < n) {...}` around what follows. In a loop, each thread adds
-up its own first.
+up its own first. Where the address is in shared memory, and in blocks of one warp or of two dimensions, each warp does
+an atomic of its own.
 
 ## Assumes
 
@@ -45,22 +53,23 @@ up its own first.
 
 ## Cost
 
-A register and five shuffles for each warp. The order in which atomics add floating-point numbers was never fixed; the
-sums of lanes change it once more, so the last bits can change. The error of any order of n numbers is at most about
-n * 2^-24 * sum(|x|) in float and n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of Numerical
-Algorithms, section 4.2).
+A register, five shuffles for each warp, a barrier and the shared memory of 32 numbers. The order in which atomics add
+floating-point numbers was never fixed; the sums of a block change it once more, so the last bits can change. The error
+of any order of n numbers is at most about n * 2^-24 * sum(|x|) in float and n * 2^-53 * sum(|x|) in double
+(N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import prod
 
 from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel
 from warpwright.facts.types import CType
-from warpwright.rewrites._accumulate import neutral, shuffled_type, written_type
+from warpwright.rewrites._accumulate import combined, neutral, shuffled_type, written_type
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
@@ -73,6 +82,7 @@ from warpwright.rewrites._code import (
     unseen_launch,
 )
 from warpwright.rewrites._early import around_rest, closing, early_returns, is_integer_text, without_overlap
+from warpwright.rewrites._first_thread import stands_with_first_thread
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
@@ -84,7 +94,7 @@ from warpwright.syntax.nodes import ancestors, descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "aggregate-atomics"
-title = "Add up within the warp first"
+title = "Add up within the block first"
 goals = ("speed",)
 
 TOGETHER = 8.0
@@ -96,10 +106,9 @@ _OPERATIONS = {
 }  # fmt: skip
 _ADDRESS = re.compile(r"&?(?P<root>[A-Za-z_]\w*)(?:\[(?P<index>[^\[\]()]*)\]|\+(?P<offset>[^\[\]()]*))?")
 _TIED = re.compile(
-    r"\b(?:__threadfence\w*|cooperative_groups|cg|this_grid|__nanosleep|__shfl\w*|__syncwarp|__ballot\w*|__activemask"
-    r"|__match\w*|__reduce\w*|__any\w*|__all\w*)\b"
+    r"\b(?:__threadfence\w*|cooperative_groups|cg|this_grid|__nanosleep|__activemask|this_thread_block)\b"
 )
-"""What makes threads wait for, or agree with, each other besides barriers."""
+"""What lets one block wait for, or learn of, what others add, or depends on which threads come along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +130,16 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    reason = "Nothing to gain: no atomic here is known to meet eight lanes or more of a warp at one address."
+    reason = "Nothing to gain: no atomic here is known to bring a block to one address again and again."
     atomics = [a for a in kernel.accesses if a.kind is AccessKind.ATOMIC and (at is None or overlaps(a.span, at))]
     for access in sorted(atomics, key=lambda a: a.requests, reverse=True):
-        if not access.addresses_per_request or access.active_lanes < TOGETHER * access.addresses_per_request:
+        if not access.addresses_per_request:
             continue
         try:
-            return _rewrite(kernel, block, access, _matched(kernel, block, access))
+            found = _matched(kernel, block, access)
+            together = access.active_lanes >= TOGETHER * access.addresses_per_request
+            if together or _comes_again(kernel, block, access, found):
+                return _rewrite(kernel, block, access, found)
         except NoMatchError as mismatch:
             reason = str(mismatch)
     return Declined(NAME, reason)
@@ -148,11 +160,6 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     kind = shuffled_type(access.type)
     if kind is None:
         raise NoMatchError(f"{access.type or 'What'} is not a type whose {function} is combined within a warp.")
-    literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_text(arguments[1]))) is not None
-    if kind.is_integer and (kind.size == 4 or literal) and not access.in_loop and not access.by_thread:
-        raise NoMatchError(
-            f"Nothing to gain: the compiler combines the lanes' {function} of such integers at one address itself."
-        )
     outer = next((n for n in (statement, *ancestors(statement)) if n.parent == block), None)
     if outer is None:
         raise NoMatchError(f"{access.expression} is not in the kernel's own text.")
@@ -162,6 +169,30 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     return _Sum(call, statement, outer, function, operation, arguments[0], arguments[1], match["root"], kind)
 
 
+def _comes_again(kernel: Kernel, block: Node, access: Access, found: _Sum) -> bool:
+    """Whether several requests of a block do the atomic, and the block can put their numbers together."""
+    blocks = prod(extent or 1 for extent in kernel.launches[access.launch].grid)
+    return (
+        _is_for_block(kernel, found)
+        and access.requests >= 2 * blocks
+        and not stands_with_first_thread(kernel.source, block, found.call)
+    )
+
+
+def _is_for_block(kernel: Kernel, found: _Sum) -> bool:
+    """Whether there is more than a warp to put together, in blocks that are numbered by threadIdx.x alone."""
+    shapes = [launch.block for launch in host_launches(kernel)]
+    shared = any(a.name == found.root for a in kernel.shared_arrays)
+    return not shared and all(x is not None and x > WARP and (y, z) == (1, 1) for x, y, z in shapes)
+
+
+def _is_combined(source: Source, access: Access, found: _Sum) -> bool:
+    """Whether the compiler adds up the lanes of a warp itself."""
+    literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_text(found.value))) is not None
+    small = found.kind.is_integer and (found.kind.size == 4 or literal)
+    return small and not access.in_loop and not access.by_thread
+
+
 def _is_below(node: Node, block: Node) -> bool:
     return block.start_byte <= node.start_byte < block.end_byte
 
@@ -169,6 +200,11 @@ def _is_below(node: Node, block: Node) -> bool:
 def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrite:
     source = kernel.source
     _require_blocks(kernel)
+    for_block = _is_for_block(kernel, found)
+    if not for_block and _is_combined(source, access, found):
+        raise NoMatchError(
+            f"Nothing to gain: the compiler combines the lanes' {found.function} of such integers at one address."
+        )
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
     if tied := _TIED.search(source.node_text(block)):
@@ -184,8 +220,10 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrit
     first = early[0] if early else found.outer
     _require_apart(kernel, block, found, first, last)
     name = free_name(kernel.span.text, f"{found.root}_part")
-    edits = _edits(kernel, block, found, early, last, name, free_name(kernel.span.text, "offset"))
+    behind = _block_lines(kernel, block, found, name) if for_block else _warp_lines(kernel, block, found, name)
+    edits = _edits(kernel, block, found, early, last, name, behind)
     exact = found.kind.is_integer
+    one = "one thread of the block, which adds up those of its warps," if for_block else "one lane"
     rounding = "" if exact else " The order of the sum, which atomics never fixed, changes, and with it the last bits."
     return Rewrite(
         rewrite=NAME,
@@ -193,9 +231,10 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrit
         source=source,
         edits=tuple(without_overlap(edits)),
         explanation=(
-            f"{access.active_lanes:g} lanes of a warp came to {found.function} with "
-            f"{access.addresses_per_request:g} address, one after the other. Each thread now keeps its part in {name}, "
-            f"shuffles put the parts of a warp together, and one lane does the atomic.{rounding}"
+            f"{access.active_lanes:g} {'lane' if access.active_lanes == 1 else 'lanes'} of a warp came to "
+            f"{found.function} with {access.addresses_per_request:g} address, one after the other, and so did all "
+            f"warps. Each thread now keeps its part in {name}, shuffles put the parts of a warp together, and {one} "
+            f"does the atomic.{rounding}"
         ),
         safe=exact,
     )
@@ -285,7 +324,7 @@ def _is_atomic(source: Source, arguments: Node) -> bool:
 
 
 def _edits(
-    kernel: Kernel, block: Node, found: _Sum, early: list[Node], last: Node, name: str, offset: str
+    kernel: Kernel, block: Node, found: _Sum, early: list[Node], last: Node, name: str, behind: list[str]
 ) -> list[TextEdit]:
     source, kind = kernel.source, found.kind
     unit = indent_unit(source, block)
@@ -293,20 +332,11 @@ def _edits(
     value = source.node_text(found.value)
     if kind.is_integer and not is_integer_text(source, found.value, locals_of(kernel).types):
         value = f"({typed})({value})"
-    other = f"__shfl_down_sync(0xffffffff, {name}, {offset})"
-    selects = found.operation in ("max", "min")
-    step = f"{name} = {found.operation}({name}, {other});" if selects else f"{name} {found.operation}= {other};"
-    behind = [
-        f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)",
-        f"{unit}{step}",
-        f"if (threadIdx.x % {WARP} == 0)",
-        f"{unit}{found.function}({source.node_text(found.address)}, {name});",
-    ]
     if found.statement == found.outer and not early:
         edits = [TextEdit(found.statement.start_byte, found.statement.end_byte, f"{typed} {name} = {value};")]
     else:
-        taken = f"{name} = {found.operation}({name}, ({typed})({value}));" if selects else ""
-        taken = taken or f"{name} {found.operation}= {value};"
+        selects = found.operation in ("max", "min")
+        taken = _step(found, name, f"({typed})({value})" if selects else value)
         start = neutral(found.operation, kind)
         edits = [
             before_statement(source, early[0] if early else found.outer, [f"{typed} {name} = {start};"]),
@@ -316,3 +346,44 @@ def _edits(
         edits += around_rest(kernel, block, guard, last)
     edits.append(after_statement(source, last, [*closing(unit, len(early)), *behind]))
     return edits
+
+
+def _step(found: _Sum, name: str, other: str) -> str:
+    return combined(found.operation, "", found.kind, name, other)
+
+
+def _shuffles(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
+    offset = free_name(kernel.span.text, "offset")
+    return [
+        f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)",
+        indent_unit(kernel.source, block) + _step(found, name, f"__shfl_down_sync(0xffffffff, {name}, {offset})"),
+    ]
+
+
+def _warp_lines(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
+    return [
+        *_shuffles(kernel, block, found, name),
+        f"if (threadIdx.x % {WARP} == 0)",
+        indent_unit(kernel.source, block) + _atomic(kernel.source, found, name),
+    ]
+
+
+def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
+    unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.text, f"{name}s")
+    warp = free_name(kernel.span.text, "warp")
+    return [
+        f"__shared__ {written_type(found.kind)} {parts}[{WARP}];",
+        *_shuffles(kernel, block, found, name),
+        f"if (threadIdx.x % {WARP} == 0)",
+        f"{unit}{parts}[threadIdx.x / {WARP}] = {name};",
+        "__syncthreads();",
+        "if (threadIdx.x == 0) {",
+        f"{unit}for (int {warp} = 1; {warp} < blockDim.x / {WARP}; {warp}++)",
+        unit * 2 + _step(found, name, f"{parts}[{warp}]"),
+        unit + _atomic(kernel.source, found, name),
+        "}",
+    ]
+
+
+def _atomic(source: Source, found: _Sum, name: str) -> str:
+    return f"{found.function}({source.node_text(found.address)}, {name});"

@@ -125,6 +125,9 @@ def _rewrite(kernel: Kernel, block: Node, alone: Alone) -> Rewrite:
         raise NoMatchError(f"The `if` around the loop at line {line} is the body of another statement without braces.")
     require_whole_block(kernel, block, alone.branch)
     known = _of_even_loops(kernel, block, alone.branch)
+    inside = [a for a in kernel.accesses if a.span.source is source and _is_within(a.span, alone.loop)]
+    if inside and all(a.basis is Basis.EXACT and a.iterations < WARP for a in inside):
+        raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {WARP} iterations.")
     loop, parts = parts_of(kernel, alone.loop)
     if not parts:
         raise NoMatchError(f"The loop at line {line} puts nothing together.")
@@ -147,6 +150,10 @@ def _rewrite(kernel: Kernel, block: Node, alone: Alone) -> Rewrite:
         ),
         safe=exact,
     )
+
+
+def _is_within(span: Span, node: Node) -> bool:
+    return node.start_byte <= span.start and span.end <= node.end_byte
 
 
 def _require_first_warp(kernel: Kernel) -> None:

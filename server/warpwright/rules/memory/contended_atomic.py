@@ -31,10 +31,17 @@ __global__ void sum(float *total, const float *in, int n) {
   float total_part = 0.0f;
   if (i < n)
     total_part += in[i];
+  __shared__ float total_parts[32];
   for (int offset = 16; offset > 0; offset /= 2)
     total_part += __shfl_down_sync(0xffffffff, total_part, offset);
   if (threadIdx.x % 32 == 0)
+    total_parts[threadIdx.x / 32] = total_part;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int warp = 1; warp < blockDim.x / 32; warp++)
+      total_part += total_parts[warp];
     atomicAdd(total, total_part);
+  }
 }
 
 void run(float *total, const float *in, int n) {
@@ -104,7 +111,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "basis": access.basis.value,
                 **launch_evidence(launch),
             },
-            fixes=(Fix("aggregate-atomics", "Add up within the warp first", safe=_is_integer(access)),),
+            fixes=(Fix("aggregate-atomics", "Add up within the block first", safe=_is_integer(access)),),
             related=launch_related(launch),
         )
 
