@@ -136,10 +136,11 @@ def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
 def is_macro_of_several(source: Source, node: Node) -> bool:
     """Whether a name stands for a sum or another formula without parentheses, as after `#define COUNT n + 1`."""
     texts = macro_texts(source).get(source.node_text(node), []) if node.type == "identifier" else []
-    return any(not re.fullmatch(r"[\w.]*", text.strip()) and not _is_enclosed(text.strip()) for text in texts)
+    return any(not re.fullmatch(r"[\w.]*", text.strip()) and not is_enclosed(text.strip()) for text in texts)
 
 
-def _is_enclosed(text: str) -> bool:
+def is_enclosed(text: str) -> bool:
+    """Whether a text is one pair of parentheses with what stands in it."""
     return text.startswith("(") and _matches(text) == len(text) - 1
 
 

@@ -16,10 +16,11 @@ from random import Random
 from tree_sitter import Node
 
 from warpwright.facts.constants import integer_operation, number, substitute
-from warpwright.facts.host_scopes import Definition, read_definitions, written_names
+from warpwright.facts.host_scopes import Definition, read_definitions
 from warpwright.facts.ir import Const
 from warpwright.facts.preprocessor import Macro
 from warpwright.rewrites._code import called_name, functions_of
+from warpwright.rewrites._host_variables import symbol_at, whole_target, written
 from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
@@ -65,6 +66,11 @@ def formula(source: Source, node: Node, bound: Mapping[str, Formula] | None = No
     """The formula of an expression, through macros, constants, variables that are set once, and functions of one
     `return`; `bound` gives names a formula. None where it holds something else."""
     return _read(_Reader(source, source, bound or {}), node)
+
+
+def member_formula(source: Source, owner: Node, field: str) -> Formula | None:
+    """The formula of a member of a variable as it is where the variable is named: of `p.n` at the `p` of a call."""
+    return _member(_Reader(source, source, {}), owner, f"{source.node_text(owner)}.{field}")
 
 
 def constant(value: int) -> Formula:
@@ -117,7 +123,8 @@ def _read(reader: _Reader, node: Node | None) -> Formula | None:
         case "unary_expression":
             operand = _read(reader, node.child_by_field_name("argument"))
             sign = source.node_text(node)[:1]
-            return _combined([operand], lambda a: -a if sign == "-" else a) if sign in "+-" else None
+            signed = {"+": lambda a: a, "-": lambda a: -a, "!": lambda a: int(not a)}
+            return _combined([operand], signed[sign]) if sign in signed else None
         case "conditional_expression":
             parts = [_read(reader, node.child_by_field_name(f)) for f in ("condition", "consequence", "alternative")]
             return _combined(parts, lambda c, a, b: a if c else b)
@@ -182,26 +189,34 @@ def _cast(kind: str, value: Formula | None) -> Formula | None:
 
 
 def _name(reader: _Reader, node: Node, name: str) -> Formula | None:
-    """A variable that is set once, in its declaration or after one without a value; else what the function is given."""
+    """A variable that is set once to what can be read, in its declaration or after one without a value; what the
+    function is given; else the one number that it holds there, whatever it is."""
     source = reader.source
     if macro := _macros(reader.home).get(name):
         inner = _parsed(macro.body) if macro.parameters is None else None
         return _read(_deeper(reader, inner[0]), inner[1]) if inner is not None else None
     found = [d for d in _definitions(source, node).get(name, ()) if d.kind != "declare"]
     changes = _changes(source, node, name)
-    if not found:
-        return _outer(reader, name) if not changes else None
-    first = found[0]
-    if len(found) > 1 or first.kind != "=" or first.start > node.start_byte or first.value is None:
-        return None
-    target = first.value.parent
-    if target is None or (target.type == "assignment_expression" and first.sides):
-        return None
-    if changes > (target.type == "assignment_expression"):
-        return None
-    value = _read(_deeper(reader, source), first.value)
+    if not found and not changes:
+        return _outer(reader, name)
+    first = found[0] if len(found) == 1 and found[0].kind == "=" and found[0].start < node.start_byte else None
+    target = first.value.parent if first is not None and first.value is not None else None
+    if first is None or target is None:
+        return _as_set(source, node, name, name)
+    assigned = target.type == "assignment_expression"
+    value = (
+        _read(_deeper(reader, source), first.value) if changes <= assigned and not (assigned and first.sides) else None
+    )
+    if value is None:
+        return _as_set(source, node, name, name)
     written = _declared_type(source, node, name)
     return value if written == "auto" else _cast(written, value)
+
+
+def _as_set(source: Source, node: Node, text: str, *words: str) -> Formula | None:
+    """What an expression of the variables `words` holds at a place, whatever it is."""
+    symbol = symbol_at(source, node, text, words)
+    return _symbol(symbol) if symbol is not None else None
 
 
 def _declared_type(source: Source, node: Node, name: str) -> str:
@@ -232,9 +247,33 @@ def _outer(reader: _Reader, name: str) -> Formula | None:
 
 
 def _open(reader: _Reader, node: Node, text: str) -> Formula | None:
-    """`p.n`, `sizes[0]`, `x.numel()` where nothing that they are made of changes."""
-    words = [reader.source.node_text(n) for n in descendants(node, "identifier")]
-    return None if any(_changes(reader.source, node, word) for word in words) else _symbol(text)
+    """`p.n`, `sizes[0]`, `x.numel()`: what a member was set to once, else what is there, whatever it is."""
+    owner = node.child_by_field_name("argument")
+    if node.type == "field_expression" and owner is not None and owner.type == "identifier":
+        return _member(reader, owner, text)
+    return _as_set(reader.source, node, text, *(reader.source.node_text(n) for n in descendants(node, "identifier")))
+
+
+def _member(reader: _Reader, owner: Node, text: str) -> Formula | None:
+    source, name = reader.source, reader.source.node_text(owner)
+    function, found = enclosing(owner, "function_definition"), _definitions(source, owner)
+    here, whole = found.get(text, []), [d for d in found.get(name, []) if d.kind != "declare"]
+    once = here[0] if len(here) == 1 and here[0].kind == "=" and not here[0].sides else None
+    if once is not None and function is not None and once.start < owner.start_byte:
+        writes = [n for n in written(function) if source.node_text(n) == name]
+        others = [
+            n for n in writes if re.sub(r"\s+", "", source.node_text(whole_target(n))).split(".")[:2] != text.split(".")
+        ]
+        earlier = all(d.start < once.start for d in whole)
+        if (
+            earlier
+            and len(writes) == len(others) + 1
+            and all(whole_target(n).type == "field_expression" for n in others)
+        ):
+            value = _read(_deeper(reader, source), once.value)
+            if value is not None:
+                return value
+    return _as_set(source, owner, text, name)
 
 
 def _call(reader: _Reader, node: Node, text: str) -> Formula | None:
@@ -289,7 +328,7 @@ def _deeper(reader: _Reader, source: Source) -> _Reader:
 def _changes(source: Source, node: Node, name: str) -> int:
     """How often the function around a node assigns to a variable, counts it, or takes its address."""
     function = enclosing(node, "function_definition")
-    return sum(source.node_text(n) == name for n in written_names(function)) if function is not None else 0
+    return sum(source.node_text(n) == name for n in written(function)) if function is not None else 0
 
 
 @cache

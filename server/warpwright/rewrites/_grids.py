@@ -8,14 +8,16 @@ from tree_sitter import Node
 
 from warpwright.facts.host_scopes import read_definitions, written_names
 from warpwright.facts.model import Basis, Kernel, Launch
-from warpwright.rewrites._code import called_name, host_launches, unseen_launch
-from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds
+from warpwright.rewrites._code import called_name, host_launches, is_enclosed, macro_texts, unseen_launch
+from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds, member_formula
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source
 
-_PRIMARY = re.compile(r"[\w.:]+|[\w:]+\([^()]*\)")
-"""What needs no parentheses before it is added to."""
+_OPERANDS = (
+    "identifier", "number_literal", "call_expression", "parenthesized_expression", "field_expression",
+    "qualified_identifier", "subscript_expression",
+)  # fmt: skip
 
 
 def launches_in_sight(kernel: Kernel) -> list[Launch] | str:
@@ -95,22 +97,37 @@ def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
 
 
 def _dim3_value(source: Source, variable: Node, axis: int) -> Node | None:
-    """An extent in `dim3 grid(n, m)`, `dim3 grid = dim3(n)` and `dim3 grid{n}`; None where it is set otherwise."""
+    """An extent in `dim3 grid(n, m)`, `dim3 grid = dim3(n)`, `dim3 grid{n}`, `grid = dim3(n)` and `grid.x = n`; None
+    where it is set otherwise, more than once, or as an `if` decides."""
     function, name = enclosing(variable, "function_definition"), source.node_text(variable)
     found = read_definitions(source, function) if function is not None else {}
-    here = found.get(name, [])
-    value = here[0].value if len(here) == 1 else None
-    if value is None or function is None or f"{name}.{'xyz'[axis]}" in found or not _is_dim3(source, function, name):
+    if function is None or not _is_dim3(source, function, name):
         return None
-    if any(source.node_text(n) == name for n in written_names(function)):
+    members = [d for a in "xyz" for d in found.get(f"{name}.{a}", [])]
+    whole = [d for d in found.get(name, []) if d.kind != "declare"]
+    written = sum(source.node_text(n) == name for n in written_names(function))
+    assigned = [d for d in whole if d.value is not None and _is_assigned(d.value)]
+    if len(whole) > 1 or written != len(members) + len(assigned) or any(d.sides for d in (*members, *assigned)):
+        return None
+    if any(d.start > variable.start_byte for d in (*whole, *members)):
+        return None
+    here = found.get(f"{name}.{'xyz'[axis]}", [])
+    if here:
+        plain = len(here) == 1 and here[0].kind == "=" and all(d.start < here[0].start for d in whole)
+        return here[0].value if plain else None
+    value = whole[0].value if whole else None
+    if value is None:
         return None
     if value.type == "call_expression":
-        called = called_name(value, source)
-        value = value.child_by_field_name("arguments") if called == "dim3" else None
+        value = value.child_by_field_name("arguments") if called_name(value, source) == "dim3" else None
     listed = uncommented(value)
-    if here[0].kind != "construct" and not listed:
+    if whole[0].kind != "construct" and not listed:
         return None
     return listed[axis] if axis < len(listed) else None
+
+
+def _is_assigned(value: Node) -> bool:
+    return value.parent is not None and value.parent.type == "assignment_expression"
 
 
 def _is_dim3(source: Source, function: Node, name: str) -> bool:
@@ -132,7 +149,23 @@ def arguments_of(kernel: Kernel, launch: Launch) -> dict[str, Formula]:
         for p, argument in zip(kernel.parameters, given, strict=False)
         if not p.is_pointer
     }
+    formulas |= _members(kernel, given)
     return {name: value for name, value in formulas.items() if value is not None}
+
+
+def _members(kernel: Kernel, given: list[Node]) -> dict[str, Formula | None]:
+    """`p.n` for each member that the kernel reads of a structure that a launch hands over by its name."""
+    places = {p.name: argument for p, argument in zip(kernel.parameters, given, strict=False) if not p.is_pointer}
+    source, found = kernel.source, dict[str, Formula | None]()
+    for member in descendants(kernel.node, "field_expression") if kernel.node is not None else ():
+        owner, field = member.child_by_field_name("argument"), member.child_by_field_name("field")
+        argument = places.get(source.node_text(owner)) if owner is not None else None
+        if owner is None or field is None or argument is None or argument.type != "identifier":
+            continue
+        text = source.node_text(member)
+        if text == f"{source.node_text(owner)}.{source.node_text(field)}" and text not in found:
+            found[text] = member_formula(source, argument, source.node_text(field))
+    return found
 
 
 def uncovered(kernel: Kernel, launch: Launch, bound: Node) -> str:
@@ -159,9 +192,32 @@ def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:
     if written is None:
         return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
     node, text = written
-    primary = _PRIMARY.fullmatch(text) or (node.type == "binary_expression" and _operator(node) in ("*", "/", "+", "-"))
-    whole = text if primary else f"({text})"
-    return TextEdit(node.start_byte, node.end_byte, f"({whole} + {factor - 1}) / {factor}")
+    return TextEdit(node.start_byte, node.end_byte, divided_text(source, node, text, factor))
+
+
+def divided_text(source: Source, node: Node, text: str, by: int) -> str:
+    """A number of blocks divided, rounded up: `(grid.x + 3) / 4`; a literal as the number that it gives.
+
+    `text` is what is written for `node`, or a member of it.
+    """
+    if by == 1:
+        return text
+    if re.fullmatch(r"[1-9]\d*", text):
+        return str(-(-int(text) // by))
+    return f"({as_operand(source, node, text)} + {by - 1}) / {by}"
+
+
+def as_operand(source: Source, node: Node, text: str) -> str:
+    """An expression that something may be added to: in parentheses where its own operators, or those of a macro in it,
+    would be taken apart."""
+    plain = node.type in _OPERANDS or (node.type == "binary_expression" and _operator(node) in ("*", "/", "+", "-"))
+    macros = macro_texts(source)
+    loose = any(
+        not is_enclosed(macro) and not re.fullmatch(r"[\w.]*", macro)
+        for name in descendants(node, "identifier")
+        for macro in map(str.strip, macros.get(source.node_text(name), ()))
+    )
+    return text if plain and not loose else f"({text})"
 
 
 def capped(source: Source, launch: Launch, most: int) -> TextEdit | str:
@@ -170,7 +226,8 @@ def capped(source: Source, launch: Launch, most: int) -> TextEdit | str:
     if written is None:
         return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
     node, text = written
-    chosen = f"{text} < {most} ? {text} : {most}"
+    given = as_operand(source, node, text)
+    chosen = f"{given} < {most} ? {given} : {most}"
     alone = node.parent is not None and node.parent.type == "argument_list"
     return TextEdit(node.start_byte, node.end_byte, chosen if alone else f"({chosen})")
 
