@@ -163,8 +163,8 @@ def not_by_element(kernel: Kernel, elements: Elements) -> str:
         )
         if reason:
             return reason
-    tied = _tied_to_thread(source, elements)
-    declared = {name for s in elements.work for name in _declared_in(source, s)}
+    tied = tied_to_thread(source, elements)
+    declared = {name for s in elements.work for name in declared_in(source, s)}
     pointers = {p.name for p in kernel.parameters if p.is_pointer}
     bound = {source.node_text(n) for n in descendants(elements.bound, "identifier")}
     for statement in elements.work:
@@ -209,7 +209,7 @@ def _leaves(source: Source, statement: Node) -> str:
     return ""
 
 
-def _tied_to_thread(source: Source, elements: Elements) -> set[str]:
+def tied_to_thread(source: Source, elements: Elements) -> set[str]:
     """Variables before the guard that hold something else in another thread, `__shared__` ones in another block."""
     numbers, own = set(macros_naming(source, NUMBER)), set(macros_naming(source, _OF_BLOCK))
     tied: set[str] = set()
@@ -217,7 +217,7 @@ def _tied_to_thread(source: Source, elements: Elements) -> set[str]:
     for statement in elements.before:
         text = source.node_text(statement)
         words = set(re.findall(r"[A-Za-z_]\w*", text))
-        names = set(_declared_in(source, statement)) | {name for name, _, _ in _written(source, statement)}
+        names = set(declared_in(source, statement)) | {name for name, _, _ in _written(source, statement)}
         by_block = bool(words & (of_block | own) or _OF_BLOCK.search(text))
         if by_block:
             of_block |= names
@@ -231,12 +231,13 @@ def _is_shared(source: Source, elements: Elements, name: str) -> bool:
     return any(
         statement.type == "declaration"
         and any(source.node_text(child) == "__shared__" for child in statement.children)
-        and name in _declared_in(source, statement)
+        and name in declared_in(source, statement)
         for statement in elements.before
     )
 
 
-def _declared_in(source: Source, statement: Node) -> Iterator[str]:
+def declared_in(source: Source, statement: Node) -> Iterator[str]:
+    """Variables that a statement declares, at any depth."""
     for declaration in descendants(statement, "declaration", "for_range_loop"):
         for declarator in declaration.children_by_field_name("declarator"):
             target: Node | None = declarator
@@ -264,7 +265,7 @@ def leaves_traces(kernel: Kernel, elements: Elements) -> str:
     blocks do it; empty where it does nothing else."""
     source = kernel.source
     arrays = {name for statement in elements.before for name in _arrays_in(source, statement)}
-    declared = {name for statement in elements.before for name in _declared_in(source, statement)}
+    declared = {name for statement in elements.before for name in declared_in(source, statement)}
     for statement in elements.before:
         for name, direct, line in _written(source, statement):
             if name not in (declared if direct else arrays):

@@ -93,6 +93,7 @@ from warpwright.facts.model import Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._code import NoMatchError, body, called_name, overlaps, squeezed, with_names
 from warpwright.rewrites._indices import Indices, as_number, coefficient, indices_of, symbols
+from warpwright.rewrites._invariant_calls import COSTLY
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_name
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
@@ -224,7 +225,8 @@ def _loaded(source: Source, indices: Indices, name: str) -> str:
         for part in (
             descendants(value, "call_expression", "subscript_expression", "pointer_expression") if value else ()
         ):
-            if part.type != "call_expression" or not _STEADY.fullmatch(called_name(part, source)):
+            name = called_name(part, source) if part.type == "call_expression" else ""
+            if not (_STEADY.fullmatch(name) or COSTLY.fullmatch(name)):
                 return each
         names = {source.node_text(n) for n in descendants(value, "identifier")} if value is not None else set()
         more = {n for n in names if n in indices.variables.types or n in indices.variables.changed} - seen
