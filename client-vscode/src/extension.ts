@@ -1,5 +1,5 @@
 /** The extension's entry: it starts the server in the background and returns at once. */
-import { commands, env, window, workspace, type ExtensionContext, type QuickPickItem } from "vscode";
+import { commands, env, QuickPickItemKind, window, workspace, type ExtensionContext, type QuickPickItem } from "vscode";
 import { Server } from "./server";
 import { Status } from "./status";
 
@@ -32,16 +32,55 @@ export function activate(context: ExtensionContext): Api {
   return { server, status, started: server.restart() };
 }
 
+interface Part {
+  readonly name: string;
+  readonly found: boolean;
+  readonly what: string;
+  readonly gives: string;
+  readonly advice: string;
+}
+
+interface Item extends QuickPickItem {
+  readonly run?: () => unknown;
+}
+
+/** What can be done with the server, and below it what it found on this machine. */
 async function showMenu(status: Status): Promise<void> {
   const state = status.state;
-  const items: (QuickPickItem & { readonly run: () => unknown })[] = [
+  const title = state.kind === "running" ? `warpwright, Python ${state.python}` : `warpwright: ${state.kind}`;
+  const items: Item[] = [
     { label: "$(output) Show output", run: () => commands.executeCommand("warpwright.showOutput") },
     { label: "$(debug-restart) Restart server", run: () => commands.executeCommand("warpwright.restart") },
     { label: "$(gear) Settings", run: () => commands.executeCommand("workbench.action.openSettings", "warpwright") },
   ];
   if (state.kind === "stopped") {
-    items.unshift({ label: "$(copy) Copy the reason", run: () => env.clipboard.writeText(state.reason) });
+    items.unshift({ label: state.reason, description: "copy", run: () => env.clipboard.writeText(state.reason) });
   }
-  const title = state.kind === "running" ? `warpwright, Python ${state.python}` : `warpwright: ${state.kind}`;
-  (await window.showQuickPick(items, { title }))?.run();
+  const pick = window.createQuickPick<Item>();
+  pick.title = title;
+  pick.items = items;
+  pick.onDidAccept(() => {
+    pick.selectedItems[0]?.run?.();
+    pick.hide();
+  });
+  pick.onDidHide(() => pick.dispose());
+  pick.show();
+  if (state.kind === "running") {
+    pick.busy = true;
+    const found = await commands.executeCommand<{ readonly parts: readonly Part[] }>("warpwright.doctor");
+    const heading = { label: "On this machine", kind: QuickPickItemKind.Separator };
+    pick.items = [...items, heading, ...found.parts.map(itemOf)];
+    pick.busy = false;
+  }
+}
+
+function itemOf(part: Part): Item {
+  return part.found
+    ? { label: `$(check) ${part.name}`, description: part.what }
+    : {
+        label: `$(circle-slash) ${part.name}`,
+        description: part.what,
+        detail: `Without it: no ${part.gives}. ${part.advice}`,
+        run: () => env.clipboard.writeText(part.advice),
+      };
 }

@@ -110,6 +110,13 @@ test("optimize changes the kernel, and one undo brings it back", async () => {
   assert.equal(document.getText(), before);
 });
 
+test("the doctor names what was found and what was not", async () => {
+  const result = await commands.executeCommand<{ parts: { name: string; found: boolean }[] }>("warpwright.doctor");
+  const names = result.parts.map((part) => part.name);
+  assert.ok(["warpwright", "analysis", "compiler", "emulator", "GPU"].every((name) => names.includes(name)), String(names));
+  assert.ok(result.parts.find((part) => part.name === "analysis")?.found);
+});
+
 test("the server that is killed is started anew", async () => {
   const document = await open("transpose.cu");
   const client = extension().server.running;

@@ -22,6 +22,7 @@ PROFILE = "warpwright.profile"
 VERIFY = "warpwright.verify"
 SHOW_PROFILE = "warpwright.showProfile"
 SHOW_SASS = "warpwright.showSass"
+DOCTOR = "warpwright.doctor"
 _TITLES = {"speed": "Optimize kernel {}", "memory": "Reduce memory of kernel {}", "fix": "Fix kernel {}"}
 _IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
 

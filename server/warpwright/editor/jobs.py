@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import asdict
 from zlib import crc32
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
@@ -15,6 +16,7 @@ from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.compile_job import compile_document
 from warpwright.editor.job_request import JobError, Json, analysed
 from warpwright.editor.machine.job import machine_code_lines, machine_code_pages
+from warpwright.editor.parts import parts
 from warpwright.editor.text import edit_between
 from warpwright.editor.verify_job import verify_kernel
 from warpwright.missing import Missing
@@ -122,12 +124,18 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
     }
 
 
+def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Json:
+    """What was found on this machine, part by part."""
+    return {"parts": [asdict(part) for part in parts(progress)]}
+
+
 JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "fix": fix,
     "optimize": optimise,
     "profile": profile,
     "compile": compile_document,
     "verify": verify_kernel,
+    "doctor": doctor,
     "lines": machine_code_lines,
     "sass": machine_code_pages,
 }

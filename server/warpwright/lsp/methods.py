@@ -13,6 +13,7 @@ from warpwright.lsp import (
     did_close,
     did_open,
     did_save,
+    doctor_command,
     execute_command,
     hover,
     initialize,
@@ -39,5 +40,6 @@ METHODS = (
     profile_command,
     sass_command,
     verify_command,
+    doctor_command,
     inline_completion,
 )
