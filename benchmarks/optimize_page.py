@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from statistics import geometric_mean, median
@@ -86,12 +85,15 @@ def figures(result: Mapping[str, Any]) -> list[str]:
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of one kernel."""
     best = _best(row)
-    low, high = best["ci95"][0] if best and best["ci95"] else (math.nan, math.nan)
+    speedup = "not timed" if best else "1.00x"
+    if best and best["ci95"]:
+        low, high = best["ci95"][0]
+        speedup = f"{gain(row):.2f}x ({low:.2f}-{high:.2f})"
     return (
         row["kernel"],
         _us(row["own_us"]),
         _us(best_us(row)) if best else "-",
-        f"{gain(row):.2f}x ({low:.2f}-{high:.2f})" if best else "1.00x",
+        speedup,
         f"{_percent(row['own_share'])} → {_percent(best_share(row))}" if best else _percent(row["own_share"]),
         _us(row["peers"].get("eager_us")),
         _us(row["peers"].get("compile_us")),

@@ -44,8 +44,9 @@ SEEDS = 100
 def replayed(candidates: Sequence[Mapping[str, Any]], order: Sequence[str], budgets: Sequence[int]) -> list[float]:
     """The speedup of the best that is found within each budget of verifications, 1 where nothing is.
 
-    Round by round, as `warpwright.optimize.search` goes: all steps from the best so far, in the order; where these are
-    used up, what the search tried from other versions, in its own order.
+    Round by round, as `warpwright.optimize.search` goes: the steps from the best so far, in the order, what did not
+    apply to the kernel itself or gained there first; where these are used up, what the search tried from other versions,
+    in its own order.
 
     >>> table = [
     ...     {"rewrites": ["a"], "may_be_offered": True, "speedups": [1.1], "predicted": None},
@@ -58,15 +59,19 @@ def replayed(candidates: Sequence[Mapping[str, Any]], order: Sequence[str], budg
     left = list(candidates)
     verified: list[Mapping[str, Any]] = []
     gone_on_from: set[tuple[str, ...]] = set()
+    vain: set[str] = set()
     while left and len(verified) < max(budgets):
         best = best_of_row(verified)
         base = tuple(best["rewrites"]) if best is not None else ()
         if base in gone_on_from:
             verified.append(left.pop(0))
             continue
+        if best is not None and not vain:
+            first = [each for each in verified if len(each["rewrites"]) == 1]
+            vain = {each["rewrites"][0] for each in first if gain_of_row(each) <= _noise(each)}
         gone_on_from.add(base)
         steps = [each for each in left if tuple(each["rewrites"][:-1]) == base]
-        steps.sort(key=lambda each: _place(order, each["rewrites"][-1]))
+        steps.sort(key=lambda each: (each["rewrites"][-1] in vain, _place(order, each["rewrites"][-1])))
         verified += steps
         left = [each for each in left if each not in steps]
     return [gain_of_row(best_of_row(verified[:budget])) for budget in budgets]

@@ -1,10 +1,12 @@
 """The search over sequences of rewrites, each step judged by verification against the user's own text.
 
-Round by round. From the best version so far (at first the user's own text) every rewrite is tried that applies to it.
-Where that brought nothing better, the search goes on from other versions that are right and about as fast as what they
-were made of, by those rewrites alone that they opened: that applied to no version before them. So a step that gains
-nothing by itself is found where another needs it, as `add-restrict` is for `vectorize-elementwise`, and independent
-steps are tried in one order. What gives a text that was tried before is not tried again.
+Round by round. From the user's own text every rewrite is tried that applies to it, and from the best version so far
+those that promise something: that it opened, which applied to no version before it, or that gained something before.
+Where these bring nothing better, the other rewrites that apply to it are tried; and then the search goes on from other
+versions that are right and about as fast as what they were made of, by those rewrites alone that they opened. So a step
+that gains nothing by itself is found where another needs it, as `add-restrict` is for `coarsen-threads`, and
+independent steps are tried in one order. What gives a text that was tried before is not tried again, nor what was wrong
+on a version before.
 """
 
 from __future__ import annotations
@@ -14,7 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.facts.model import Kernel
-from warpwright.optimize.rank import Score, best_of, gain_of, may_be_offered, score_of
+from warpwright.optimize.rank import (
+    MEASURED_NOISE,
+    PREDICTED_NOISE,
+    Score,
+    best_of,
+    gain_of,
+    may_be_offered,
+    score_of,
+)
 from warpwright.optimize.version import Version
 from warpwright.optimize.wish import Wish
 from warpwright.progress import IsCancelled, Progress
@@ -36,6 +46,7 @@ BEAM = 3
 MAY_COST = 0.9
 """How fast a version may be, beside the one that it was made of, so that the search goes on from it."""
 
+_AMISS = (Status.WRONG, Status.UNSAFE, Status.DOES_NOT_COMPILE, Status.TIMEOUT)
 _RIGHT = (Status.FASTER, Status.CORRECT, Status.INCONCLUSIVE, Status.SLOWER)
 
 Judge = Callable[[Sequence[Trial], Progress, IsCancelled], Sequence[Report | None]]
@@ -68,12 +79,14 @@ class Asked:
 
 @dataclass
 class _State:
-    """What a search has seen. `steps` are the rewrites that apply to versions, by their index, None for the user's."""
+    """What a search has seen, by the index of versions, None for the user's own text: the rewrites that apply to them
+    (`steps`), those from which what promises something was tried (`begun`), and those from which all was (`whole`)."""
 
     root: Version
     tried: list[Tried] = field(default_factory=lambda: [])
     texts: set[tuple[str, bytes]] = field(default_factory=set)
     steps: dict[int | None, list[Rewrite]] = field(default_factory=lambda: {})
+    begun: set[int | None] = field(default_factory=set)
     whole: set[int | None] = field(default_factory=set)
 
     def version(self, index: int | None) -> Version:
@@ -110,7 +123,7 @@ def search(
         best = state.best()
         in_vain = 0 if best not in state.whole else in_vain + 1
         left = asked.most - len(state.tried) if asked.most is not None else None
-        if in_vain > PATIENCE or must_stop():
+        if in_vain > PATIENCE or left == 0 or must_stop():
             break
         trials = list(_trials(state, _further(state, best, asked), findings, asked))[:left]
         if not trials:
@@ -125,8 +138,18 @@ def search(
 def _further(state: _State, best: int | None, asked: Asked) -> list[tuple[int | None, Rewrite]]:
     """What to try next, as steps from versions."""
     if best not in state.whole:
+        steps = _ordered(state.steps_of(best, asked.goal), asked.order)
+        if best is not None:
+            before = _before(state, best)
+            known = {step.rewrite for index in before for step in state.steps_of(index, asked.goal)}
+            amiss, gained = _experience(state, before)
+            steps = [step for step in steps if step.rewrite not in amiss]
+            if best not in state.begun:
+                state.begun.add(best)
+                steps = [step for step in steps if step.rewrite not in known or step.rewrite in gained]
+                return [(best, step) for step in steps]
         state.whole.add(best)
-        return [(best, step) for step in _ordered(state.steps_of(best, asked.goal), asked.order)]
+        return [(best, step) for step in steps]
     found: list[tuple[int | None, Rewrite]] = []
     tried = [Counter(each.version.rewrites) for each in state.tried]
     beam = 0
@@ -148,25 +171,49 @@ def _further(state: _State, best: int | None, asked: Asked) -> list[tuple[int | 
 def _leading(state: _State, asked: Asked) -> list[int]:
     """Versions to go on from, the most promising first: right, about as fast as what they were made of, and not yet
     gone on from."""
-    gains = {i: gain for i, each in enumerate(state.tried) if (gain := gain_of(each.report)) is not None}
 
     def leads(index: int) -> bool:
-        made_of = state.tried[index].made_of
-        before = gains.get(made_of, 1.0) if made_of is not None else 1.0
-        right = state.tried[index].report.status in _RIGHT
-        return right and index not in state.whole and gains[index] >= MAY_COST**asked.wish.wider * before
+        report = state.tried[index].report
+        gain = gain_of(report)
+        if gain is None or report.status not in _RIGHT or index in state.whole:
+            return False
+        return gain >= MAY_COST**asked.wish.wider * _gain(state, state.tried[index].made_of)
 
-    return sorted(filter(leads, gains), key=lambda index: -gains[index])
+    return sorted(filter(leads, range(len(state.tried))), key=lambda index: -_gain(state, index))
+
+
+def _before(state: _State, index: int) -> list[int | None]:
+    """The versions that one was made of, the last first."""
+    before: list[int | None] = [state.tried[index].made_of]
+    while (last := before[-1]) is not None:
+        before.append(state.tried[last].made_of)
+    return before
+
+
+def _experience(state: _State, versions: Sequence[int | None]) -> tuple[set[str], set[str]]:
+    """The rewrites that were wrong on one of these versions, and those that gained something there beyond the noise."""
+    amiss: set[str] = set()
+    gained: set[str] = set()
+    for each in state.tried:
+        if each.made_of not in versions:
+            continue
+        gain, before = gain_of(each.report), _gain(state, each.made_of)
+        if each.report.status in _AMISS:
+            amiss.add(each.version.rewrites[-1])
+        elif gain is not None and gain > before * (MEASURED_NOISE if each.report.speed else PREDICTED_NOISE):
+            gained.add(each.version.rewrites[-1])
+    return amiss, gained
+
+
+def _gain(state: _State, index: int | None) -> float:
+    """How many times as fast as the user's own text a version is; 1 where that is not known."""
+    gain = gain_of(state.tried[index].report) if index is not None else None
+    return 1.0 if gain is None else gain
 
 
 def _opened(state: _State, index: int, goal: str) -> Iterator[Rewrite]:
     """The rewrites that apply to a version and to none of those that it was made of."""
-    known: set[str] = set()
-    before = state.tried[index].made_of
-    while before is not None:
-        known.update(step.rewrite for step in state.steps_of(before, goal))
-        before = state.tried[before].made_of
-    known.update(step.rewrite for step in state.steps_of(None, goal))
+    known = {step.rewrite for before in _before(state, index) for step in state.steps_of(before, goal)}
     return (step for step in state.steps_of(index, goal) if step.rewrite not in known)
 
 
