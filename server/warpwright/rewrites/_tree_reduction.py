@@ -9,6 +9,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, squeezed
+from warpwright.rewrites._interleaved import is_thread_number
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.syntax.nodes import ancestors, descendants, enclosing
@@ -20,7 +21,8 @@ _NUMBER_TYPE = re.compile(
 """Types of the toolkit's headers whose `+` and `*` are commutative."""
 
 
-BRANCHES = ("if_statement", "switch_statement", "conditional_expression")
+_LEAVES = ("return_statement", "goto_statement", "break_statement", "continue_statement")
+_BRANCHES = ("if_statement", "switch_statement", "conditional_expression")
 
 
 def require_whole_block(kernel: Kernel, block: Node, loop: Node) -> None:
@@ -30,10 +32,10 @@ def require_whole_block(kernel: Kernel, block: Node, loop: Node) -> None:
     source, variables = kernel.source, locals_of(kernel)
     inner = list(ancestors(loop))
     for around in inner[: inner.index(block)]:
-        if around.type in BRANCHES and not _is_for_all(kernel, variables, around):
+        if around.type in _BRANCHES and not _is_for_all(kernel, variables, around):
             line = source.position(around.start_byte)[0]
             raise NoMatchError(f"The loop stands under the condition at line {line}, which may keep threads away.")
-    for leave in descendants(block, "return_statement", "goto_statement", "break_statement", "continue_statement"):
+    for leave in descendants(block, *_LEAVES):
         leaves = leave.type in ("return_statement", "goto_statement") or any(_is_loop(n) for n in inner)
         if not leaves or leave.start_byte >= loop.start_byte:
             continue
@@ -76,15 +78,49 @@ def require_reorderable(kernel: Kernel, array: str) -> None:
 
 
 def require_unread(kernel: Kernel, loop: Node, array: str) -> None:
-    """Nothing but element 0 is read where the loop has run."""
+    """Nothing but element 0 is read where the loop has run, until the threads have filled the array again."""
     block = body(kernel)
     around = [n for n in ancestors(loop) if n.type in ("for_statement", "while_statement", "do_statement")]
     first = around[-1].start_byte if around else loop.end_byte
+    filled = _filled_before(kernel, loop, array)
+    again = _filled_behind(kernel, loop, array)
     for use in names(block, kernel.source, array) if block is not None else ():
+        fresh = filled <= use.start_byte < loop.start_byte or use.start_byte >= again
         inside = loop.start_byte <= use.start_byte < loop.end_byte
-        if use.start_byte >= first and not inside and not _is_harmless(kernel.source, use):
+        if use.start_byte >= first and not inside and not fresh and not _is_harmless(kernel.source, use):
             line = kernel.source.position(use.start_byte)[0]
             raise NoMatchError(f"`{array}` is read at line {line}; only {array}[0] would be the same afterwards.")
+
+
+def _filled_before(kernel: Kernel, loop: Node, array: str) -> int:
+    """Where the last statement before the loop in the same braces starts in which each thread sets its element."""
+    earlier = loop.prev_named_sibling
+    while earlier is not None and not _fills(kernel, earlier, array):
+        earlier = earlier.prev_named_sibling
+    return earlier.start_byte if earlier is not None else loop.start_byte
+
+
+def _filled_behind(kernel: Kernel, loop: Node, array: str) -> int:
+    """Where the first statement behind the loop in the same braces starts in which each thread sets its element."""
+    later = loop.next_named_sibling
+    while later is not None and not _fills(kernel, later, array):
+        leaves = any(True for _ in descendants(later, *_LEAVES))
+        later = later.next_named_sibling if not leaves else None
+    return later.start_byte if later is not None else len(kernel.source.data)
+
+
+def _fills(kernel: Kernel, statement: Node, array: str) -> bool:
+    """Whether it is `a[tid] = value;` with a value that is not read from the array."""
+    source, block = kernel.source, body(kernel)
+    assignment = statement.named_children[0] if statement.type == "expression_statement" else None
+    if block is None or assignment is None or assignment.type != "assignment_expression":
+        return False
+    left, value = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
+    operator = assignment.child_by_field_name("operator")
+    if left is None or value is None or operator is None or source.node_text(operator) != "=":
+        return False
+    element = re.fullmatch(rf"{re.escape(array)}\[([\w.]+)\]", squeezed(source.node_text(left)))
+    return element is not None and is_thread_number(source, block, element[1]) and not any(names(value, source, array))
 
 
 def _is_harmless(source: Source, use: Node) -> bool:

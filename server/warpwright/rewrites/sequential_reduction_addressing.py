@@ -55,7 +55,8 @@ starts at 2: `for (s = 2; s <= blockDim.x; s *= 2) if (tid % s == 0) partial[tid
   `*`, `&`, `|`, `^`, `min`, `max`; a barrier follows in the same iteration, and the loop does nothing else.
 - Every thread of the block comes to the loop, or none: a condition around it and a `return` before it hold for the
   whole block, as `if (blockIdx.x >= rows) return;`.
-- After the loop only element 0 is read: the others hold different partial results than before.
+- After the loop only element 0 is read, until each thread has set its element again: the others hold different partial
+  results than before.
 
 ## Cost
 

@@ -61,7 +61,7 @@ Where other threads than the first read the result, or the array is used again, 
   before or behind them in the same iteration, and the loop does nothing else. The elements are numbers of 4 or 8 bytes.
 - Every thread of the block comes to the loop, or none: a condition around it and a `return` before it hold for the
   whole block, as `if (blockIdx.x >= rows) return;`.
-- After the loop only element 0 is read.
+- After the loop only element 0 is read, until each thread has set its element again.
 
 ## Cost
 
@@ -167,6 +167,8 @@ def _match(source: Source, block: Node, node: Node) -> HalvingLoop:
             f"The loop at line {line_of(source, node)} does not run down to a step of 1: nothing is left to shuffle."
         )
     branches = [s for s in statements if s.type == "if_statement"]
+    if not branches and not any(is_barrier(s, source) for s in statements):
+        raise NoMatchError
     if len(branches) != 1 or branches[0].child_by_field_name("alternative") is not None:
         raise NoMatchError(f"The loop over {step} has not exactly one `if` without `else`.")
     others = [s for s in statements if s is not branches[0]]
