@@ -73,8 +73,9 @@ def grid_divided(kernel: Kernel, launch: Launch, by: int) -> TextEdit | str:
     return TextEdit(x.start_byte, x.end_byte, divided_text(source, x, source.node_text(x), by))
 
 
-def grid_divided_by(kernel: Kernel, launch: Launch, by: tuple[int, int]) -> list[TextEdit] | str:
-    """The edits that divide a launch's grid in x and in y, rounded up, where it stands; or why it cannot be."""
+def grid_divided_by(kernel: Kernel, launch: Launch, by: tuple[int, ...]) -> list[TextEdit] | str:
+    """The edits that divide a launch's grid in x, y and, if `by` says it, z, rounded up, where it stands; or why it
+    cannot be."""
     configuration = _configuration(kernel, launch)
     if isinstance(configuration, str):
         return configuration
@@ -82,10 +83,10 @@ def grid_divided_by(kernel: Kernel, launch: Launch, by: tuple[int, int]) -> list
     extents = extents_of(source, grid)
     text = source.node_text(grid)
     if not extents and _is_shape(source, grid):
-        parts = [divided_text(source, grid, f"{text}.{axis}", n) for axis, n in zip("xy", by, strict=True)]
-        rest = f", {text}.z" if launch.grid[2] != 1 else ""
+        parts = [divided_text(source, grid, f"{text}.{axis}", n) for axis, n in zip("xyz", by, strict=False)]
+        rest = f", {text}.z" if launch.grid[2] != 1 and len(by) < 3 else ""
         return [TextEdit(grid.start_byte, grid.end_byte, f"dim3({', '.join(parts)}{rest})")]
-    if len(extents) < 2:
+    if len(extents) < len(by):
         return f"The grid of the launch at {launch.source} is not written as a dim3 whose extents could be changed."
     return [
         TextEdit(extent.start_byte, extent.end_byte, divided_text(source, extent, source.node_text(extent), n))

@@ -29,7 +29,8 @@ class NotRetracedError(Exception):
 
 @dataclass(slots=True)
 class OtherThread:
-    """Writes expressions as the thread computes them whose threadIdx.x and threadIdx.y are named by `axes`.
+    """Writes expressions as the thread computes them whose threadIdx.x and threadIdx.y, or blockIdx.x, are named by
+    `axes`.
 
     `lines` declare what the expressions written so far need, under names that end in `suffix`. What is declared outside
     of an `if` or a loop before byte `before` and is the same for all threads of the block is named as it is.
@@ -50,8 +51,8 @@ class OtherThread:
         edits: list[TextEdit] = []
         for use in descendants(node, "identifier"):
             name, parent = source.node_text(use), use.parent
-            if name == "threadIdx":
-                whole = squeezed(source.node_text(parent)) if parent is not None else ""
+            whole = squeezed(source.node_text(parent)) if parent is not None else ""
+            if name == "threadIdx" or whole in self.axes:
                 if parent is None or whole not in self.axes:
                     raise NotRetracedError(f"`{whole or name}` at line {_line(source, use)} has no place in a tile.")
                 edits.append(TextEdit(parent.start_byte, parent.end_byte, self.axes[whole]))
@@ -89,6 +90,7 @@ class OtherThread:
             return ""
         new = free_name(f"{self.kernel.source.text()} {' '.join(self._names.values())}", f"{name}{self.suffix}")
         text = self.text(value)
+        text = text[1:-1] if value.type == "field_expression" and text.startswith("(") else text
         self._names[name] = new
         self.lines[new] = f"const {variables.types[name]} {new} = {text};"
         return new
@@ -109,7 +111,12 @@ class OtherThread:
             return False
         source = self.kernel.source
         words = {source.node_text(n) for n in descendants(value, "identifier")}
-        return "threadIdx" in words or any(self._is_of_thread(word, above | {name}) for word in words)
+        members = {squeezed(source.node_text(n)) for n in descendants(value, "field_expression")}
+        return (
+            "threadIdx" in words
+            or bool(members & self.axes.keys())
+            or any(self._is_of_thread(word, above | {name}) for word in words)
+        )
 
 
 def _line(source: Source, node: Node) -> int:

@@ -44,11 +44,15 @@ void run(float *out, const float *in, int width, int height) {
 
 Where the loads are strided and the stores are not, the tile is filled by the strided index and read by the other.
 
+A one-dimensional block whose number in the grid is the other index, as in `int channel = blockIdx.y;`, takes the
+elements of eight such blocks of 4-byte elements, as many as fill a sector, and the grid has eight times fewer blocks.
+
 ## Assumes
 
 - The kernel is one assignment to an element, behind comparisons that keep threads outside of the data away, and its
   index is made of the thread's number and of values that never change.
 - All launches are in this file, with blocks of one known shape, which becomes the tile's; they stay as they are.
+  Where blocks are put together, the grid's extent is a number that the kernel is handed, too.
 - The array that is stored to does not overlap those that are loaded, as it could not now: other blocks load from there.
 
 It is refused where the accesses would not move fewer sectors in all.
@@ -77,6 +81,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, without_text
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
+from warpwright.rewrites._row_tiles import row_edits, rows_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
@@ -137,7 +142,8 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
         raise NotRetracedError(shape)
     if reason := block_by_directive(kernel):
         raise NotRetracedError(reason)
-    if shape[2] != 1 or min(shape[:2]) < LEAST_SIDE:
+    flat = shape[1:] == (1, 1) and shape[0] % WARP == 0
+    if not flat and (shape[2] != 1 or min(shape[:2]) < LEAST_SIDE):
         sides = " x ".join(map(str, shape))
         raise NotRetracedError(f"A block of {sides} threads is no tile: it needs two sides of {LEAST_SIDE} or more.")
     for second in kernel.accesses:
@@ -147,12 +153,18 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
     kind = _element_type(kernel, copy.array)
     for one, other in handed_the_same(kernel):
         raise NotRetracedError(f"A launch hands the same array to {one} and {other}.")
-    edits = _edits(kernel, copy, shape, kind, access.bytes)
+    if flat:
+        edits = row_edits(kernel, copy.statement, copy.target, copy.element, copy.guard, shape[0], kind, access.bytes)
+    else:
+        edits = _edits(kernel, copy, shape, kind, access.bytes)
     if reason := no_fewer_sectors(kernel, edits):
         raise NotRetracedError(reason)
     got, ideal = access.sectors_per_request or 0.0, access.ideal_sectors_per_request or 0.0
     verb = "stores" if copy.stores else "loads"
     x, y, _ = shape
+    passed = f"its {x} x {y} elements"
+    if flat:
+        passed = f"{rows_of(access.bytes)} rows of {x} elements, each of which was a block's,"
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -160,7 +172,7 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
         edits=tuple(edits),
         explanation=(
             f"A warp {verb} elements of {copy.array} that lie far apart: {got:g} sectors per request where {ideal:g} "
-            f"would do. The block now passes its {x} x {y} elements through a tile in shared memory, and its threads "
+            f"would do. The block now passes {passed} through a tile in shared memory, and its threads "
             "take them up there in the order in which they lie in the other array. It costs the tile and a barrier."
         ),
     )
