@@ -36,7 +36,8 @@ void run(float *out, const float *rates, const float *times, int n) {
 }
 ```
 
-`1.0f / sqrtf(x)` becomes `rsqrtf(x)`, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a call.
+`exp` and the other overloads of a float are taken like `expf`. `1.0f / sqrtf(x)`
+becomes `rsqrtf(x)`, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a call.
 
 ## Assumes
 
@@ -62,6 +63,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import body, called_name, functions_of, in_macro, macro_texts, overlaps
+from warpwright.rewrites._float_types import is_float
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites.base import Declined, Rewrite
@@ -102,10 +104,11 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     edits: list[TextEdit] = []
     errors: dict[str, None] = {}
     for call in descendants(block, "call_expression"):
-        name = called_name(call, source)
+        written = called_name(call, source)
+        name = _in_float(kernel, call, written)
         if at is not None and not overlaps(source.span(call), at):
             continue
-        refusal = _refusal(source, call, name, own)
+        refusal = _refusal(source, call, name, own | ({name} if written in own else set()))
         found = _fast(source, call, name) if not refusal else None
         reason = refusal or reason
         if found is not None:
@@ -128,6 +131,12 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         f"the fast ones do not. {'. '.join(errors)} (CUDA C++ Programming Guide, Intrinsic Functions).",
         safe=False,
     )
+
+
+def _in_float(kernel: Kernel, call: Node, name: str) -> str:
+    """The function that an overload stands for: "expf" for `exp` of a float."""
+    arguments = uncommented(call.child_by_field_name("arguments"))
+    return f"{name}f" if f"{name}f" in ERRORS and all(is_float(kernel, a) for a in arguments) else name
 
 
 def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:

@@ -189,7 +189,7 @@ def _changed_in(node: Node, loop: Node, source: Source, pointers: set[str]) -> s
             text = source.node_text(name)
             if text in used and not (target.type in _THROUGH_POINTER and text in pointers):
                 return text
-            if target.type not in ("init_declarator", "declaration"):
+            if target.type != "structured_binding_declarator":
                 break
     return ""
 
@@ -197,9 +197,7 @@ def _changed_in(node: Node, loop: Node, source: Source, pointers: set[str]) -> s
 def _targets(loop: Node) -> list[Node]:
     """What the loop assigns, steps, declares, or takes the address of."""
     found: list[Node] = []
-    for n in descendants(
-        loop, "assignment_expression", "update_expression", "init_declarator", "declaration", "pointer_expression"
-    ):
+    for n in descendants(loop, "assignment_expression", "update_expression", "declaration", "pointer_expression"):
         match n.type:
             case "assignment_expression":
                 found += [left] if (left := n.child_by_field_name("left")) is not None else []
@@ -207,9 +205,12 @@ def _targets(loop: Node) -> list[Node]:
                 found += [a] if (a := n.child_by_field_name("argument")) is not None else []
             case "pointer_expression" if n.children and n.children[0].type == "&":
                 found += [a] if (a := n.child_by_field_name("argument")) is not None else []
-            case "init_declarator" | "declaration":
-                declarator = n.child_by_field_name("declarator")
-                found += [declarator] if declarator is not None else []
+            case "declaration":
+                for declarator in n.children_by_field_name("declarator"):
+                    inner = (
+                        declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else None
+                    )
+                    found.append(inner or declarator)
     return found
 
 
