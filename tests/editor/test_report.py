@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from warpwright.editor.report import outcome_report, outcome_summary
+from warpwright.editor.report import outcome_report
 from warpwright.facts.resources import KernelResources
 from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
 
@@ -61,11 +61,3 @@ def test_without_a_model_it_says_what_is_missing() -> None:
     page = outcome_report({**OUTCOME, "plan": None, "plan_missing": "No model. Install it."}, "/src/k.cu")
     assert "No model. Install it." in page
     assert "guess" not in page
-
-
-def test_the_summary_is_one_sentence() -> None:
-    assert (
-        outcome_summary(OUTCOME, "compiled, not run: no GPU")
-        == "transpose: pad-shared-array (compiled, not run: no GPU)"
-    )
-    assert outcome_summary({**OUTCOME, "best": None, "reason": "Nothing passed."}, "") == "transpose: Nothing passed."

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from typing import Any
+
 from lsprotocol import types
 from support.editor import Editor
 from support.kernels import CONFLICT
+
+
+def arguments_of(action: Any) -> Any:
+    """The arguments of an action's command. The client's library takes such an action for a command whose name is the
+    text of the command's object."""
+    return ast.literal_eval(action.command)["arguments"]
 
 
 def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_editor: Editor) -> None:
@@ -17,9 +26,9 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
     assert (other.kind, other.is_preferred) == (types.CodeActionKind.QuickFix, False)
     assert suppress.title == "Suppress bank-conflict on this line"
     assert [command.title for command in commands] == [
-        "Optimize kernel transpose",
-        "Reduce memory of kernel transpose",
-        "Fix kernel transpose",
+        "Optimize the selection in transpose",
+        "Reduce memory of the selection in transpose",
+        "Fix the selection in transpose",
         "Verify kernel transpose",
         "Profile kernel transpose (emulated)",
         "Show SASS of kernel transpose",
@@ -28,8 +37,23 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
 
 def test_elsewhere_in_the_kernel_only_its_commands_and_outside_nothing(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
-    assert page.actions(page.range("__syncthreads"))[0].title == "Optimize kernel transpose"
+    where = page.range("__syncthreads").start
+    optimize, *_ = page.actions(types.Range(where, where))
+    assert optimize.title == "Optimize kernel transpose"
+    assert arguments_of(optimize) == [{"uri": page.uri, "kernel": "transpose"}]
     assert page.actions(page.range("if (cuda")) == []
+
+
+def test_a_selection_in_a_kernel_goes_with_the_command_and_all_of_a_kernel_is_none(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", CONFLICT)
+    part, whole = page.range("out[(blockIdx.x"), page.range(CONFLICT[: CONFLICT.index("void run")])
+    optimize = next(a for a in page.actions(part, ["refactor"]) if a.title.startswith("Optimize"))
+    (argument,) = arguments_of(optimize)
+    ends = {
+        side: {"line": at.line, "character": at.character} for side, at in (("start", part.start), ("end", part.end))
+    }
+    assert argument == {"uri": page.uri, "kernel": "transpose", "range": ends}
+    assert page.actions(whole, ["refactor"])[0].title == "Optimize kernel transpose"
 
 
 def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:

@@ -78,10 +78,21 @@ def test_an_offer_for_an_older_text_is_refused(vscode: Editor) -> None:
 def test_a_text_that_changes_during_verification_is_left_alone(busy: Page) -> None:
     request = start_resolve(busy, "changing")
     progress_of(busy.editor, set())
-    busy.replace("größe", "groesse")
+    busy.replace("tile[y][x] =", "tile[y][x + 0] =")
     resolved = request.result(120)
     assert resolved.edit is None
-    assert "changed meanwhile" in resolved.disabled.reason
+    assert "was edited meanwhile" in resolved.disabled.reason
+
+
+def test_a_comment_that_changes_during_verification_is_kept(busy: Page) -> None:
+    request = start_resolve(busy, "commenting")
+    progress_of(busy.editor, set())
+    busy.replace("größe", "groesse")
+    (change,) = request.result(120).edit.document_changes
+    assert change.text_document.version == 2
+    mine = busy.text
+    busy.apply(change.edits)
+    assert busy.text == mine.replace("tile[32][32]", "tile[32][32 + 1]")
 
 
 def test_an_include_with_unsaved_changes_is_named(vscode: Editor) -> None:

@@ -48,6 +48,12 @@ def test_optimize_ends_in_a_versioned_edit_and_a_report(editor: Editor) -> None:
     (change,) = editor.applied[-1].edit.document_changes or ()
     assert isinstance(change, types.TextDocumentEdit)
     assert change.text_document.version == 1
+    (edit,) = change.edits
+    assert isinstance(edit, types.AnnotatedTextEdit)
+    annotation = (editor.applied[-1].edit.change_annotations or {})[edit.annotation_id]
+    assert annotation.label.startswith("transpose: pad-shared-array [correct")
+    assert annotation.needs_confirmation, "an editor that can show it as a diff does so first"
+    assert "one bank" in (annotation.description or "") or "banks" in (annotation.description or "")
     assert page.text == FIXED
     assert page.diagnostics() == []
     outcome = result["outcome"]
@@ -77,18 +83,34 @@ def test_the_report_can_be_opened(editor: Editor) -> None:
 
 
 @pytest.mark.nvcc
-def test_a_document_that_changed_meanwhile_is_left_alone(editor: Editor) -> None:
+def test_a_kernel_that_was_edited_meanwhile_is_left_alone(editor: Editor) -> None:
     page = editor.open("a.cu", f"// {time.time_ns()}\n" + CONFLICT)
     request = start(page, "warpwright.optimize", "t3", kernel="transpose")
     editor.wait(lambda: reports(editor, "t3"), "progress")
-    page.replace("größe", "groesse")
+    page.replace("__syncthreads();", "__syncthreads(); // twice\n    __syncthreads();")
     text, applied = page.text, len(editor.applied)
     result = request.result(240)
     assert result["status"] == "not-applied"
-    assert "changed meanwhile" in result["message"]
+    assert result["message"] == "transpose, or code that it depends on, was edited meanwhile: run it again."
     assert Path(result["report"]).exists()
     assert (page.text, len(editor.applied)) == (text, applied)
     assert any("Not applied" in message for message in editor.messages)
+
+
+@pytest.mark.nvcc
+def test_edits_that_are_nothing_to_the_kernel_stay_and_what_was_found_goes_beside_them(editor: Editor) -> None:
+    page = editor.open("a.cu", CONFLICT)
+    request = start(page, "warpwright.optimize", "t3b", kernel="transpose")
+    editor.wait(lambda: reports(editor, "t3b"), "progress")
+    page.replace("größe", "breite 😀")
+    page.set(page.text + "\nstatic int unfinished(int x) {\n  return x +\n")
+    mine = page.text
+    result = request.result(240)
+    assert result["status"] == "applied", result
+    (change,) = editor.applied[-1].edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    assert change.text_document.version == 3
+    assert page.text == mine.replace("tile[32][32]", "tile[32][32 + 1]")
 
 
 @pytest.mark.nvcc

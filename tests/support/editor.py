@@ -39,6 +39,7 @@ class Profile:
     encodings: tuple[types.PositionEncodingKind, ...]
     pulls: bool
     has_marked: bool = False  # the renderer of Markdown that VS Code names
+    has_annotations: bool = False  # what a change is, shown beside it
 
     def capabilities(self) -> types.ClientCapabilities:
         action_kinds = types.ClientCodeActionKindOptions(value_set=list(types.CodeActionKind))
@@ -52,7 +53,12 @@ class Profile:
             workspace=types.WorkspaceClientCapabilities(
                 apply_edit=True,
                 configuration=True,
-                workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
+                workspace_edit=types.WorkspaceEditClientCapabilities(
+                    document_changes=True,
+                    change_annotation_support=types.ChangeAnnotationsSupportOptions(groups_on_label=True)
+                    if self.has_annotations
+                    else None,
+                ),
                 diagnostics=types.DiagnosticWorkspaceClientCapabilities(refresh_support=True) if self.pulls else None,
                 did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=False),
             ),
@@ -77,7 +83,9 @@ class Profile:
         )
 
 
-VSCODE = Profile("Visual Studio Code", (types.PositionEncodingKind.Utf16,), pulls=True, has_marked=True)
+VSCODE = Profile(
+    "Visual Studio Code", (types.PositionEncodingKind.Utf16,), pulls=True, has_marked=True, has_annotations=True
+)
 NEOVIM = Profile("Neovim 0.12", (types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16), pulls=True)
 OLD_NEOVIM = Profile("Neovim 0.7", (), pulls=False)
 

@@ -15,6 +15,8 @@ from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source
 
 OPTIMIZE = "warpwright.optimize"
+PROPOSE = "warpwright.propose"
+APPLY = "warpwright.apply"
 GOALS = {OPTIMIZE: "speed", "warpwright.reduceMemory": "memory", "warpwright.fix": "fix"}
 """The commands on a kernel, and the goal that each hands to the search."""
 
@@ -23,7 +25,7 @@ VERIFY = "warpwright.verify"
 SHOW_PROFILE = "warpwright.showProfile"
 SHOW_SASS = "warpwright.showSass"
 DOCTOR = "warpwright.doctor"
-_TITLES = {"speed": "Optimize kernel {}", "memory": "Reduce memory of kernel {}", "fix": "Fix kernel {}"}
+_TITLES = {"speed": "Optimize {}", "memory": "Reduce memory of {}", "fix": "Fix {}"}
 _IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
 
 
@@ -63,9 +65,12 @@ class Suppression:
 
 @dataclass(frozen=True, slots=True)
 class KernelCommand:
+    """A command on a kernel; `of_selection` where it is about the selected part of it alone."""
+
     title: str
     command: str
     kernel: str
+    of_selection: bool = False
 
 
 Action = QuickFix | Suppression | KernelCommand
@@ -77,7 +82,7 @@ def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
     fixes = [fix for finding in here for fix in _quick_fixes(analysis, finding)]
     suppressions = [s for finding in here if (s := suppression(analysis.source, finding)) is not None]
     unique = {(s.title, s.edit): s for s in suppressions}
-    return (*fixes, *unique.values(), *_commands(analysis, start))
+    return (*fixes, *unique.values(), *_commands(analysis, start, end))
 
 
 def kernel_for(analysis: Analysis, name: str | None, offset: int | None) -> Kernel | None:
@@ -89,6 +94,11 @@ def kernel_for(analysis: Analysis, name: str | None, offset: int | None) -> Kern
         return analysis.kernel_at(offset)
     here = analysis.kernels_here()
     return here[0] if len(here) == 1 else None
+
+
+def kernels_in(analysis: Analysis, start: int, end: int) -> list[Kernel]:
+    """The document's kernels that have something of bytes [start, end)."""
+    return [kernel for kernel in analysis.kernels_here() if kernel.span.start < end and start < kernel.span.end]
 
 
 def find_target(analysis: Analysis, target: FixTarget) -> Finding | None:
@@ -147,11 +157,16 @@ def _quick_fixes(analysis: Analysis, finding: Finding) -> Iterator[QuickFix]:
             preferred = False
 
 
-def _commands(analysis: Analysis, offset: int) -> Iterator[KernelCommand]:
-    kernel = analysis.kernel_at(offset)
+def _commands(analysis: Analysis, start: int, end: int) -> Iterator[KernelCommand]:
+    """A selection that leaves out some of a kernel's body is what a search is to change."""
+    kernels = kernels_in(analysis, start, end) if start < end else [analysis.kernel_at(start)]
+    kernel = kernels[0] if len(kernels) == 1 else None
     if kernel is not None:
+        body = kernel.node.child_by_field_name("body") if kernel.node is not None else None
+        is_part = start < end and body is not None and (start > body.start_byte + 1 or end < body.end_byte - 1)
+        whole = f"the selection in {kernel.name}" if is_part else f"kernel {kernel.name}"
         for command, goal in GOALS.items():
-            yield KernelCommand(_TITLES[goal].format(kernel.name), command, kernel.name)
+            yield KernelCommand(_TITLES[goal].format(whole), command, kernel.name, is_part)
         yield KernelCommand(f"Verify kernel {kernel.name}", VERIFY, kernel.name)
         yield KernelCommand(f"Profile kernel {kernel.name} (emulated)", PROFILE, kernel.name)
         yield KernelCommand(f"Show SASS of kernel {kernel.name}", SHOW_SASS, kernel.name)

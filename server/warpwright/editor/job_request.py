@@ -1,16 +1,20 @@
-"""What a job is asked: what the user sees, not what is on disk.
+"""What a job is asked, and the edits that it answers: of what the user sees, not of what is on disk.
 
 A request is {"path", "text", "open": {path: text}, "settings", and what the job needs beside}.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from warpwright.editor.analysis import Analysis, analyse
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
+from warpwright.facts.model import Program
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, SourceError, read_source
 
 Json = dict[str, Any]
@@ -43,3 +47,14 @@ def is_saved(source: Source) -> bool:
         return read_source(source.path).data == source.data
     except SourceError:
         return False
+
+
+def edits_answer(program: Program, kernel: str, source: Source, edits: Iterable[TextEdit]) -> Json:
+    """Edits of one file for whoever applies them: {"kernel", "read": {path: crc32 of each text that the kernel was read
+    from}, "edits": {path: [[start, end, new text]]}}, in bytes. Nobody applies them before `rebase` has looked."""
+    listed = [[edit.start, edit.end, edit.new_text] for edit in edits]
+    return {
+        "kernel": kernel,
+        "read": {path: crc32(each.data) for path, each in {**program.sources, source.path: source}.items()},
+        "edits": {source.path: listed} if listed else {},
+    }

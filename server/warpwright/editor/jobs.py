@@ -1,30 +1,25 @@
 """The work behind a quick fix and a kernel command, as functions from JSON to JSON; run by `worker`.
 
-For a request's form see `job_request`. An answer's `edits` are by path: {path: {"crc32": of the text they are made for,
-"edits": [[start, end, new text]]}}, in bytes; whoever applies them checks first that the text is still that one.
+For a request's form, and the edits of an answer, see `job_request`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from zlib import crc32
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.compile_job import compile_document
-from warpwright.editor.job_request import JobError, Json, analysed
+from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.machine.job import machine_code_lines, machine_code_pages
 from warpwright.editor.parts import parts
-from warpwright.editor.text import edit_between
+from warpwright.editor.search_job import search
 from warpwright.editor.verify_job import verify_kernel
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import goal_of
-from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.source import Source
 from warpwright.verify.verify import acceptable, verify
 
 
@@ -56,43 +51,8 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         "explanation": rewrite.explanation,
         "badge": report.badge(),
         "reason": "" if accepted else report.reason or report.badge(),
-        "edits": _edits(rewrite.source, rewrite.edits) if accepted else {},
+        **edits_answer(analysis.program, target.kernel, rewrite.source, rewrite.edits if accepted else ()),
         "report": report.to_json(),
-    }
-
-
-def optimise(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """Search for a better version of one kernel; `edits` are those of the best one that may be offered, if any."""
-    # A quick fix needs none of these, and waits for its process to start.
-    from warpwright.assist.engine import Engine
-    from warpwright.assist.weights import find_adapter, find_model
-    from warpwright.optimize.optimize import optimize
-
-    progress("Reading the kernel", 0.0)
-    analysis, settings = analysed(request)
-    kernel = analysis.program.kernel(request["kernel"])
-    if kernel is None or kernel.node is None:
-        raise JobError(f"The kernel {request['kernel']} is not defined here.")
-    model = find_model(settings.model or None, progress)
-    with nullcontext(model) if isinstance(model, Missing) else Engine(model, find_adapter(model)) as engine:
-        outcome = optimize(
-            analysis.program,
-            kernel,
-            request["goal"],
-            engine=engine,
-            progress=progress,
-            is_cancelled=is_cancelled,
-            budget_seconds=settings.optimize_seconds,
-            flags=compiler_options(analysis.source.path, settings),
-        )
-    if outcome.best is None:
-        return {"outcome": outcome.to_json(), "badge": "", "edits": {}}
-    best = outcome.candidates[outcome.best]
-    edit = edit_between(best.source_before.data, best.source_after.data)
-    return {
-        "outcome": outcome.to_json(),
-        "badge": best.report.badge(),
-        "edits": _edits(best.source_before, [edit] if edit is not None else []),
     }
 
 
@@ -131,7 +91,7 @@ def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Js
 
 JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "fix": fix,
-    "optimize": optimise,
+    "optimize": search,
     "profile": profile,
     "compile": compile_document,
     "verify": verify_kernel,
@@ -139,8 +99,3 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "lines": machine_code_lines,
     "sass": machine_code_pages,
 }
-
-
-def _edits(source: Source, edits: Iterable[TextEdit]) -> Json:
-    listed = [[edit.start, edit.end, edit.new_text] for edit in edits]
-    return {source.path: {"crc32": crc32(source.data), "edits": listed}} if listed else {}

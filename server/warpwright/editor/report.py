@@ -34,20 +34,6 @@ def outcome_report(outcome: Json, path: str) -> str:
     return "\n".join(_lines(outcome, path)) + "\n"
 
 
-def outcome_summary(outcome: Json, badge: str) -> str:
-    """One sentence for the user when the command ends.
-
-    >>> outcome_summary({"kernel": "k", "candidates": [], "best": None, "reason": "No rewrite applies."}, "")
-    'k: No rewrite applies.'
-    """
-    kernel = outcome["kernel"]
-    candidates = outcome["candidates"]
-    if outcome["best"] is not None:
-        names = ", ".join(candidates[outcome["best"]]["rewrites"])
-        return f"{kernel}: {names} ({badge})"
-    return f"{kernel}: {outcome['reason']}"
-
-
 def _lines(outcome: Json, path: str) -> Iterator[str]:
     yield f"# {_DONE.get(outcome['goal'], outcome['goal'])} {code(outcome['kernel'])}"
     yield ""
@@ -66,6 +52,10 @@ def _lines(outcome: Json, path: str) -> Iterator[str]:
         yield from _fenced(plan["raw"], "json")
     else:
         yield prose(outcome.get("plan_missing") or "There is no plan: no model was asked.")
+    if len(outcome["candidates"]) > 1:
+        tried = [(", ".join(each["rewrites"]), each["report"]) for each in outcome["candidates"]]
+        yield ""
+        yield from _section(overview("candidate", tried))
     for index, candidate in enumerate(outcome["candidates"]):
         chosen = index == outcome["best"]
         yield f"\n## {', '.join(code(name) for name in candidate['rewrites'])}{' (chosen)' if chosen else ''}\n"

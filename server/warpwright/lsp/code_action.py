@@ -37,13 +37,14 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
         return None
     start, end = (document.text.offset(position(p), ls.encoding) for p in (params.range.start, params.range.end))
     offered = await ls.documents.in_thread(lambda: actions(analysis, start, end))
-    made = [_code_action(ls, document, action, params.context.diagnostics) for action in offered]
+    made = [_code_action(ls, document, action, params) for action in offered]
     is_wanted = _filter(params.context.only)
     knows_disabled = _knows_disabled(ls)
     return [a for a in made if is_wanted(a) and (knows_disabled or a.disabled is None)] or None
 
 
-def _code_action(ls: Server, document: Document, action: Action, shown: Iterable[types.Diagnostic]) -> types.CodeAction:
+def _code_action(ls: Server, document: Document, action: Action, params: types.CodeActionParams) -> types.CodeAction:
+    shown = params.context.diagnostics
     match action:
         case QuickFix():
             data = {"uri": document.uri, "version": document.version, "target": action.target.to_json()}
@@ -64,7 +65,10 @@ def _code_action(ls: Server, document: Document, action: Action, shown: Iterable
                 edit=edit_of_files(ls, [(document.uri, document.version, edits)]),
             )
         case KernelCommand():
-            argument = {"uri": document.uri, "kernel": action.kernel}
+            argument: dict[str, object] = {"uri": document.uri, "kernel": action.kernel}
+            if action.of_selection:
+                ends = (("start", params.range.start), ("end", params.range.end))
+                argument["range"] = {side: {"line": at.line, "character": at.character} for side, at in ends}
             return types.CodeAction(
                 title=action.title,
                 kind=types.CodeActionKind.RefactorRewrite,

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.editor.settings import settings_json
-from warpwright.lsp.edits import TextChangedError, workspace_edit
+from warpwright.lsp.edits import TextChangedError, annotation_of, workspace_edit
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress
 
 if TYPE_CHECKING:
-    from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
 
@@ -29,11 +28,12 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
         return action
     if document is None or document.version != data.get("version"):
         return _refused(ls, action, "The document has changed since this was offered; ask again.")
+    request = {**ls.documents.request(document), "settings": settings_json(ls.documents.settings)}
     try:
-        answer = await _verified(ls, document, data["target"], action.title)
+        answer = await _verified(ls, {**request, "target": data["target"]}, action.title)
         if not answer["edits"]:
             return _refused(ls, action, answer["reason"])
-        action.edit = workspace_edit(ls, answer["edits"])
+        action.edit = await workspace_edit(ls, answer, request["open"], annotation_of(answer, needs_confirmation=False))
     except StoppedError:
         return _refused(ls, action, "It was stopped before it was verified.")
     except (WorkError, TextChangedError) as error:
@@ -42,12 +42,11 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
     return action
 
 
-async def _verified(ls: Server, document: Document, target: object, title: str) -> dict[str, Any]:
-    settings = ls.documents.settings
-    request = {**ls.documents.request(document), "settings": settings_json(settings), "target": target}
+async def _verified(ls: Server, request: dict[str, Any], title: str) -> dict[str, Any]:
+    seconds = ls.documents.settings.verify_seconds
 
     async def verified(progress: Progress) -> dict[str, Any]:
-        answer: dict[str, Any] = await ls.fixes.run("fix", request, progress, settings.verify_seconds)
+        answer: dict[str, Any] = await ls.fixes.run("fix", request, progress, seconds)
         return answer
 
     return await with_progress(ls, f"Verifying: {title}", None, verified)

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pygls.uris import from_fs_path, to_fs_path
 
@@ -123,7 +123,7 @@ class Documents:
         """The documents that were seen to include a file."""
         return [d for d in self if d.path != path and d.analysis is not None and path in d.analysis.program.sources]
 
-    def request(self, document: Document) -> dict[str, object]:
+    def request(self, document: Document) -> dict[str, Any]:
         """A document and what else is open, for a process that has to see what the user sees."""
         seen = [d for d in self if d is document or not unreadable(d.text.data)]
         opened = {d.path: d.text.data.decode("utf-8", errors="replace") for d in seen}

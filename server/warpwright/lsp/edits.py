@@ -1,60 +1,112 @@
-"""A worker's edits on their way to the client: for the very text that they were made for, or not at all."""
+"""A worker's edits on their way to the client: for the text that they were made for, or moved to the present one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from lsprotocol import types
 
+from warpwright.editor.rebase import Edits, rebased
 from warpwright.editor.text import Text
 from warpwright.lsp.convert import to_edits
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import SourceError, read_source
 
 if TYPE_CHECKING:
-    from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
+
+_ANNOTATION = "warpwright"
 
 
 class TextChangedError(Exception):
-    """The text is no longer the one that the edits were made for; the message names the file."""
+    """The text is no longer one that the edits hold for; the message is one sentence for the user."""
 
 
-def workspace_edit(ls: Server, answer: Mapping[str, Mapping[str, Any]]) -> types.WorkspaceEdit:
-    """A worker's edits as one change of the workspace, with versions where the client knows `documentChanges`.
+async def workspace_edit(
+    ls: Server,
+    answer: Mapping[str, Any],
+    given: Mapping[str, str],
+    annotation: types.ChangeAnnotation | None = None,
+) -> types.WorkspaceEdit:
+    """A job's edits as one change of the workspace, with versions where the client knows `documentChanges`.
 
-    Raises TextChangedError where a text has changed since.
+    `given` is what was open when the job was asked, by path. Where the user has edited something since that does not
+    matter to the kernel the edits are moved. Raises TextChangedError where they cannot be.
     """
+    before = {path: _given(path, given, crc) for path, crc in answer["read"].items()}
+    edits = {path: [TextEdit(*edit) for edit in made] for path, made in answer["edits"].items()}
+    while True:
+        documents = {path: ls.documents.at_path(path) for path in before}
+        texts = {path: document.text for path, document in documents.items() if document is not None}
+        moved = await ls.documents.in_thread(lambda: _moved(answer["kernel"], before, texts, edits))  # noqa: B023
+        if all(document is None or document.text is texts[path] for path, document in documents.items()):
+            break
     files: list[tuple[str, int | None, list[types.TextEdit]]] = []
-    for path, made in answer.items():
-        document = ls.documents.at_path(path)
-        text = _text(path, document)
-        if text is None or crc32(text.data) != made["crc32"]:
-            raise TextChangedError(f"{path} has changed meanwhile.")
-        edits = to_edits(text, [TextEdit(*edit) for edit in made["edits"]], ls.encoding)
-        files.append((ls.uri_of(path), document.version if document is not None else None, edits))
-    return edit_of_files(ls, files)
+    for path, made in moved.items():
+        document = documents[path]
+        text = document.text if document is not None else _on_disk(path)
+        version = document.version if document is not None else None
+        files.append((ls.uri_of(path), version, to_edits(text, made, ls.encoding)))
+    return edit_of_files(ls, files, annotation)
 
 
-def edit_of_files(ls: Server, files: list[tuple[str, int | None, list[types.TextEdit]]]) -> types.WorkspaceEdit:
-    """Edits as (address, version, edits) in the form that the client knows."""
-    workspace = ls.client_capabilities.workspace
-    if not (workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes):
-        return types.WorkspaceEdit(changes={uri: edits for uri, _, edits in files})
-    return types.WorkspaceEdit(
-        document_changes=[
-            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version), [*edits])
-            for uri, version, edits in files
-        ]
+def annotation_of(answer: Mapping[str, Any], *, needs_confirmation: bool) -> types.ChangeAnnotation:
+    """What the client says of the change: its title with the badge, and the explanation. One that `needs_confirmation`
+    is shown as a diff first, where the client can."""
+    return types.ChangeAnnotation(
+        label=f"{answer['title']} [{answer['badge']}]",
+        needs_confirmation=needs_confirmation,
+        description=answer["explanation"],
     )
 
 
-def _text(path: str, document: Document | None) -> Text | None:
-    if document is not None:
-        return document.text
+def edit_of_files(
+    ls: Server,
+    files: Sequence[tuple[str, int | None, list[types.TextEdit]]],
+    annotation: types.ChangeAnnotation | None = None,
+) -> types.WorkspaceEdit:
+    """Edits as (address, version, edits) in the form that the client knows; `annotation` is left out where it does not
+    know them."""
+    workspace = ls.client_capabilities.workspace
+    known = workspace.workspace_edit if workspace else None
+    if known is None or not known.document_changes:
+        return types.WorkspaceEdit(changes={uri: edits for uri, _, edits in files})
+    if known.change_annotation_support is None:
+        annotation = None
+    return types.WorkspaceEdit(
+        document_changes=[
+            types.TextDocumentEdit(
+                types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version),
+                [types.AnnotatedTextEdit(_ANNOTATION, e.range, e.new_text) for e in edits] if annotation else [*edits],
+            )
+            for uri, version, edits in files
+        ],
+        change_annotations={_ANNOTATION: annotation} if annotation else None,
+    )
+
+
+def _given(path: str, given: Mapping[str, str], crc: int) -> bytes:
+    """What the job read of a file; one that was not open it read from disk, where nobody keeps the older text."""
+    if path in given:
+        return given[path].encode("utf-8")
+    data = _on_disk(path).data
+    if crc32(data) != crc:
+        raise TextChangedError(f"{path} has changed meanwhile: run it again.")
+    return data
+
+
+def _moved(kernel: str, before: Mapping[str, bytes], open_now: Mapping[str, Text], edits: Edits) -> Edits:
+    now = {path: open_now[path].data if path in open_now else _on_disk(path).data for path in before}
+    moved = rebased(kernel, before, now, edits)
+    if isinstance(moved, str):
+        raise TextChangedError(moved)
+    return moved
+
+
+def _on_disk(path: str) -> Text:
     try:
         return Text.of_bytes(read_source(path).data)
     except SourceError:
-        return None
+        raise TextChangedError(f"{path} can no longer be read: run it again.") from None

@@ -1,13 +1,17 @@
-"""workspace/executeCommand: Optimize, Reduce memory and Fix on a kernel, and opening their last report.
+"""workspace/executeCommand: Optimize, Reduce memory and Fix on a kernel, with or without applying what was found.
 
-A command's argument is that of `kernel_command`. Its result is {"status": "applied" | "nothing" | "not-applied" |
+A command's argument is that of `kernel_command`, of which a `range` asks for changes of the selected text alone; with
+`wish`, words such as "use less memory", the search goes on from the last offer, or the one whose number is `offer`.
+"warpwright.propose" has a `goal`, too, and changes nothing: "warpwright.apply" {"offer", and "candidate" for another
+one than the best} does. The result of each is {"status": "applied" | "offered" | "nothing" | "not-applied" |
 "cancelled" | "failed", "message", "report": path or null, "outcome": what `warpwright optimize --format json` prints,
-or null}.
+or null, "offer": see `Offer.to_json`, or null}.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +19,23 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from warpwright.editor.actions import GOALS
-from warpwright.editor.report import outcome_report, outcome_summary
+from warpwright.editor.actions import APPLY, GOALS, PROPOSE
+from warpwright.editor.report import outcome_report
 from warpwright.lsp.documents import uri_of
-from warpwright.lsp.edits import TextChangedError, workspace_edit
-from warpwright.lsp.kernel_command import asked_for, job_on_kernel, or_failed, written_report
+from warpwright.lsp.edits import TextChangedError, annotation_of, workspace_edit
+from warpwright.lsp.kernel_command import argument_of, asked_for, job_on_text, or_failed, selected, written_report
+from warpwright.lsp.offers import Offer
 from warpwright.lsp.progress import StoppedError
+from warpwright.lsp.work import WorkError
 
 if TYPE_CHECKING:
-    from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
 SHOW_REPORT = "warpwright.showReport"
 _TITLES = {"speed": "Optimizing {}", "memory": "Reducing memory of {}", "fix": "Fixing {}"}
 _APPLY_SECONDS = 60.0
+_LONGEST_WISH = 400  # characters
+_PREVIEW_SECONDS = 900.0  # a person reads a diff
 _MARGIN_SECONDS = 30.0  # past its own budget, for what the search does outside it: reading, one last verification
 
 Json = dict[str, Any]
@@ -37,6 +44,8 @@ Json = dict[str, Any]
 def register(server: Server) -> None:
     for command, goal in GOALS.items():
         server.command(command)(or_failed(server, partial(search_command, server, goal), _result))
+    server.command(PROPOSE)(or_failed(server, partial(propose_command, server), _result))
+    server.command(APPLY)(or_failed(server, partial(apply_command, server), _result))
     server.command(SHOW_REPORT)(_shows_report(server))
 
 
@@ -48,15 +57,29 @@ def _shows_report(server: Server) -> Any:
 
 
 async def search_command(ls: Server, goal: str, params: types.ExecuteCommandParams) -> Json:
-    """Search for a better kernel in a process of its own; apply the best that was verified if the text still stands."""
-    document, kernel = await asked_for(ls, params)
-    seconds = ls.documents.settings.optimize_seconds + _MARGIN_SECONDS
-    title = _TITLES[goal].format(kernel)
-    try:
-        answer = await job_on_kernel(ls, params, document, "optimize", title, seconds, kernel=kernel, goal=goal)
-    except StoppedError:
-        return _result("cancelled", f"{title} was stopped; nothing was changed.")
-    return await _delivered(ls, document, answer)
+    """Search for a better kernel; apply the best that was verified, after the client has shown it where it can."""
+    found = await _searched(ls, goal, params)
+    return await _applied(ls, found, needs_confirmation=True) if isinstance(found, Offer) else found
+
+
+async def propose_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
+    """Search for a better kernel and change nothing."""
+    goal = argument_of(params).get("goal", "speed")
+    if goal not in _TITLES:
+        raise WorkError('The goal must be "speed", "memory" or "fix".')
+    found = await _searched(ls, goal, params)
+    if not isinstance(found, Offer):
+        return found
+    return _result("offered", _summary(found), ls.last_report, found)
+
+
+async def apply_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
+    """Apply an offer as one change that one undo takes back."""
+    argument = argument_of(params)
+    offer = ls.offers.find(argument.get("offer"), argument.get("candidate"))
+    if offer is None:
+        raise WorkError("There is no such offer any more: run Optimize again.")
+    return await _applied(ls, offer, needs_confirmation=False)
 
 
 async def show_report(ls: Server) -> None:
@@ -69,31 +92,61 @@ async def show_report(ls: Server) -> None:
     await ls.show(shown, f"The report is in {report}.")
 
 
-async def _delivered(ls: Server, document: Document, answer: Json) -> Json:
+async def _searched(ls: Server, goal: str, params: types.ExecuteCommandParams) -> Offer | Json:
+    """What was found, or the result where there is nothing to offer. Raises WorkError."""
+    argument = argument_of(params)
+    document, kernel = await asked_for(ls, params)
+    request = {**ls.documents.request(document), "kernel": kernel, "goal": goal}
+    words = argument.get("wish")
+    if words is not None and (not isinstance(words, str) or not 0 < len(words.strip()) <= _LONGEST_WISH):
+        raise WorkError(f"A wish is a text of at most {_LONGEST_WISH} characters.")
+    if selection := selected(ls, document, argument):
+        request["selection"] = selection
+    if words is not None:
+        request["wish"] = [words]
+        offer = ls.offers.find(argument["offer"]) if "offer" in argument else ls.offers.last(document.uri, kernel)
+        if offer is None and "offer" in argument:
+            raise WorkError("There is no such offer any more: run Optimize again.")
+        if offer is not None:
+            if "selection" in request and offer.given[document.path] != request["text"]:
+                raise WorkError("The text has changed since the offer: leave the selection out, or run Optimize again.")
+            request |= {"text": offer.given[document.path], "open": offer.given, "goal": offer.goal}
+            request |= {"wish": [*offer.wish, words], "start": {"outcome": offer.answer["outcome"], **offer.choice}}
+    title = _TITLES[request["goal"]].format(kernel)
+    seconds = ls.documents.settings.optimize_seconds + _MARGIN_SECONDS
+    try:
+        answer = await job_on_text(ls, params, request, "optimize", title, seconds)
+    except StoppedError:
+        return _result("cancelled", f"{title} was stopped; nothing was changed.")
     outcome = answer["outcome"]
     page = outcome_report(outcome, document.path)
-    report = ls.last_report = await asyncio.to_thread(
-        written_report, page, document.path, outcome["kernel"], outcome["goal"]
-    )
-    summary = outcome_summary(outcome, answer["badge"])
-    where = f" Report: {report}" if report is not None else ""
-    if not answer["edits"]:
-        ls.message(f"{summary}.{where}")
-        return _result("nothing", summary, report, outcome)
-    refusal = await _apply(ls, answer["edits"], summary)
+    ls.last_report = await asyncio.to_thread(written_report, page, document.path, kernel, outcome["goal"])
+    if answer["choices"]:
+        return ls.offers.keep(document.uri, request["open"], answer, request.get("wish", []))
+    summary = f"{kernel}: {outcome['reason']}"
+    ls.message(f"{summary}{_where(ls.last_report)}")
+    return _result("nothing", summary, ls.last_report, outcome=outcome)
+
+
+async def _applied(ls: Server, offer: Offer, *, needs_confirmation: bool) -> Json:
+    summary, where = _summary(offer), _where(ls.last_report)
+    refusal = await _apply(ls, offer, needs_confirmation=needs_confirmation)
     if refusal:
         ls.message(f"Not applied: {refusal} {summary}.{where}", types.MessageType.Warning)
-        return _result("not-applied", refusal, report, outcome)
+        return _result("not-applied", refusal, ls.last_report, offer)
+    ls.offers.forget(offer.uri, offer.kernel)
     ls.message(f"{summary}.{where}")
-    return _result("applied", summary, report, outcome)
+    return _result("applied", summary, ls.last_report, offer)
 
 
-async def _apply(ls: Server, edits: Json, label: str) -> str:
+async def _apply(ls: Server, offer: Offer, *, needs_confirmation: bool) -> str:
     """Why the edit was not applied; "" where it was."""
+    annotation = annotation_of(offer.choice, needs_confirmation=needs_confirmation)
     try:
-        edit = workspace_edit(ls, edits)
-        asked = types.ApplyWorkspaceEditParams(edit=edit, label=label)
-        applied = await asyncio.wait_for(ls.workspace_apply_edit_async(asked), _APPLY_SECONDS)
+        edit = await workspace_edit(ls, offer.choice, offer.given, annotation)
+        asked = types.ApplyWorkspaceEditParams(edit=edit, label=annotation.label)
+        seconds = _PREVIEW_SECONDS if needs_confirmation and edit.change_annotations else _APPLY_SECONDS
+        applied = await asyncio.wait_for(ls.workspace_apply_edit_async(asked), seconds)
     except TextChangedError as error:
         return str(error)
     except TimeoutError:
@@ -103,5 +156,26 @@ async def _apply(ls: Server, edits: Json, label: str) -> str:
     return "" if applied.applied else f"The editor refused the edit: {applied.failure_reason or 'it gave no reason'}."
 
 
-def _result(status: str, message: str, report: Path | None = None, outcome: Json | None = None) -> Json:
-    return {"status": status, "message": message, "report": str(report) if report else None, "outcome": outcome}
+def _summary(offer: Offer) -> str:
+    choice = offer.choice
+    return f"{choice['title']} ({choice['badge']})"
+
+
+def _where(report: Path | None) -> str:
+    return f" Report: {report}" if report is not None else ""
+
+
+def _result(
+    status: str,
+    message: str,
+    report: Path | None = None,
+    offer: Offer | None = None,
+    outcome: Mapping[str, Any] | None = None,
+) -> Json:
+    return {
+        "status": status,
+        "message": message,
+        "report": str(report) if report else None,
+        "outcome": offer.answer["outcome"] if offer is not None else outcome,
+        "offer": offer.to_json() if offer is not None else None,
+    }

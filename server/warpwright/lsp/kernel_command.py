@@ -1,6 +1,7 @@
 """What the commands on a kernel share: the argument that names it, the job in a process of its own, the file written.
 
-The argument is {"uri", and "kernel" (its name) or "position"}; without either, the document's only kernel.
+The argument is {"uri", and "kernel" (its name), "position" or "range" (a selection)}; without these, the document's
+only kernel.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.directories import cache_dir
-from warpwright.editor.actions import kernel_for
+from warpwright.editor.actions import kernel_for, kernels_in
 from warpwright.editor.settings import settings_json
 from warpwright.editor.text import Position
 from warpwright.lsp.edits import TextChangedError
@@ -42,26 +43,51 @@ def or_failed(server: Server, command: Command, result: Callable[[str, str], Jso
     return run
 
 
-async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
-    """The open document and the kernel that a command's argument names. Raises WorkError."""
+def argument_of(params: types.ExecuteCommandParams) -> Mapping[str, Any]:
+    """The command's argument. Raises WorkError."""
     argument = params.arguments[0] if params.arguments else None
     if not isinstance(argument, Mapping):
         raise WorkError('The command takes one argument: {"uri": ..., "kernel": ...}.')
+    return argument
+
+
+async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
+    """The open document and the kernel that a command's argument names. Raises WorkError."""
+    argument = argument_of(params)
     document = ls.documents.get(str(argument.get("uri")))
     if document is None:
         raise WorkError(f"{argument.get('uri')} is not open.")
     analysis = await ls.documents.analysed(document)
     if analysis.skipped:
         raise WorkError(f"The document was not analysed: {analysis.skipped}.")
-    offset = None
-    place = argument.get("position")
-    if isinstance(place, Mapping) and isinstance(place.get("line"), int) and isinstance(place.get("character"), int):
-        offset = document.text.offset(Position(place["line"], place["character"]), ls.encoding)
+    selection = selected(ls, document, argument)
+    offset = _offset(ls, document, argument.get("position"))
+    if selection is not None:
+        touched = kernels_in(analysis, *selection)
+        if len(touched) > 1:
+            names = " and ".join(kernel.name for kernel in touched)
+            raise WorkError(f"The selection spans {names}: select within one kernel.")
+        offset = touched[0].span.start if touched else selection[0]
     name = argument.get("kernel")
     kernel = kernel_for(analysis, str(name) if name is not None else None, offset)
     if kernel is None:
         raise WorkError(f"There is no kernel {name} here." if name else "Put the cursor on a kernel first.")
     return document, kernel.name
+
+
+def selected(ls: Server, document: Document, argument: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The bytes of the present text that an argument's `range` covers; None where it has none, or an empty one."""
+    place = argument.get("range")
+    if not isinstance(place, Mapping):
+        return None
+    start, end = (_offset(ls, document, place.get(side)) for side in ("start", "end"))
+    return (start, end) if start is not None and end is not None and start < end else None
+
+
+def _offset(ls: Server, document: Document, place: object) -> int | None:
+    if isinstance(place, Mapping) and isinstance(place.get("line"), int) and isinstance(place.get("character"), int):
+        return document.text.offset(Position(place["line"], place["character"]), ls.encoding)
+    return None
 
 
 async def job_on_kernel(
@@ -77,7 +103,14 @@ async def job_on_kernel(
 
     Raises WorkError, and StoppedError where the user stopped it.
     """
-    request = {**ls.documents.request(document), "settings": settings_json(ls.documents.settings), **asked}
+    return await job_on_text(ls, params, {**ls.documents.request(document), **asked}, job, title, seconds)
+
+
+async def job_on_text(
+    ls: Server, params: types.ExecuteCommandParams, request: Json, job: str, title: str, seconds: float
+) -> Json:
+    """The same on a text that was open when the request was made."""
+    request = {**request, "settings": settings_json(ls.documents.settings)}
 
     async def work(progress: Progress) -> Json:
         answer: Json = await ls.commands.run(job, request, progress, seconds)

@@ -25,6 +25,7 @@ from warpwright.lsp.documents import Documents, uri_of
 from warpwright.lsp.inline_completion import GhostText
 from warpwright.lsp.log import log_to_stderr
 from warpwright.lsp.methods import METHODS
+from warpwright.lsp.offers import Offers
 from warpwright.lsp.protocol import Protocol
 from warpwright.lsp.work import Worker
 
@@ -60,6 +61,7 @@ class Server(LanguageServer):
         self.compiles = Worker()
         self.told: set[str] = set()
         self.ghost_text = GhostText()
+        self.offers = Offers()
         self.last_report: Path | None = None
         self.refresh_is_due = False
         self.shows_images = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -41,12 +41,14 @@ def optimize(
     budget_seconds: float = BUDGET_SECONDS,
     arch: str | None = None,
     flags: tuple[str, ...] = (),
+    is_wanted: Callable[[Rewrite], bool] = bool,
 ) -> Outcome:
     """Search for a version of `kernel` that serves `goal` ("speed", "memory" or "fix") and passes verification.
 
     `wish` says how to search; a goal in it counts before `goal`. `engine` orders the search; a Missing says why there
-    is none. Files are compiled and analysed for `arch` with nvcc's `flags`, see verify. Never raises CancelledError:
-    what was verified before the caller stopped it, or before the budget was spent, is the outcome.
+    is none. No step is tried that is not `is_wanted`. Files are compiled and analysed for `arch` with nvcc's `flags`,
+    see verify. Never raises CancelledError: what was verified before the caller stopped it, or before the budget was
+    spent, is the outcome.
     """
     deadline = time.monotonic() + budget_seconds
     goal = wish.goal or goal
@@ -67,7 +69,7 @@ def optimize(
     order = fixed_order(findings)
     if plan is not None:
         order = tuple(dict.fromkeys((*plan.optimizations, *order)))
-    asked = Asked(goal, wish, order, arch=arch, flags=flags)
+    asked = Asked(goal, wish, order, arch=arch, flags=flags, is_wanted=is_wanted)
     tried, best = search(root, first, findings, asked, _judge(kernel.name, goal, arch, flags), progress, must_stop)
     reports = [each.report for each in tried]
     reason = "" if best is not None else why_none(reports, goal, must_stop())

@@ -67,7 +67,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is searched for, and how. `order` are names of rewrites to try first; `most` bounds the verifications."""
+    """What is searched for, and how. `order` are names of rewrites to try first; `most` bounds the verifications; no
+    step is tried that is not `is_wanted`."""
 
     goal: str
     wish: Wish
@@ -75,6 +76,7 @@ class Asked:
     most: int | None = None
     arch: str | None = None
     flags: tuple[str, ...] = ()
+    is_wanted: Callable[[Rewrite], bool] = bool
 
 
 @dataclass
@@ -232,7 +234,7 @@ def _trials(
         if version.changed not in (None, after.path) or (after.path, after.data) in state.texts:
             continue
         rewrites, before = (*version.rewrites, step.rewrite), state.root.text(after.path)
-        if not asked.wish.allows(step, rewrites, before, after):
+        if not asked.is_wanted(step) or not asked.wish.allows(step, rewrites, before, after):
             continue
         state.texts.add((after.path, after.data))
         cured = _cured(findings, step, state.root.kernel) if index is None else None

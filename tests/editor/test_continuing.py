@@ -1,0 +1,64 @@
+"""A search that goes on from an offer; what it finds is verified against the user's own text."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from support.kernels import CONFLICT
+from warpwright.editor.continuing import Start, continued
+from warpwright.facts.analyze import analyze
+from warpwright.optimize.optimize import optimize
+from warpwright.syntax.source import Source
+from warpwright.verify.verify import verify
+
+# A step was taken already, which makes a tile of 33 columns; the other tile is left.
+TILE = "__shared__ float tile[32][32];"
+OWN = CONFLICT.replace(TILE, f"{TILE} __shared__ float more[32][32];").replace(
+    "= tile[x][y]", "= tile[x][y] + more[x][y]"
+)
+OWN = OWN.replace("    __syncthreads();", "    more[y][x] = n;\n    __syncthreads();")
+OFFERED = OWN.replace("tile[32][32]", "tile[32][32 + 1]")
+
+
+@pytest.mark.nvcc
+def test_it_adds_a_step_and_judges_all_of_it_by_the_users_own_text() -> None:
+    program = analyze(Source("/src/a.cu", OWN.encode()))
+    (kernel,) = program.defined_kernels
+    start = Start(Source("/src/a.cu", OFFERED.encode()), ("pad-shared-array",), ("Padded.",))
+    outcome = continued(
+        program,
+        kernel,
+        "speed",
+        "speed",
+        start,
+        (),
+        partial(optimize, is_wanted=lambda step: step.rewrite == "pad-shared-array"),
+        partial(verify, kernel="transpose", goal="speed"),
+    )
+    assert outcome.best is not None, outcome.reason
+    best = outcome.candidates[outcome.best]
+    assert best.rewrites == ("pad-shared-array", "pad-shared-array")
+    assert best.explanations[0] == "Padded."
+    assert best.source_before is program.source
+    assert best.diff.count("\n-") == 1, "the line that declares both"
+    assert best.report.status == "correct"
+
+
+def test_where_nothing_further_applies_the_offer_stays() -> None:
+    program = analyze(Source("/src/a.cu", OWN.encode()))
+    (kernel,) = program.defined_kernels
+    start = Start(Source("/src/a.cu", OFFERED.encode()), ("pad-shared-array",), ("Padded.",))
+    outcome = continued(
+        program,
+        kernel,
+        "speed",
+        "memory",
+        start,
+        (),
+        partial(optimize, is_wanted=lambda step: False),
+        partial(verify, kernel="transpose", goal="speed"),
+    )
+    assert outcome.best is None
+    assert outcome.goal == "memory"
+    assert outcome.reason.startswith("The offer stays as it was. No rewrite")
