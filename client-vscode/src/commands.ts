@@ -17,6 +17,8 @@ const TITLES: Readonly<Record<string, string>> = {
   "warpwright.showSass": "Disassembling",
 };
 
+export const KERNEL_COMMANDS: readonly string[] = Object.keys(TITLES);
+
 /** Run a command of the server. One that works on a kernel and was given none gets the one at the cursor. */
 export async function executeCommand(client: LanguageClient, command: string, given: unknown[]): Promise<unknown> {
   const title = TITLES[command];

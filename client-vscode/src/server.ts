@@ -10,10 +10,12 @@ import {
   type LanguageClientOptions,
   type ServerOptions,
 } from "vscode-languageclient/node";
-import { executeCommand } from "./commands";
+import { executeCommand, KERNEL_COMMANDS } from "./commands";
 import { findInterpreter, type Interpreter } from "./interpreter";
 import type { Status } from "./status";
 
+/** The server's commands that compile and run what the opened folder holds. */
+const RUNS_CODE: ReadonlySet<string> = new Set(KERNEL_COMMANDS);
 const MOST_RESTARTS = 5;
 const RESTARTS_WITHIN_MILLISECONDS = 180_000;
 
@@ -112,8 +114,18 @@ export class Server implements Disposable {
       middleware: {
         executeCommand: async (command, given) => {
           const client = this.running;
-          return client === undefined ? undefined : await executeCommand(client, command, given);
+          if (client === undefined || (RUNS_CODE.has(command) && !(await isTrusted()))) {
+            return undefined;
+          }
+          return await executeCommand(client, command, given);
         },
+        // A fix without its edit is made and verified, which runs the kernel, when it is chosen.
+        provideCodeActions: async (document, range, context, token, next) => {
+          const offered = await next(document, range, context, token);
+          return workspace.isTrusted ? offered : offered?.filter((each) => "edit" in each && each.edit !== undefined);
+        },
+        provideInlineCompletionItems: async (document, position, context, token, next) =>
+          workspace.isTrusted ? await next(document, position, context, token) : undefined,
         workspace: {
           configuration: async (params, token, next) => {
             const answer = await next(params, token);
@@ -150,6 +162,18 @@ export class Server implements Disposable {
       },
     };
   }
+}
+
+/** Whether kernels of the opened folder may be run; where not, the user is told how that is changed. */
+async function isTrusted(): Promise<boolean> {
+  if (!workspace.isTrusted) {
+    const manage = "Manage trust";
+    const told = "This runs the kernels of a folder that you do not trust. Analysis works without.";
+    if ((await window.showWarningMessage(told, manage)) === manage) {
+      await commands.executeCommand("workbench.trust.manage");
+    }
+  }
+  return workspace.isTrusted;
 }
 
 /** In a folder that its user does not trust, nothing is compiled: only the text is analysed. */
