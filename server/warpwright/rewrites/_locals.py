@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
+from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, functions_of
 from warpwright.syntax.nodes import descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
@@ -65,6 +66,30 @@ def locals_of(kernel: Kernel) -> Locals:
         frozenset(own & once),
         frozenset(changed),
     )
+
+
+def is_floating(source: Source, node: Node, types: Mapping[str, str]) -> bool:
+    """Whether an expression has a floating-point number in it that makes its value one: a literal, or a variable of
+    such a type, not below a comparison, a cast to an integer, or in a subscript. `types` are those of variables."""
+    if node.type == "cast_expression":
+        written = node.child_by_field_name("type")
+        kind = builtin_type(source.node_text(written)) if written is not None else None
+        return kind is None or not kind.is_integer
+    operator = node.child_by_field_name("operator")
+    if operator is not None and source.node_text(operator) in ("<", ">", "<=", ">=", "==", "!=", "&&", "||", "!"):
+        return False
+    if node.type == "number_literal":
+        text = source.node_text(node).lower()
+        return not text.startswith("0x") and re.search(r"[.ef]", text) is not None
+    if node.type == "identifier":
+        kind = builtin_type(types.get(source.node_text(node), ""))
+        return kind is not None and kind.kind == "float"
+    parts = node.named_children
+    if node.type == "subscript_expression":
+        parts = [n for n in (node.child_by_field_name("argument"),) if n is not None]
+    elif node.type == "conditional_expression":
+        parts = [n for f in ("consequence", "alternative") if (n := node.child_by_field_name(f)) is not None]
+    return any(is_floating(source, part, types) for part in parts)
 
 
 def declared_name(source: Source, declarator: Node | None) -> str:

@@ -15,6 +15,7 @@ from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
 from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
 from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._locals import is_floating, locals_of
 from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
@@ -121,8 +122,8 @@ def _start(source: Source, initializer: Node | None) -> tuple[str, Node | None]:
 def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
     """The accumulations of a loop's body; refuses every other change that outlives an iteration."""
     source = kernel.source
-    own = _declared(inside, source)
-    if hidden := own & _visible_at(kernel, loop):
+    own = own_variables(inside, source)
+    if hidden := own & visible_at(kernel, loop):
         line = line_of(source, loop)
         raise NoMatchError(f"`{min(hidden)}` names one variable in the loop at line {line} and another around it.")
     updates: dict[int, Update] = {}
@@ -148,7 +149,7 @@ def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
                 )
             found.append(update)
         elif name not in own:
-            _require_apart(kernel, target, line)
+            require_apart(kernel, target, line)
     for update in found:
         name = source.node_text(update.target)
         if any(name == source.node_text(o.target) and _kind(o) != _kind(update) for o in found):
@@ -172,7 +173,7 @@ def _part_of(use: Node, update: Update) -> bool:
     return update.node.start_byte <= use.start_byte < update.node.end_byte and not in_operand
 
 
-def _declared(inside: Node, source: Source) -> set[str]:
+def own_variables(inside: Node, source: Source) -> set[str]:
     """The variables of an iteration's own, but for pointers, references and static ones."""
     found: set[str] = set()
     for declaration in descendants(inside, "declaration"):
@@ -190,20 +191,20 @@ def _declared(inside: Node, source: Source) -> set[str]:
     return found
 
 
-def _visible_at(kernel: Kernel, loop: Node) -> set[str]:
+def visible_at(kernel: Kernel, loop: Node) -> set[str]:
     """The names of the variables that are declared around a loop, and of the parameters."""
     found = {p.name for p in kernel.parameters}
     for around in ancestors(loop):
         if around.type in ("compound_statement", "for_statement"):
             for child in around.named_children:
                 if child.type == "declaration" and child.start_byte < loop.start_byte:
-                    found |= _declared(child, kernel.source)
+                    found |= own_variables(child, kernel.source)
         if around.type == "function_definition":
             break
     return found
 
 
-def _require_apart(kernel: Kernel, target: Node, line: int) -> None:
+def require_apart(kernel: Kernel, target: Node, line: int) -> None:
     """A store goes to another place of global memory in every iteration; an array of a thread's own is each lane's."""
     source = kernel.source
     span = source.span(target)
@@ -259,16 +260,26 @@ def accumulated(kernel: Kernel, block: Node, loop: RowLoop) -> Accumulated:
         name = source.node_text(update.target)
         if name in found:
             continue
-        kind = _type(kernel, block, name)
+        kind = variable_type(kernel, block, name)
         if update.admits_nan and not kind.is_integer:
             raise NoMatchError(f"A NaN comes into `{name}` and goes with the next number, so the order matters.")
+        require_kind(kernel, update, kind)
         if not is_idempotent(update.operation):
             _require_neutral_start(source, block, loop, name, update.operation)
         found[name] = update.operation, update.function, kind
     return found
 
 
-def _type(kernel: Kernel, block: Node, name: str) -> CType:
+def require_kind(kernel: Kernel, update: Update, kind: CType) -> None:
+    """No integer takes floating-point numbers: what is cut off depends on the order."""
+    source, operand = kernel.source, update.operand
+    if kind.is_integer and operand is not None and is_floating(source, operand, locals_of(kernel).types):
+        name, line = source.node_text(update.target), line_of(source, update.node)
+        raise NoMatchError(f"`{name}` is an integer and takes a floating-point number at line {line}.")
+
+
+def variable_type(kernel: Kernel, block: Node, name: str) -> CType:
+    """The type of a variable that a shuffle takes; refuses any other."""
     source = kernel.source
     declared: list[str] = []
     for declaration in descendants(block, "declaration"):

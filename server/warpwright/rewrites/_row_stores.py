@@ -19,6 +19,7 @@ def guarded_stores(kernel: Kernel, block: Node, loops: list[RowLoop], lane: str,
     """`if (lane == 0)` before what changes memory outside the loops over a row; refuses what is read back."""
     source = kernel.source
     _require_not_read_back(kernel, block, loops)
+    _require_one_writer(kernel, block, loops)
     edits: list[TextEdit] = []
     for target in targets(block, source):
         if any(loop.node.start_byte <= target.start_byte < loop.node.end_byte for loop in loops):
@@ -68,7 +69,7 @@ def _require_not_read_back(kernel: Kernel, block: Node, loops: list[RowLoop]) ->
     """What is stored is read at the same element of the same loop alone: a lane does not see what another stores."""
     source = kernel.source
     changed = [t for t in targets(block, source) if t.type != "identifier" and _is_memory(kernel, block, t)]
-    leads_to = _led_to(kernel, block)
+    leads_to = led_to(kernel, block)
     stored: dict[str, set[str]] = {}
     for target in changed:
         inner = target
@@ -97,6 +98,22 @@ def _require_not_read_back(kernel: Kernel, block: Node, loops: list[RowLoop]) ->
             )
 
 
+def _require_one_writer(kernel: Kernel, block: Node, loops: list[RowLoop]) -> None:
+    """No element is stored by one lane and then by another: an array is stored to in one of the loops, or in none."""
+    source, leads_to = kernel.source, led_to(kernel, block)
+    places: dict[str, dict[int, set[str]]] = {}
+    for target in targets(block, source):
+        if target.type in ("identifier", "call_expression") or not _is_memory(kernel, block, target):
+            continue
+        around = (n.start_byte for n in (loop.node for loop in loops) if n.start_byte <= target.start_byte < n.end_byte)
+        place, root = next(around, -1), root_name(source, target)
+        for name in leads_to.get(root, {root}):
+            places.setdefault(name, {}).setdefault(place, set()).add(_element(source, target, loops))
+    for name, stored in places.items():
+        if len(stored) > 1 and len(set().union(*stored.values())) > 1:
+            raise NoMatchError(f"`{name}` is stored to by more than one loop, or outside, too: by lanes in any order.")
+
+
 def _element(source: Source, node: Node, loops: list[RowLoop]) -> str:
     """An element's text with the loop's variable and where that starts, the same for what one lane does alone."""
     text = squeezed(source.node_text(node))
@@ -107,7 +124,7 @@ def _element(source: Source, node: Node, loops: list[RowLoop]) -> str:
     return f"outside {text}"
 
 
-def _led_to(kernel: Kernel, block: Node) -> dict[str, set[str]]:
+def led_to(kernel: Kernel, block: Node) -> dict[str, set[str]]:
     """The kernel's pointers and its locals that are made of them, each with the parameters that it may lead to."""
     source = kernel.source
     found = {p.name: {p.name} for p in kernel.parameters if p.is_pointer}

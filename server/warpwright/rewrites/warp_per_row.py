@@ -51,9 +51,9 @@ void run(float *sums, const float *in, int rows) {
 - Every launch is in this file, its block one-dimensional and of whole warps. The grid becomes 32 times as large, so
   that warp *i* does what thread *i* did; all 32 lanes do what stands outside the loops over a row, and lane 0 stores.
 - A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
-  `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max). What it
-  stores, it stores at other places in each iteration. Atomics whose result is not used may stand in it, where the
-  kernel does nothing else with their array.
+  `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max), or make
+  one running sum and store it. What it stores, it stores at other places in each iteration. Atomics whose result is not
+  used may stand in it, where the kernel does nothing else with their array.
 - What the kernel stores, it reads nowhere else than at the same element of the same row. Pointers that are handed
   different arguments lead to memory that does not overlap.
 
@@ -79,6 +79,7 @@ from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
 from warpwright.rewrites._threads import NUMBERS, WARP_LEVEL, constant_of, grid_times, unfit_call, whole_warps
@@ -146,8 +147,12 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
     edits.append(place(source, row, [f"int {lane} = threadIdx.x % {WARP};"]))
     exact = not any(_adds_floats(access, loops) for access in kernel.accesses)
-    reduced: list[str] = []
+    reduced, scanned = list[str](), list[str]()
     for loop in loops:
+        if isinstance(loop, PrefixLoop):
+            edits.append(prefix_edit(kernel, loop, lane, unit))
+            exact, scanned = exact and loop.kind.is_integer, [*scanned, loop.sum]
+            continue
         edits += _strided(source, loop, lane)
         found = accumulated(kernel, block, loop)
         lines: list[str] = []
@@ -170,6 +175,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
         raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
     kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
     joined = f" {', '.join(dict.fromkeys(reduced))} is put together by shuffles." if reduced else ""
+    joined += f" The running sums in {', '.join(scanned)} are made by shuffles." if scanned else ""
     alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
     return Rewrite(
         rewrite=NAME,
@@ -293,7 +299,7 @@ def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLo
         if node is None or in_macro(node):
             raise NoMatchError(f"The loop around {access.expression} is not in the kernel's own text.")
         if node.start_byte not in found:
-            found[node.start_byte] = row_loop(kernel, node)
+            found[node.start_byte] = _shared(kernel, block, node)
         if node.parent is None or node.parent.type != "compound_statement":
             line = line_of(source, node)
             raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
@@ -302,6 +308,16 @@ def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLo
         if any(loop.node.start_byte < other.node.start_byte < loop.node.end_byte for other in loops):
             raise NoMatchError(f"The loop at line {line_of(source, loop.node)} holds another that walks a row.")
     return loops
+
+
+def _shared(kernel: Kernel, block: Node, node: Node) -> RowLoop:
+    """A loop whose iterations the lanes can share, each for itself or with the sums of those before."""
+    try:
+        return row_loop(kernel, node)
+    except NoMatchError as unfit:
+        if prefix := prefix_loop(kernel, block, node):
+            return prefix
+        raise unfit
 
 
 def _strided(source: Source, loop: RowLoop, lane: str) -> list[TextEdit]:
