@@ -40,7 +40,7 @@ def test_elsewhere_in_the_kernel_only_its_commands_and_outside_nothing(vscode: E
     where = page.range("__syncthreads").start
     optimize, *_ = page.actions(types.Range(where, where))
     assert optimize.title == "Optimize kernel transpose"
-    assert arguments_of(optimize) == [{"uri": page.uri, "kernel": "transpose"}]
+    assert arguments_of(optimize) == [{"uri": page.uri, "kernel": "transpose", "preview": True}]
     assert page.actions(page.range("if (cuda")) == []
 
 
@@ -52,7 +52,7 @@ def test_a_selection_in_a_kernel_goes_with_the_command_and_all_of_a_kernel_is_no
     ends = {
         side: {"line": at.line, "character": at.character} for side, at in (("start", part.start), ("end", part.end))
     }
-    assert argument == {"uri": page.uri, "kernel": "transpose", "range": ends}
+    assert argument == {"uri": page.uri, "kernel": "transpose", "preview": True, "range": ends}
     assert page.actions(whole, ["refactor"])[0].title == "Optimize kernel transpose"
 
 

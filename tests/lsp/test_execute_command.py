@@ -43,7 +43,7 @@ def reports(editor: Editor, token: str) -> list[Any]:
 @pytest.mark.nvcc
 def test_optimize_ends_in_a_versioned_edit_and_a_report(editor: Editor) -> None:
     page = editor.open("a.cu", CONFLICT)
-    result = run(page, "warpwright.optimize", "t1", kernel="transpose")
+    result = run(page, "warpwright.optimize", "t1", kernel="transpose", preview=True)
     assert result["status"] == "applied", result
     (change,) = editor.applied[-1].edit.document_changes or ()
     assert isinstance(change, types.TextDocumentEdit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from warpwright.editor.actions import Action, KernelCommand, QuickFix, Suppression, actions
+from warpwright.editor.actions import GOALS, Action, KernelCommand, QuickFix, Suppression, actions
 from warpwright.lsp.convert import position, to_edits
 from warpwright.lsp.edits import edit_of_files
 from warpwright.lsp.guard import guarded
@@ -66,6 +66,8 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
             )
         case KernelCommand():
             argument: dict[str, object] = {"uri": document.uri, "kernel": action.kernel}
+            if action.command in GOALS:
+                argument["preview"] = True
             if action.of_selection:
                 ends = (("start", params.range.start), ("end", params.range.end))
                 argument["range"] = {side: {"line": at.line, "character": at.character} for side, at in ends}

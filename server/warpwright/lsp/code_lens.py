@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.editor.actions import GOALS
 from warpwright.editor.lens import Lens, lenses
 from warpwright.lsp.convert import Ranges
 from warpwright.lsp.guard import guarded
@@ -30,6 +31,8 @@ async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.Code
 
 
 def _code_lens(document: Document, lens: Lens, ranges: Ranges) -> types.CodeLens:
-    argument = {"uri": document.uri, "kernel": lens.kernel}
+    argument: dict[str, object] = {"uri": document.uri, "kernel": lens.kernel}
+    if lens.command in GOALS:
+        argument["preview"] = True
     command = types.Command(title=lens.title, command=lens.command, arguments=[argument] if lens.command else None)
     return types.CodeLens(range=ranges.of(lens.span), command=command)

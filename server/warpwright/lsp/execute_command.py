@@ -1,7 +1,8 @@
 """workspace/executeCommand: Optimize, Reduce memory and Fix on a kernel, with or without applying what was found.
 
 A command's argument is that of `kernel_command`, of which a `range` asks for changes of the selected text alone; with
-`wish`, words such as "use less memory", the search goes on from the last offer, or the one whose number is `offer`.
+`wish`, words such as "use less memory", the search goes on from the last offer, or the one whose number is `offer`;
+with `"preview": true` a client that knows change annotations shows what was found before it applies it.
 "warpwright.propose" has a `goal`, too, and changes nothing: "warpwright.apply" {"offer", and "candidate" for another
 one than the best} does. The result of each is {"status": "applied" | "offered" | "nothing" | "not-applied" |
 "cancelled" | "failed", "message", "report": path or null, "outcome": what `warpwright optimize --format json` prints,
@@ -57,9 +58,11 @@ def _shows_report(server: Server) -> Any:
 
 
 async def search_command(ls: Server, goal: str, params: types.ExecuteCommandParams) -> Json:
-    """Search for a better kernel; apply the best that was verified, after the client has shown it where it can."""
+    """Search for a better kernel; apply the best that was verified, where a `preview` is asked for after the client has
+    shown it."""
     found = await _searched(ls, goal, params)
-    return await _applied(ls, found, needs_confirmation=True) if isinstance(found, Offer) else found
+    needs_confirmation = argument_of(params).get("preview") is True
+    return await _applied(ls, found, needs_confirmation=needs_confirmation) if isinstance(found, Offer) else found
 
 
 async def propose_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
