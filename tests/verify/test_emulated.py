@@ -196,3 +196,14 @@ def test_a_cancel_ends_it() -> None:
             is_cancelled=lambda: any(text.startswith("Emulating at ") for text in said),
         )
     assert said[-1].startswith("Emulating at ")
+
+
+def test_a_kernel_in_a_header_is_run_as_the_file_that_includes_it_launches_it(tmp_path: Path) -> None:
+    text = copying("out[i] = 2.0f * in[i];")
+    kernel, host = text[: text.index("void host")], text[text.index("void host") :]
+    header, main = Source(str(tmp_path / "kernels.h"), kernel.encode()), tmp_path / "main.cu"
+    Path(header.path).write_bytes(header.data)
+    main.write_text(f'#include "kernels.h"\n{host}')
+    for edit, status in (("in[i] * 2.0f", Status.CORRECT), ("2.5f * in[i]", Status.WRONG)):
+        candidate = Source(header.path, kernel.replace("2.0f * in[i]", edit).encode())
+        assert verify(header, candidate, unit=read_source(main)).status is status

@@ -43,7 +43,8 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
-        flags=compiler_options(rewrite.source.path, settings),
+        flags=compiler_options(analysis.source.path, settings),
+        unit=analysis.source if analysis.source.path != rewrite.source.path else None,
     )
     accepted = acceptable(report, goal)
     return {

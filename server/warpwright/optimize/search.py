@@ -238,7 +238,9 @@ def _trials(
             continue
         state.texts.add((after.path, after.data))
         cured = _cured(findings, step, state.root.kernel) if index is None else None
-        yield index, step, Trial(f"Trying {' + '.join(rewrites)}", before, after, cured)
+        main = state.root.program.source
+        unit = main if main.path != after.path else None
+        yield index, step, Trial(f"Trying {' + '.join(rewrites)}", before, after, cured, unit)
 
 
 def _judged(state: _State, index: int | None, step: Rewrite, trial: Trial, report: Report, asked: Asked) -> Tried:

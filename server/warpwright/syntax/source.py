@@ -43,9 +43,11 @@ class Source:
     'int y;'
     """
 
-    def __init__(self, path: str, data: bytes, tree: Tree | None = None) -> None:
+    def __init__(self, path: str, data: bytes, tree: Tree | None = None, changed: tuple[Source, ...] = ()) -> None:
         self.path = path
         self.data = data
+        self.changed = changed
+        """Files that it includes and that are read as these, not as they are on disk."""
         self._tree = tree
 
     def __repr__(self) -> str:
@@ -58,6 +60,10 @@ class Source:
     @property
     def root(self) -> Node:
         return self.tree.root_node
+
+    def including(self, *changed: Source) -> Source:
+        """This file with those in the place of files of their paths that it includes."""
+        return Source(self.path, self.data, self._tree, changed)
 
     @cached_property
     def closed_root(self) -> Node:

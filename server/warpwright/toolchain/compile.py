@@ -16,11 +16,13 @@ from warpwright.directories import cache_dir
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
 from warpwright.toolchain.cubin_info import kernel_info
 from warpwright.toolchain.find import Toolchain, find_toolchain
+from warpwright.toolchain.included import IncludeError, with_changed, with_line_marker
 from warpwright.toolchain.messages import CompilerMessage, parse_resources
 from warpwright.toolchain.names import demangle
 from warpwright.toolchain.nvcc_output import errors_sentence, exit_sentence, messages_of, with_place
@@ -302,6 +304,7 @@ def _key(
         (product.options, product.libraries, product.made_for),
         str(Path(source.path).absolute()),
         source.data,
+        [(str(Path(each.path).absolute()), each.data) for each in source.changed],
         arch,
         flags,
         str(toolchain.nvcc),
@@ -326,7 +329,6 @@ def _build(
 ) -> Compilation | None:
     """Run nvcc in `directory`. None is a success that left the product there; a failure says what went wrong."""
     path = Path(source.path).absolute()
-    (directory / "source.cu").write_bytes(_with_line_marker(source.data, str(path)))
     command = [
         str(toolchain.nvcc), *product.options, "-x", "cu", f"-arch={arch}", "-lineinfo",
         "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu", *product.libraries,
@@ -336,6 +338,12 @@ def _build(
     def failed(ending: Ending, reason: str, messages: tuple[CompilerMessage, ...] = ()) -> Compilation:
         return Compilation(ending, messages, reason, compiler, arch, flags)
 
+    try:
+        text, copies = with_changed(source, parse_flags(flags, Path()).folders)
+    except IncludeError as error:
+        return failed(Ending.BROKEN, str(error))
+    for name, copy in {"source.cu": with_line_marker(text, str(path)), **copies}.items():
+        (directory / name).write_bytes(copy)
     (directory / "tmp").mkdir()
     try:
         finished = run_limited(
@@ -376,18 +384,6 @@ def _build(
     return None
 
 
-def _with_line_marker(data: bytes, path: str) -> bytes:
-    """The text such that the compiler's messages and line table name the user's file.
-
-    A quote, a backslash or a control character in its name does not survive the compiler, and becomes `_`.
-
-    >>> _with_line_marker(b"int x;", "a b.cu")
-    b'#line 1 "a b.cu"\\nint x;'
-    """
-    quoted = re.sub(r'[\x00-\x1f\x7f"\\]', "_", path)
-    return b'#line 1 "%s"\n' % quoted.encode("utf-8", errors="surrogateescape") + data.removeprefix(b"\xef\xbb\xbf")
-
-
 def _dependencies(directory: Path) -> list[Path]:
     """The files that the text includes, from the make rule that nvcc wrote; the text itself is not one of them."""
     try:
@@ -396,7 +392,7 @@ def _dependencies(directory: Path) -> list[Path]:
         return []
     names = re.findall(r"(?:\\ |[^\s\\]|\\(?=[^\s]))+", rule.partition(" : ")[2])
     paths = (directory / name.replace("\\ ", " ").replace("$$", "$") for name in names)
-    return [p for p in paths if p != directory / "source.cu"]
+    return [p for p in paths if p.parent != directory]
 
 
 def _by_name(mangled: Iterable[str]) -> dict[str, str]:

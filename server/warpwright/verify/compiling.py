@@ -114,11 +114,11 @@ def foreign_file(before: Compiled, after: Compiled, allowed: tuple[str, ...]) ->
 def _included(source: Source) -> list[str]:
     """The names in its include directives, as they are written."""
     names = []
-    for node in walk(source.root):
-        if node.type == "preproc_include":
-            path = node.child_by_field_name("path")
+    for text in (source, *source.changed):
+        for node in walk(text.root):
+            path = node.child_by_field_name("path") if node.type == "preproc_include" else None
             if path is not None:
-                names.append(source.node_text(path).strip('"<>'))
+                names.append(text.node_text(path).strip('"<>'))
     return names
 
 

@@ -20,12 +20,14 @@ MOST_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One candidate: what people are told of it, its original, its text, and the finding that it is to cure."""
+    """One candidate: what people are told of it, its original, its text, the finding that it is to cure, and the file
+    to compile where the two are of one that it includes."""
 
     name: str
     original: Source
     candidate: Source
     expect_gone: Finding | None = None
+    unit: Source | None = None
 
 
 def at_once() -> int:
@@ -73,6 +75,7 @@ def verify_several(
                 arch=arch,
                 flags=flags,
                 again=again,
+                unit=trial.unit,
             )
         except CancelledError:
             return None

@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -30,7 +29,7 @@ from warpwright.progress import CancelledError, IsCancelled, Progress, never_can
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import parse_flags
-from warpwright.syntax.source import Source, read_include
+from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compile import (
     COMPILE_SECONDS,
     EXTENSION_SECONDS,
@@ -98,6 +97,7 @@ def verify(
     flags_from: str = "",
     backend: Choice = "auto",
     again: bool = False,
+    unit: Source | None = None,
 ) -> Report:
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
@@ -105,14 +105,16 @@ def verify(
     compared with its reference in torch, and on a GPU timed: it is correct or not, and no faster than itself. Both
     whole files are compiled, with the same flags, for `arch` (None: the GPU's, or sm_90 without one); `flags_from` says
     for the report where they were read. Blocks for seconds: never call it in a server's process. What was verified
-    before and has a lasting verdict is not run again unless `again` is true (see `history`). Raises CancelledError.
+    before and has a lasting verdict is not run again unless `again` is true (see `history`). `unit` is the file to
+    compile where the two texts are of a file that it includes, such as a header with kernels. Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
     if broken := new_syntax_error(original, candidate):
         return Report(Status.DOES_NOT_COMPILE, reason=broken, goal=goal)
     memory = Memory(again)
-    climb = _Climb(original, candidate, kernel, goal, expect_gone, progress, is_cancelled, flags, backend, memory)
+    sides = (unit.including(original), unit.including(candidate)) if unit is not None else (original, candidate)
+    climb = _Climb(*sides, kernel, goal, expect_gone, progress, is_cancelled, flags, backend, memory)
     report = climb.report(arch)
     if goal == "reference":
         report = replace(report, reason=report.reason.replace("The candidate", "The kernel"))
@@ -214,8 +216,10 @@ class _Climb:
         self.progress("Analysing the candidate again", 0.35)
         given = parse_flags(self.flags, Path())
         assume = Assumptions(arch=arch).compiled_with(given)
-        reader = partial(read_include, folders=given.folders)
-        old, new = analyze(self.original, reader, assume), analyze(self.candidate, reader, assume)
+        old, new = (
+            analyze(side, include_reader({each.path: each for each in side.changed}, given.folders), assume)
+            for side in (self.original, self.candidate)
+        )
         gone, brought = changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
@@ -288,7 +292,8 @@ class _Climb:
         """All that decides what running both shows, other than what they are run on."""
         reference = plan.problems[0].reference
         text = reference.read_bytes() if reference is not None and reference.is_file() else b""
-        texts = (self.original.data, self.candidate.data, text)
+        changed = [(each.path, each.data) for side in (self.original, self.candidate) for each in side.changed]
+        texts = (self.original.data, self.candidate.data, text, changed)
         built = (after.compiler, plan.arch, self._compiled_with, _hashes(plan))
         return (*texts, name, self.goal, plan.request["judge"], repr(plan.problems), *built)
 
