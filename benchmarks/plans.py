@@ -4,8 +4,8 @@
 
 The table is what `benchmarks/optimize.py` wrote: of each kernel every candidate of a search that ran to its end, with
 its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one (what cures a
-finding, then by name), the model's plan followed by the fixed one, and chance, of which `SEEDS` draws are averaged.
-Only kernels to which more than one rewrite applies ask for an order; those whose rewrites are others today than in the
+finding, then by name, hints to the compiler last), the model's plan followed by the fixed one, and chance, of which
+`SEEDS` draws are averaged. Only kernels to which more than one rewrite applies ask for an order; those whose rewrites are others today than in the
 table are left out, and named. Writes plans.json with every answer of the model as it came, and prints the table.
 """
 
@@ -31,7 +31,7 @@ from warpwright.assist.weights import find_adapter, find_model
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
 from warpwright.optimize.optimize import fixed_order
-from warpwright.optimize.rank import MEASURED_NOISE, PREDICTED_NOISE
+from warpwright.optimize.rank import HINTS, MEASURED_NOISE, PREDICTED_NOISE
 from warpwright.optimize.version import Version
 from warpwright.progress import silent
 from warpwright.rewrites.registry import applicable
@@ -44,8 +44,8 @@ SEEDS = 100
 def replayed(candidates: Sequence[Mapping[str, Any]], order: Sequence[str], budgets: Sequence[int]) -> list[float]:
     """The speedup of the best that is found within each budget of verifications, 1 where nothing is.
 
-    Round by round, as `warpwright.optimize.search` goes: the steps from the best so far, in the order, what did not
-    apply to the kernel itself or gained there first; where these are used up, what the search tried from other versions,
+    Round by round, as `warpwright.optimize.search` goes: the steps from the best so far, in the order, first what did
+    not apply to the kernel itself or gained there; where these are used up, what the search tried from other versions,
     in its own order.
 
     >>> table = [
@@ -115,7 +115,7 @@ def asked(row: Mapping[str, Any], engine: Engine) -> dict[str, Any] | str:
         return f"{row['kernel']}: {error}"
     seconds = time.monotonic() - started
     names = sorted({name for each in row["candidates"] for name in each["rewrites"]})
-    fixed = [*dict.fromkeys([*fixed_order(findings), *names])]
+    fixed = [*dict.fromkeys([*fixed_order(findings), *sorted(names, key=lambda name: (name in HINTS, name))])]
     by_chance = [
         replayed(row["candidates"], random.Random(seed).sample(names, len(names)), BUDGETS) for seed in range(SEEDS)
     ]

@@ -78,7 +78,7 @@ def optimize(
 
 
 def fixed_order(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """The order without a plan: what cures the kernel's findings, then the others by name."""
+    """What comes first without a plan: what cures the kernel's findings."""
     return tuple(dict.fromkeys(fix.rewrite for finding in findings for fix in finding.fixes))
 
 

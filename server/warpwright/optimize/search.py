@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from warpwright.facts.model import Kernel
 from warpwright.optimize.rank import (
+    HINTS,
     MEASURED_NOISE,
     PREDICTED_NOISE,
     Score,
@@ -252,9 +253,9 @@ def _judged(state: _State, index: int | None, step: Rewrite, trial: Trial, repor
 
 
 def _ordered(steps: Sequence[Rewrite], order: Sequence[str]) -> list[Rewrite]:
-    """Those in `order` first, in that order; then the others."""
+    """Those in `order` first, in that order; then the others, hints to the compiler last."""
     places = {name: place for place, name in enumerate(order)}
-    return sorted(steps, key=lambda step: places.get(step.rewrite, len(places)))
+    return sorted(steps, key=lambda step: places.get(step.rewrite, len(places) + (step.rewrite in HINTS)))
 
 
 def _cured(findings: Sequence[Finding], step: Rewrite, kernel: Kernel) -> Finding | None:
