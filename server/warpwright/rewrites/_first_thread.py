@@ -35,7 +35,7 @@ def loop_of_first_thread(source: Source, block: Node, loop: Node) -> Alone | Non
         if around.type == "if_statement":
             clause, then = around.child_by_field_name("condition"), around.child_by_field_name("consequence")
             value = clause.child_by_field_name("value") if clause is not None else None
-            leaves = _conjuncts(value) if value is not None and then == inner else []
+            leaves = conjuncts(value) if value is not None and then == inner else []
             for leaf in leaves:
                 thread = _is_first(source, block, leaf)
                 if thread:
@@ -55,12 +55,12 @@ def stands_with_first_thread(source: Source, block: Node, node: Node) -> bool:
         clause, then = around.child_by_field_name("condition"), around.child_by_field_name("consequence")
         value = clause.child_by_field_name("value") if around.type == "if_statement" and clause is not None else None
         inside = then is not None and then.start_byte <= node.start_byte < then.end_byte
-        if value is not None and inside and any(_is_first(source, block, leaf) for leaf in _conjuncts(value)):
+        if value is not None and inside and any(_is_first(source, block, leaf) for leaf in conjuncts(value)):
             return True
     return False
 
 
-def _conjuncts(condition: Node) -> list[Node]:
+def conjuncts(condition: Node) -> list[Node]:
     """`a`, `b` and `c` of `a && (b && c)`."""
     inner = condition
     while inner.type == "parenthesized_expression" and len(inner.named_children) == 1:
@@ -68,7 +68,7 @@ def _conjuncts(condition: Node) -> list[Node]:
     left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
     joins = inner.type == "binary_expression" and any(child.type == "&&" for child in inner.children)
     if joins and left is not None and right is not None:
-        return _conjuncts(left) + _conjuncts(right)
+        return conjuncts(left) + conjuncts(right)
     return [inner]
 
 

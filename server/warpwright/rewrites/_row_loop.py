@@ -67,7 +67,7 @@ def root_name(source: Source, node: Node) -> str:
 def row_loop(kernel: Kernel, node: Node) -> RowLoop:
     """The loop with what it accumulates into variables; refuses one whose iterations depend on each other otherwise."""
     counted, inside = step_loop(kernel, node), node.child_by_field_name("body")
-    return replace(counted, updates=_updates(kernel, node, inside) if inside is not None else ())
+    return replace(counted, updates=updates_of(kernel, node, inside) if inside is not None else ())
 
 
 def step_loop(kernel: Kernel, node: Node) -> RowLoop:
@@ -119,7 +119,7 @@ def _start(source: Source, initializer: Node | None) -> tuple[str, Node | None]:
     return (source.node_text(name), value) if wide is not None and wide.is_integer else ("", None)
 
 
-def _updates(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
+def updates_of(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
     """The accumulations of a loop's body; refuses every other change that outlives an iteration."""
     source = kernel.source
     own = own_variables(inside, source)
@@ -306,8 +306,8 @@ def _require_neutral_start(source: Source, block: Node, loop: RowLoop, name: str
             break
     if start is None or not is_neutral(source.node_text(start), operation):
         raise NoMatchError(
-            f"`{name}` does not start at the neutral number right before the loop at line "
-            f"{line_of(source, loop.node)}, so 32 lanes would each add what it starts at."
+            f"`{name}` does not start at the neutral number right before line {line_of(source, loop.node)}, so what it "
+            "starts at would be counted more or less often."
         )
 
 
