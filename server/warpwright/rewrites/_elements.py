@@ -214,7 +214,7 @@ def element_text(
     for leave in (n for s in statements for n in descendants(s, "return_statement")):
         found.append(TextEdit(leave.start_byte, leave.end_byte, "continue;"))
     found = [e for e in found if not any(f.start <= e.start and e.end <= f.end for f in further)] + further
-    inside = [e for e in found if e.end > start and e.start < end]
+    inside = [e for e in found if (e.end > start and e.start < end) or (e.start == e.end == start and e.new_text)]
     shifted = [TextEdit(max(e.start, start) - start, min(e.end, end) - start, e.new_text) for e in inside]
     return apply_edits(source.data[start:end], shifted).decode("utf-8", errors="surrogateescape").strip()
 

@@ -22,7 +22,7 @@ from warpwright.syntax.source import Source
 Polynomial = Mapping[tuple[str, ...], int]
 """Coefficients by product; a product is the sorted names of its factors, () for the number alone."""
 
-_LITERAL = re.compile(r"(0[xX][\da-fA-F]+|0|[1-9]\d*)[uUlL]*")
+_LITERAL = re.compile(r"(0[xX][\da-fA-F]+|0|[1-9]\d*)[uUlL]*|(-(?:0|[1-9]\d*))[lL]*")
 _DEEPEST = 12
 
 
@@ -60,7 +60,7 @@ class Indices:
                 return self._read(node.named_children[0], source, depth)
             case "number_literal":
                 literal = _LITERAL.fullmatch(text)
-                return {(): int(literal[1], 0)} if literal else None
+                return {(): int(literal[1] or literal[2], 0)} if literal else None
             case "identifier":
                 return self._name(text, depth)
             case "field_expression":
