@@ -78,17 +78,24 @@ def grid_formula(source: Source, launch: Launch, axis: int = 0) -> Formula | Non
     if written is None:
         return None
     node, text = written
-    if text != source.node_text(node):  # a variable of type dim3
-        value = _dim3_value(source, node, axis)
-        return formula(source, value, _block_size(source, launch)) if value is not None else None
-    return formula(source, node, _block_size(source, launch))
+    variable = node.child_by_field_name("argument") if node.type == "field_expression" else None
+    member = re.fullmatch(r"\w+\.([xyz])", text)
+    if variable is None and text == source.node_text(node):
+        return formula(source, node, _block_size(source, launch))
+    value = _dim3_value(source, variable or node, "xyz".index(member[1])) if member else None  # of type dim3
+    return formula(source, value or node, _block_size(source, launch)) if value is not None or variable else None
 
 
 def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
-    """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`."""
+    """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`, and where the block is
+    `dim3(block.y, block.x)`."""
     call = call_of(launch)
     written = uncommented(launch_configuration(call)) if call is not None else []
     block = written[1] if len(written) > 1 else None
+    if block is not None and block.type == "call_expression" and called_name(block, source) == "dim3":
+        given = zip(uncommented(block.child_by_field_name("arguments")), launch.block, strict=False)
+        members = {source.node_text(n): size for n, size in given if n.type == "field_expression"}
+        return {text: constant(size) for text, size in members.items() if size is not None}
     if block is None or block.type != "identifier" or _dim3_value(source, block, 0) is None:
         return {}
     name = source.node_text(block)
