@@ -23,6 +23,15 @@ _OPERANDS = (
 def launches_in_sight(kernel: Kernel) -> list[Launch] | str:
     """Every launch of a kernel, all with one-dimensional blocks of known size and one-dimensional grids, written in its
     file; or the reason why they are not."""
+    launches = launches_along_x(kernel)
+    if isinstance(launches, str):
+        return launches
+    wide = next((launch for launch in launches if launch.grid[1:] != (1, 1)), None)
+    return launches if wide is None else f"The launch at {wide.source} has more than one dimension."
+
+
+def launches_along_x(kernel: Kernel) -> list[Launch] | str:
+    """As `launches_in_sight`, where grids may have extents in y and z."""
     if reason := unseen_launch(kernel):
         return reason
     launches = host_launches(kernel)
@@ -33,7 +42,7 @@ def launches_in_sight(kernel: Kernel) -> list[Launch] | str:
             return f"The launch at {launch.source} is in a macro or in another file than the kernel."
         if launch.basis is not Basis.EXACT or launch.block[0] is None:
             return f"The block of the launch at {launch.source} is not known from the text."
-        if launch.block[1:] != (1, 1) or launch.grid[1:] != (1, 1):
+        if launch.block[1:] != (1, 1):
             return f"The launch at {launch.source} has more than one dimension."
     return launches
 
