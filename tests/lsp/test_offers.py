@@ -107,3 +107,29 @@ def test_a_selection_over_two_kernels_is_none(editor: Editor) -> None:
     page = editor.open("a.cu", TWO)
     result = run(page, "propose", range=selection(page, TWO))
     assert result["message"] == "The selection spans transpose and second: select within one kernel."
+
+
+BROKEN = CONFLICT.replace("    __syncthreads();", "    __syncthread()")
+
+
+@pytest.mark.nvcc
+def test_a_kernel_that_does_not_compile_is_fixed_step_by_step(editor: Editor) -> None:
+    page = editor.open("a.cu", BROKEN)
+    result = run(page, "fix", kernel="transpose")
+    assert result["status"] == "applied", result
+    assert page.text == CONFLICT
+    (candidate,) = result["outcome"]["candidates"]
+    assert candidate["rewrites"] == ["misspelled-name", "missing-semicolon"]
+    assert candidate["report"]["badge"] == "compiled, not run: the original does not compile"
+    assert "is meant, in 1 place" in Path(result["report"]).read_text()
+
+
+@pytest.mark.nvcc
+def test_nothing_is_searched_for_in_a_text_that_does_not_compile(editor: Editor) -> None:
+    page = editor.open("a.cu", BROKEN)
+    result = run(page, "optimize", kernel="transpose")
+    assert result["status"] == "failed"
+    assert result["message"].startswith(
+        "transpose cannot be compared with anything until its file compiles: nvcc found"
+    )
+    assert result["message"].endswith("Run Fix.")

@@ -160,6 +160,21 @@ def test_memory_is_saved_only_where_it_is(tmp_path: Path) -> None:
     assert not acceptable(verify(small, small, goal="memory"), "memory")
 
 
+@pytest.mark.nvcc
+def test_a_fix_of_what_does_not_compile_is_compiled_and_analysed() -> None:
+    text = "__global__ void f(float *a) { a[threadIdx.x] *= 1.5f; }\nvoid run(float *a) { f<<<64, 256>>>(a); }\n"
+    good, broken = Source("/src/f.cu", text.encode()), Source("/src/f.cu", text.replace("1.5f", "one").encode())
+    report = verify(broken, good, kernel="f", goal="fix")
+    assert report.status is Status.NOT_RUN
+    assert report.levels == (Level.PARSED, Level.COMPILED, Level.ANALYSED)
+    assert report.reason == "The original does not compile, so there is nothing to compare with."
+    assert acceptable(report, "fix")
+    worse = verify(broken, Source("/src/f.cu", text.replace("1.5f", "1.5").encode()), kernel="f", goal="fix")
+    assert [finding.rule for finding in worse.new_findings] == ["double-precision-literal"]
+    assert not acceptable(worse, "fix"), "a fix brings no new finding"
+    assert verify(good, broken, kernel="f", goal="fix").status is Status.DOES_NOT_COMPILE
+
+
 def test_a_cancel_stops_a_hanging_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "nvcc"
     script.write_text('#!/bin/sh\ncase "$*" in *--version*) echo V13.0.88;; *--dryrun*) ;; *) sleep 600;; esac\n')

@@ -42,6 +42,7 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     from warpwright.assist.engine import Engine
     from warpwright.assist.weights import find_adapter, find_model
     from warpwright.editor.continuing import continued, start_of
+    from warpwright.editor.mending import mended, not_compiled
     from warpwright.optimize.optimize import optimize
     from warpwright.optimize.wish import Wish, WishError, parse_wish
 
@@ -55,6 +56,11 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
         wish = reduce(lambda so_far, words: parse_wish(words, so_far), request.get("wish", ()), Wish())
     except WishError as error:
         raise JobError(str(error)) from None
+    if reason := not_compiled(analysis, settings, progress, is_cancelled):
+        if goal != "fix" or "start" in request:
+            raise JobError(f"{kernel.name} cannot be compared with anything until its file compiles: {reason} Run Fix.")
+        outcome = mended(analysis, kernel.name, settings, progress, is_cancelled)
+        return {"outcome": outcome.to_json(), "choices": list(_choices(program, outcome))}
     goes_on = "start" in request and wish.goal not in (None, goal)
     flags = compiler_options(analysis.source.path, settings)
     model = find_model(settings.model or None, progress)

@@ -27,7 +27,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class Check:
     """One comparison: with what, for people, and the goal that `verify` is asked for."""
 
     against: str
@@ -44,10 +44,10 @@ def verify_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled) 
     analysis, settings = analysed(request)
     name = request["kernel"]
     left_out: list[str] = []
-    checks = list(_checks(analysis.program, name, left_out))
+    checks = list(checks_of(analysis.program, name, left_out))
     if not checks:
         raise JobError(f"There is nothing to verify {name} against: {' '.join(left_out)} {_ADVICE}")
-    done: list[tuple[_Check, Report]] = []
+    done: list[tuple[Check, Report]] = []
     for index, check in enumerate(checks):
         report = verify(
             check.original,
@@ -67,7 +67,7 @@ def verify_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled) 
     }
 
 
-def _checks(program: Program, name: str, left_out: list[str]) -> Iterator[_Check]:
+def checks_of(program: Program, name: str, left_out: list[str]) -> Iterator[Check]:
     """What the kernel can be compared with; what it cannot be compared with goes to `left_out`, one sentence each."""
     kernel = program.kernel(name)
     problem = find_problem(program, kernel) if kernel is not None else None
@@ -75,7 +75,7 @@ def _checks(program: Program, name: str, left_out: list[str]) -> Iterator[_Check
     if reference is None:
         left_out.append("It has no torch reference.")
     else:
-        yield _Check(f"its torch reference {reference.name}", program.source, "reference")
+        yield Check(f"its torch reference {reference.name}", program.source, "reference")
     path = program.source.path
     committed = committed_text(path)
     if isinstance(committed, Missing):
@@ -85,7 +85,7 @@ def _checks(program: Program, name: str, left_out: list[str]) -> Iterator[_Check
     elif analyze(Source(path, committed), read_include, program.assume).kernel(name) is None:
         left_out.append(f"The committed version of {PurePath(path).name} has no kernel {name}.")
     else:
-        yield _Check("its last committed version", Source(path, committed), "speed")
+        yield Check("its last committed version", Source(path, committed), "speed")
 
 
 def _lines(data: bytes) -> list[bytes]:

@@ -101,7 +101,8 @@ def verify(
 ) -> Report:
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
-    `goal` is "speed", "memory", "fix" or "reference"; a fix is not timed. For "reference" both are one text, which is
+    `goal` is "speed", "memory", "fix" or "reference"; a fix is not timed, and may be of an original that does not
+    compile: then it is compiled and analysed. For "reference" both are one text, which is
     compared with its reference in torch, and on a GPU timed: it is correct or not, and no faster than itself. Both
     whole files are compiled, with the same flags, for `arch` (None: the GPU's, or sm_90 without one); `flags_from` says
     for the report where they were read. Blocks for seconds: never call it in a server's process. What was verified
@@ -208,7 +209,7 @@ class _Climb:
             status = _STATUS_OF[after.ending]
             because = "no nvcc here" if after.ending is Ending.MISSING else "nvcc failed"
             return Report(status, (Level.PARSED,), after.reason, not_run_because=because)
-        if not before.ok:
+        if not before.ok and not (self.goal == "fix" and before.ending is Ending.ERRORS):
             reason = f"The original cannot be compiled here, so there is nothing to compare with: {before.reason}"
             return Report(Status.NOT_RUN, (Level.PARSED,), reason, not_run_because="the original does not compile")
         levels.append(Level.COMPILED)
@@ -236,6 +237,9 @@ class _Climb:
         base = self._with_kernel(base, name, old, new, before, after)
         if gone is False and self.goal == "fix":
             return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
+        if not before.ok:
+            reason = base.reason or "The original does not compile, so there is nothing to compare with."
+            return replace(base, reason=reason, not_run_because="the original does not compile")
         if timed_by := new_clocks(before, after):
             reason = (
                 f"The candidate reads {timed_by}, which the original does not: what it gives may depend on when it "

@@ -1,0 +1,111 @@
+"""Fix on a kernel that nvcc rejects: certain repairs, one after the other, and what can be verified of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warpwright.editor.analysis import Analysis, compiled_as, compiler_options
+from warpwright.editor.compile_errors import Repair, certain_repair
+from warpwright.editor.remarks import remarks_of
+from warpwright.editor.settings import Settings
+from warpwright.editor.verify_job import checks_of
+from warpwright.facts.analyze import analyze
+from warpwright.facts.model import Program
+from warpwright.optimize.outcome import Candidate, Outcome
+from warpwright.problems.extension.entries import is_extension
+from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.edits import unified_diff
+from warpwright.syntax.source import Source, include_reader
+from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
+from warpwright.verify.report import Report, Status
+from warpwright.verify.verify import acceptable, verify
+
+MOST_REPAIRS = 6
+_NO_PLAN = "There was nothing to ask the model about."
+_DISPROVED = (Status.WRONG, Status.UNSAFE, Status.TIMEOUT)
+
+
+def not_compiled(analysis: Analysis, settings: Settings, progress: Progress, is_cancelled: IsCancelled) -> str:
+    """What nvcc says against a document, in one sentence; "" where it compiles or nobody can tell."""
+    if is_extension(analysis.source):
+        return ""
+    progress("Compiling your own text", 0.02)
+    compiled = _compiled(analysis.source, analysis.program, settings, is_cancelled)
+    return compiled.reason if compiled.ending is Ending.ERRORS else ""
+
+
+def mended(analysis: Analysis, name: str, settings: Settings, progress: Progress, is_cancelled: IsCancelled) -> Outcome:
+    """The outcome of repairing what nvcc rejects of a kernel, as far as that is certain. Raises CancelledError."""
+    program = analysis.program
+    own = source = program.source
+    repairs: list[Repair] = []
+    while not (compiled := _compiled(source, program, settings, is_cancelled)).ok:
+        progress(f"Repairing {name}", 0.1 + 0.4 * len(repairs) / MOST_REPAIRS)
+        repair = None
+        if compiled.ending is Ending.ERRORS and len(repairs) < MOST_REPAIRS:
+            kernel = _again(source, program, settings).kernel(name)
+            if kernel is not None and kernel.span.path == source.path:
+                repair = certain_repair(kernel, remarks_of(compiled.messages, source, {}))
+        if repair is None:
+            return _outcome(name, (), None, f"There is no certain repair. {compiled.reason}")
+        repairs.append(repair)
+        source = source.edited(list(repair.edits))
+    report = _verified(own, source, name, _again(source, program, settings), settings, progress, is_cancelled)
+    candidate = Candidate(
+        tuple(repair.name for repair in repairs),
+        tuple(repair.explanation for repair in repairs),
+        own,
+        source,
+        unified_diff(own.text(), source.text(), Path(own.path).name),
+        report,
+    )
+    if acceptable(report, "fix"):
+        return _outcome(name, (candidate,), 0, "")
+    return _outcome(name, (candidate,), None, f"The repaired text compiles and is not offered: {report.reason}")
+
+
+def _verified(
+    own: Source,
+    source: Source,
+    name: str,
+    program: Program,
+    settings: Settings,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> Report:
+    """The report of the repaired text beside the user's own, which does not run; where there is something else that it
+    can be compared with, of that. What disproves it counts before what speaks for it."""
+    flags = compiler_options(own.path, settings)
+
+    def verified(original: Source, goal: str) -> Report:
+        return verify(
+            original, source, kernel=name, goal=goal, progress=progress, is_cancelled=is_cancelled, flags=flags
+        )
+
+    first = verified(own, "fix")
+    if not acceptable(first, "fix"):
+        return first
+    reports = [verified(c.original, "fix" if c.goal == "speed" else c.goal) for c in checks_of(program, name, [])]
+    disproved = next((report for report in reports if report.status in _DISPROVED), None)
+    correct = next((report for report in reports if report.status is Status.CORRECT), None)
+    return disproved or correct or first
+
+
+def _compiled(source: Source, program: Program, settings: Settings, is_cancelled: IsCancelled) -> Compiled:
+    return compile_cubin(
+        source,
+        arch=program.assume.arch,
+        flags=compiler_options(source.path, settings),
+        timeout=settings.compile_seconds,
+        is_cancelled=is_cancelled,
+    )
+
+
+def _again(source: Source, program: Program, settings: Settings) -> Program:
+    """The facts of a repaired text."""
+    _, folders = compiled_as(source.path, settings)
+    return analyze(source, include_reader({**program.sources, source.path: source}, folders), program.assume)
+
+
+def _outcome(name: str, candidates: tuple[Candidate, ...], best: int | None, reason: str) -> Outcome:
+    return Outcome(name, "fix", None, _NO_PLAN, candidates, best, reason)
