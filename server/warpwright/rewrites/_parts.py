@@ -15,6 +15,7 @@ from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name, locals_of
 from warpwright.rewrites._row_loop import RowLoop, row_loop, step_loop, targets
+from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source
@@ -74,6 +75,7 @@ def parts_of(kernel: Kernel, node: Node) -> tuple[RowLoop, tuple[Part, ...]]:
         root = re.match(r"\w+", target)
         typed, is_shared = _type(kernel, node, root[0] if root else "")
         kind = shuffled_type(typed)
+        typed = written_as(kernel, root[0], typed) if root and is_shared else typed
         if kind is None or root is None:
             raise NoMatchError(f"`{target}` is {typed or 'of no known type'}, which is no number that a shuffle takes.")
         if update.admits_nan and not kind.is_integer:

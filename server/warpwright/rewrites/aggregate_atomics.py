@@ -87,6 +87,7 @@ from warpwright.rewrites._layout import after_statement, before_statement, free_
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
+from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -124,6 +125,7 @@ class _Sum:
     value: Node
     root: str
     kind: CType
+    typed: str
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -166,7 +168,8 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     match = _ADDRESS.fullmatch(squeezed(source.node_text(arguments[0])))
     if match is None:
         raise NoMatchError(f"`{source.node_text(arguments[0])}` is no plain address of one element.")
-    return _Sum(call, statement, outer, function, operation, arguments[0], arguments[1], match["root"], kind)
+    typed = written_as(kernel, match["root"], written_type(kind))
+    return _Sum(call, statement, outer, function, operation, arguments[0], arguments[1], match["root"], kind, typed)
 
 
 def _comes_again(kernel: Kernel, block: Node, access: Access, found: _Sum) -> bool:
@@ -328,7 +331,7 @@ def _edits(
 ) -> list[TextEdit]:
     source, kind = kernel.source, found.kind
     unit = indent_unit(source, block)
-    typed = written_type(kind)
+    typed = found.typed
     value = source.node_text(found.value)
     if kind.is_integer and not is_integer_text(source, found.value, locals_of(kernel).types):
         value = f"({typed})({value})"
@@ -372,7 +375,7 @@ def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[st
     unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.text, f"{name}s")
     warp = free_name(kernel.span.text, "warp")
     return [
-        f"__shared__ {written_type(found.kind)} {parts}[{WARP}];",
+        f"__shared__ {found.typed} {parts}[{WARP}];",
         *_shuffles(kernel, block, found, name),
         f"if (threadIdx.x % {WARP} == 0)",
         f"{unit}{parts}[threadIdx.x / {WARP}] = {name};",

@@ -94,6 +94,7 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import (
     by_first_thread,
@@ -320,7 +321,7 @@ def _element(kernel: Kernel, array: str) -> tuple[str, CType]:
     kind = shuffled_type(shared.element_type)
     if kind is None:
         raise NoMatchError(f"`{array}` holds {shared.element_type}, which is not known to be what a shuffle takes.")
-    return shared.element_type, kind
+    return written_as(kernel, array, shared.element_type), kind
 
 
 def _require_block(kernel: Kernel, block: Node, loop: HalvingLoop) -> list[int]:

@@ -94,6 +94,7 @@ from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
+from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._threads import constant_of, whole_warps
 from warpwright.rewrites._tree_reduction import require_reorderable, require_whole_block
 from warpwright.rewrites.base import Declined, Rewrite
@@ -165,7 +166,8 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
             "Nothing to gain: the block is one warp, or has no shared memory left for the warps' totals."
         )
     indent = source.line_indent(scan.node.start_byte)
-    lines = _lines(kernel, scan, shared.element_type, kind, indent_unit(source, block))
+    typed = written_as(kernel, scan.array, shared.element_type)
+    lines = _lines(kernel, scan, typed, kind, indent_unit(source, block))
     text = f"\n{indent}".join(lines)
     exact = kind.is_integer
     steps = (threads - 1).bit_length()

@@ -1,0 +1,41 @@
+"""Types that a kernel's template takes: what they are at the launches, and how they are written."""
+
+from __future__ import annotations
+
+import re
+
+from warpwright.facts.model import Kernel
+from warpwright.facts.types import builtin_type
+from warpwright.rewrites._code import NoMatchError, host_launches
+from warpwright.rewrites._locals import is_template_type, locals_of
+from warpwright.syntax.names import template_arguments
+
+
+def written_as(kernel: Kernel, name: str, resolved: str) -> str:
+    """The type of a variable, or of an array's elements, for another variable of the kernel: as it is declared where
+    the template takes it, else as it is known.
+
+    Raises NoMatchError where the launches may set the type differently, or to what is not known.
+    """
+    declared = locals_of(kernel).types.get(name, resolved)
+    if not is_template_type(kernel, declared):
+        return resolved
+    place = _place(kernel, declared)
+    written = [
+        template_arguments(launch.span.text.partition("<<<")[0])
+        for launch in host_launches(kernel)
+        if launch.span is not None
+    ]
+    kinds = {builtin_type(given[place].strip()) if place < len(given) else None for given in written}
+    if len(kinds) != 1 or None in kinds:
+        raise NoMatchError(f"`{name}` is of the template's type {declared}, which launches may set differently.")
+    return declared
+
+
+def _place(kernel: Kernel, declared: str) -> int:
+    """Which of the template's parameters a type is, from 0."""
+    around = kernel.node.parent if kernel.node is not None else None
+    parameters = around.child_by_field_name("parameters") if around is not None else None
+    each = [kernel.source.node_text(p) for p in parameters.named_children] if parameters is not None else []
+    word = re.compile(rf"\b{re.escape(declared)}\b")
+    return next((place for place, text in enumerate(each) if word.search(text)), len(each))
