@@ -169,8 +169,10 @@ def test_a_fix_of_what_does_not_compile_is_compiled_and_analysed() -> None:
     assert report.levels == (Level.PARSED, Level.COMPILED, Level.ANALYSED)
     assert report.reason == "The original does not compile, so there is nothing to compare with."
     assert acceptable(report, "fix")
-    worse = verify(broken, Source("/src/f.cu", text.replace("1.5f", "1.5").encode()), kernel="f", goal="fix")
-    assert [finding.rule for finding in worse.new_findings] == ["double-precision-literal"]
+    staged = "__shared__ float s[32][32]; s[threadIdx.x % 32][threadIdx.x / 32] = 1; __syncthreads(); a[0] = s[0][0] *"
+    conflict = Source("/src/f.cu", text.replace("a[threadIdx.x] *=", staged).encode())
+    worse = verify(broken, conflict, kernel="f", goal="fix")
+    assert [finding.rule for finding in worse.new_findings] == ["bank-conflict"]
     assert not acceptable(worse, "fix"), "a fix brings no new finding"
     assert verify(good, broken, kernel="f", goal="fix").status is Status.DOES_NOT_COMPILE
 
