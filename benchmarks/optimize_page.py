@@ -10,6 +10,12 @@ from typing import Any
 AIMS = (1.2, 2.0)
 """Speedups whose shares of all kernels are told."""
 
+WHO = ("fixed", "model", "chance")
+"""Who orders the candidates."""
+
+SAME = 1.02
+"""Speedups whose quotient is no larger are the same one."""
+
 HEAD = """# What `warpwright optimize` finds
 
 Made by `python tools/generate.py` from `benchmarks/results/optimize_cuda.json`; do not edit by hand.
@@ -33,8 +39,22 @@ second-level cache cold; a kernel without a version that is faster counts as 1.0
 """
 
 
-def page(result: Mapping[str, Any]) -> str:
-    """The page as Markdown."""
+PLANS = """
+## Who orders the candidates
+
+`{command}` replayed these searches with few verifications: in the fixed order (what cures a finding, then by name, what
+only tells the compiler something last), in the order of the model's plan ({model}), and in {seeds} orders by chance. Of
+the {kernels} kernels to which more than one rewrite applies, the geometric mean of the best speedup that was found, and
+on how many kernels the model's plan found a better or a worse one than the fixed order:
+
+{table}
+
+A plan took {seconds:.1f} s ({cpu}), a candidate in the searches above {each:.1f} s ({gpu}). {verdict}
+"""
+
+
+def page(result: Mapping[str, Any], plans: Mapping[str, Any]) -> str:
+    """The page as Markdown; `plans` is what benchmarks/plans.py wrote."""
     hardware, versions = result["hardware"], result["versions"]
     head = HEAD.format(
         command=result["command"],
@@ -44,7 +64,47 @@ def page(result: Mapping[str, Any]) -> str:
         figures="\n".join(f"- {line}" for line in figures(result)),
     )
     rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |\n" for row in result["kernels"])
-    return head + "".join(rows)
+    return head + "".join(rows) + _plans(plans, result)
+
+
+def _plans(plans: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    rows, budgets = plans["kernels"], plans["budgets"]
+    means = {
+        name: [geometric_mean(column) for column in zip(*(row[name] for row in rows), strict=True)] for name in WHO
+    }
+    pairs = list(zip(budgets, means["model"], budgets[1:], means["fixed"][1:], strict=False))[:2]
+    against = ", ".join(f"{later:.3f}x with {n} against {planned:.3f}x with {k}" for k, planned, n, later in pairs)
+    ahead = all(later >= planned for _, planned, _, later in pairs)
+    verdict = f"With one verification more in its place the fixed order finds {against}: it " + (
+        "is the default, and `--plan model` asks the model." if ahead else "is behind the model's plan."
+    )
+    tried = sum(len(row["candidates"]) for row in result["kernels"])
+    return PLANS.format(
+        command=plans["command"],
+        model=plans["model"] + (f" with the adapter {plans['adapter']}" if plans["adapter"] else ", untuned"),
+        seeds=plans["seeds"],
+        kernels=len(rows),
+        table="\n".join(plan_table(plans)),
+        seconds=median(row["seconds"] for row in rows),
+        cpu=plans["hardware"]["cpu"],
+        each=sum(row["seconds"] for row in result["kernels"]) / tried,
+        gpu=result["hardware"]["name"],
+        verdict=verdict,
+    )
+
+
+def plan_table(plans: Mapping[str, Any]) -> list[str]:
+    """Geometric means by budget of verifications, and on how many kernels the model's plan found something better or
+    worse than the fixed order: lines of Markdown."""
+    rows = plans["kernels"]
+    lines = ["| verifications | fixed order | model's plan | chance | model better | model worse |", "|---:" * 6 + "|"]
+    for place, budget in enumerate(plans["budgets"]):
+        means = [geometric_mean(row[name][place] for row in rows) for name in WHO]
+        ratios = [row["model"][place] / row["fixed"][place] for row in rows]
+        better, worse = sum(r > SAME for r in ratios), sum(1 / r > SAME for r in ratios)
+        lines.append(f"| {budget} | {' | '.join(f'{mean:.3f}x' for mean in means)} | {better} | {worse} |")
+    most = f"{geometric_mean(row['all'] for row in rows):.3f}x"
+    return [*lines, f"| all | {most} | {most} | {most} | 0 | 0 |"]
 
 
 def figures(result: Mapping[str, Any]) -> list[str]:

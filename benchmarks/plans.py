@@ -5,8 +5,9 @@
 The table is what `benchmarks/optimize.py` wrote: of each kernel every candidate of a search that ran to its end, with
 its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one (what cures a
 finding, then by name, hints to the compiler last), the model's plan followed by the fixed one, and chance, of which
-`SEEDS` draws are averaged. Only kernels to which more than one rewrite applies ask for an order; those whose rewrites are others today than in the
-table are left out, and named. Writes plans.json with every answer of the model as it came, and prints the table.
+`SEEDS` draws are averaged. Only kernels to which more than one rewrite applies ask for an order; those whose rewrites
+are others today than in the table are left out, and named. Writes plans.json with every answer of the model as it came,
+and prints the table.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 
 from hardware import processor
 from optimize import SAMPLES
+from optimize_page import plan_table
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import make_plan
 from warpwright.assist.weights import find_adapter, find_model
@@ -131,19 +133,6 @@ def asked(row: Mapping[str, Any], engine: Engine) -> dict[str, Any] | str:
     }
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Geometric means by budget, and on how many kernels the model found something better or worse than the fixed
-    order: lines of Markdown."""
-    lines = ["| verifications | fixed order | model's plan | chance | model better | model worse |", "|---:" * 6 + "|"]
-    for place, budget in enumerate(BUDGETS):
-        means = [geometric_mean(row[name][place] for row in rows) for name in ("fixed", "model", "chance")]
-        ratios = [row["model"][place] / row["fixed"][place] for row in rows]
-        better, worse = (sum(r > MEASURED_NOISE for r in sense) for sense in (ratios, [1 / r for r in ratios]))
-        lines.append(f"| {budget} | {' | '.join(f'{mean:.3f}x' for mean in means)} | {better} | {worse} |")
-    lines.append(f"| all | {geometric_mean(row['all'] for row in rows):.3f}x | | | | |")
-    return lines
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, required=True, metavar="FILE", help="what benchmarks/optimize.py wrote")
@@ -185,7 +174,7 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "plans.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if rows:
-        print("\n".join(table(rows)))
+        print("\n".join(plan_table(result)))
     print(f"{len(rows)} kernels, {len(left_out)} left out")
     return 0 if rows else 1
 

@@ -16,7 +16,7 @@ COULD_NOT_RUN = 2
 STEPS = (
     ("What this machine has", ("doctor",)),
     ("What is wrong with the kernel, from its source alone", ("check", "{file}")),
-    ("A better version: the model plans, a rewrite edits, the compiler and the harness decide", ("optimize", "{file}")),
+    ("A better version: a rewrite edits, the compiler and the harness decide", ("optimize", "{file}")),
 )
 
 

@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.nvcc
 @pytest.mark.llm
 def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
-    ran = run_command("optimize", "a.cu", "--format", "json", cwd=folder)
+    ran = run_command("optimize", "a.cu", "--plan", "model", "--format", "json", cwd=folder)
     assert ran.status == 0, ran.stderr
     outcome = ran.json
     assert (outcome["kernel"], outcome["goal"]) == ("transpose", "speed")
@@ -34,7 +34,7 @@ def test_the_model_plans_and_the_best_is_a_diff(folder: Path) -> None:
 
 @pytest.mark.nvcc
 def test_without_a_model_the_rewrites_are_tried_and_the_missing_is_named(folder: Path) -> None:
-    ran = run_command("optimize", "a.cu", cwd=folder, env=NO_MODEL)
+    ran = run_command("optimize", "a.cu", "--plan", "model", cwd=folder, env=NO_MODEL)
     assert ran.status == 0
     assert "/nowhere/model.gguf cannot be read" in ran.stdout
     assert "registers" in ran.stdout
@@ -64,6 +64,17 @@ def test_of_several_kernels_the_worst_is_taken(folder: Path) -> None:
     ran = run_command("optimize", "two.cu", "--format", "json", cwd=folder, env=NO_MODEL)
     assert ran.json["kernel"] == "transpose"
     assert "of the kernels scale, transpose, 'transpose' is taken" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_a_wish_is_kept_and_one_that_is_not_understood_is_said(folder: Path) -> None:
+    ran = run_command("optimize", "a.cu", "--wish", "keep it exact", "--format", "json", cwd=folder)
+    assert ran.status == 0, ran.stderr
+    assert ran.json["plan"] is None and "No model was asked" in ran.json["plan_missing"]
+    assert not any("add-restrict" in candidate["rewrites"] for candidate in ran.json["candidates"])
+    ran = run_command("optimize", "a.cu", "--wish", "in pink", cwd=folder)
+    assert ran.status == 2
+    assert '"in pink" asks for nothing that a search knows' in ran.stderr
 
 
 def test_bad_input(folder: Path) -> None:

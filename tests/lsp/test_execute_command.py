@@ -21,7 +21,9 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     """A server that finds no model: what it does without one is all but the plan."""
     folder = tmp_path_factory.mktemp("workspace")
     own_cache = {"WARPWRIGHT_CACHE_DIR": str(folder / "cache")}
-    with start_editor(VSCODE, folder, options={"model": "/no/such/model.gguf"}, environment=own_cache) as started:
+    with start_editor(
+        VSCODE, folder, options={"plan": "model", "model": "/no/such/model.gguf"}, environment=own_cache
+    ) as started:
         yield started
         assert not [line for line in started.log if "Traceback" in line], started.log
 
@@ -139,7 +141,7 @@ def test_a_cancelled_request_ends_it_and_the_next_one_works(editor: Editor) -> N
 @pytest.mark.nvcc
 def test_it_takes_no_longer_than_it_may(editor: Editor) -> None:
     page = editor.open("a.cu", CONFLICT)
-    editor.set_settings({"model": "/no/such/model.gguf", "optimizeSeconds": 0.001})
+    editor.set_settings({"plan": "model", "model": "/no/such/model.gguf", "optimizeSeconds": 0.001})
     result = run(page, "warpwright.optimize", "t7", kernel="transpose")
     assert result["status"] in ("nothing", "applied")
     editor.set_settings({"model": "/no/such/model.gguf"})
@@ -165,6 +167,7 @@ def test_what_cannot_be_done_is_said(editor: Editor, argument: dict[str, object]
 @pytest.mark.llm
 def test_the_models_words_are_in_the_report(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path) as editor:
+        editor.set_settings({"plan": "model"})
         page = editor.open("a.cu", CONFLICT)
         result = run(page, "warpwright.optimize", "t9")
         assert result["status"] == "applied", result

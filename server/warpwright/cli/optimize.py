@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import click
 
+from warpwright.assist.engine import Engine
 from warpwright.cli.engine import open_engine
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
 from warpwright.cli.outcome_text import outcome_text
@@ -33,7 +34,16 @@ BUDGET_SECONDS = 300.0
     default="",
     help="How to search, in words: more aggressive, exact, readable, less memory.",
 )
-@click.option("--model", "spec", metavar="MODEL", help="A GGUF file, or a Hugging Face name that was pulled.")
+@click.option(
+    "--plan",
+    type=click.Choice(["fixed", "model"]),
+    default="fixed",
+    show_default=True,
+    help="Who says what is tried first: the findings, or the model.",
+)
+@click.option(
+    "--model", "spec", metavar="MODEL", help="The model to ask: a GGUF file, or a Hugging Face name that was pulled."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
@@ -49,6 +59,7 @@ def command(
     kernel: str | None,
     goal: str,
     wish: str,
+    plan: str,
     spec: str | None,
     seconds: float,
     compiled: Compiled,
@@ -56,8 +67,8 @@ def command(
 ) -> int:
     """Search for a better version of a kernel and show the best one as a diff, with how it was verified.
 
-    The file is not changed. Without a model the applicable rewrites are tried in turn. What was verified before is
-    not verified again, so that a search which goes on with another --wish is short.
+    The file is not changed. What was verified before is not verified again, so that a search which goes on with
+    another --wish is short. What --plan says first is tried first: it matters where the search is cut short.
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
@@ -74,10 +85,10 @@ def command(
     except WishError as error:
         raise CannotRun(str(error)) from None
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
-        engine = open_engine(spec, progress)
+        engine = open_engine(spec, progress) if plan == "model" or spec else None
         if isinstance(engine, Missing) and spec:
             raise CannotRun(str(engine))
-        with nullcontext(engine) if isinstance(engine, Missing) else engine:
+        with engine if isinstance(engine, Engine) else nullcontext():
             outcome = optimize(
                 program,
                 chosen,

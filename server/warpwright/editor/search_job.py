@@ -13,7 +13,6 @@ from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.rebase import line_edits
 from warpwright.editor.selection import is_about
 from warpwright.facts.model import Program
-from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Rewrite
 from warpwright.rewrites.registry import applicable
@@ -40,7 +39,7 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     """
     # A quick fix needs none of these, and waits for its process to start.
     from warpwright.assist.engine import Engine
-    from warpwright.assist.weights import find_adapter, find_model
+    from warpwright.assist.weights import ModelFile, find_adapter, find_model
     from warpwright.editor.continuing import continued, start_of
     from warpwright.editor.mending import mended, not_compiled
     from warpwright.optimize.optimize import optimize
@@ -63,8 +62,8 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
         return {"outcome": outcome.to_json(), "choices": list(_choices(program, outcome))}
     goes_on = "start" in request and wish.goal not in (None, goal)
     flags = compiler_options(analysis.source.path, settings)
-    model = find_model(settings.model or None, progress)
-    with nullcontext(model) if isinstance(model, Missing) else Engine(model, find_adapter(model)) as engine:
+    model = find_model(settings.model or None, progress) if settings.plan == "model" else None
+    with Engine(model, find_adapter(model)) if isinstance(model, ModelFile) else nullcontext(model) as engine:
         searched = partial(
             optimize,
             engine=engine,

@@ -14,6 +14,7 @@ from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Assumptions, Dim3
 
 _ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
 _WHEN = ("onPause", "onSave", "off")
+_PLANS = ("fixed", "model")
 _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
 
 
@@ -29,6 +30,7 @@ class Settings:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     model: str = ""
+    plan: str = "fixed"
     optimize_seconds: float = 300.0
     verify_seconds: float = 120.0
     ghost_text: bool = True
@@ -100,6 +102,12 @@ def _architectures(value: object) -> tuple[str, ...]:
 
 def _when(value: object) -> str:
     if value not in _WHEN:
+        raise ValueError
+    return str(value)
+
+
+def _plan(value: object) -> str:
+    if value not in _PLANS:
         raise ValueError
     return str(value)
 
@@ -237,6 +245,14 @@ SETTINGS: tuple[Setting, ...] = (
         "a path or a name",
         "The model by path or name; empty is the default one.",
         {"type": "string"},
+    ),
+    Setting(
+        "plan",
+        "plan",
+        _plan,
+        '"fixed" or "model"',
+        'What a search tries first: what cures a finding, or with `"model"` what the model would try.',
+        {"type": "string", "enum": list(_PLANS)},
     ),
     _at_most("optimizeSeconds", "optimize_seconds", "The longest that *Optimize*, *Reduce memory* or *Fix* may take."),
     _at_most(

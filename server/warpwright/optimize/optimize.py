@@ -45,10 +45,10 @@ def optimize(
 ) -> Outcome:
     """Search for a version of `kernel` that serves `goal` ("speed", "memory" or "fix") and passes verification.
 
-    `wish` says how to search; a goal in it counts before `goal`. `engine` orders the search; a Missing says why there
-    is none. No step is tried that is not `is_wanted`. Files are compiled and analysed for `arch` with nvcc's `flags`,
-    see verify. Never raises CancelledError: what was verified before the caller stopped it, or before the budget was
-    spent, is the outcome.
+    `wish` says how to search; a goal in it counts before `goal`. With an `engine` the model's plan orders the search;
+    a Missing says why there is none. No step is tried that is not `is_wanted`. Files are compiled and analysed for
+    `arch` with nvcc's `flags`, see verify. Never raises CancelledError: what was verified before the caller stopped it,
+    or before the budget was spent, is the outcome.
     """
     deadline = time.monotonic() + budget_seconds
     goal = wish.goal or goal
@@ -103,7 +103,7 @@ def _plan(
     if isinstance(engine, Missing):
         return None, str(engine)
     if engine is None:
-        return None, "No model was used. Install one with `pip install 'warpwright[model]'`."
+        return None, "No model was asked: what cures a finding is tried first, then the others."
     choices = "a rewrite that applies" if len(steps) == 1 else f"{len(steps)} rewrites that apply"
     progress(f"Asking {engine.model.name} for a plan: {choices}", 0.05)
     try:
