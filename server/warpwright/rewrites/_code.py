@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Access, Kernel, Launch
 from warpwright.facts.unit import function_name
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented
 from warpwright.syntax.source import Source, Span
 
 STATEMENTS = frozenset(
@@ -175,19 +175,26 @@ def host_launches(kernel: Kernel) -> list[Launch]:
 def unseen_launch(kernel: Kernel) -> str:
     """Why the kernel may be launched in a way that is not in sight; empty where every use of its name is a launch.
 
-    Example: `cudaLaunchKernel((void *)transpose, ...)`, or a pointer to the kernel that is handed on.
+    Example: `cudaLaunchKernel((void *)transpose, ...)`, or a pointer to the kernel that is handed on. A call without a
+    grid is of another function, and a local variable may have the kernel's name.
     """
     source = kernel.source
     if len(functions_of(source).get(kernel.name, [])) > 1:
         return f"{kernel.name} is defined more than once in this file, so which of them a launch means is not certain."
     if macros := macros_naming(source, re.compile(rf"\b{re.escape(kernel.name)}\b")):
         return f"The macro {macros[0]} names {kernel.name}, so not all of its launches are in sight."
-    for use in names(source.root, source, kernel.name):
+    for use in descendants(source.root, "identifier", "type_identifier"):  # the second in `run<transpose>(...)`
+        if source.node_text(use) != kernel.name:
+            continue
         node = use
         while node.parent is not None and node.parent.type in ("template_function", "qualified_identifier"):
             node = node.parent
         parent = node.parent
-        if parent is None or parent.type == "function_declarator":
+        if parent is None or parent.type == "function_declarator" or _is_local(source, use):
+            continue
+        if parent.type == "call_expression" and parent.child_by_field_name("function") == node:
+            continue
+        if use.type == "type_identifier" and enclosing(use, "template_argument_list") is None:
             continue
         if launch_configuration(parent) is None:
             line = source.position(use.start_byte)[0]
@@ -195,6 +202,33 @@ def unseen_launch(kernel: Kernel) -> str:
                 f"{kernel.name} is used at line {line} other than by a launch, so not all of its launches are in sight."
             )
     return ""
+
+
+def _is_local(source: Source, use: Node) -> bool:
+    """Whether a name is that of a parameter or of a variable that a block around it declares before."""
+    function = enclosing(use, "function_definition") or enclosing(use, "parameter_list")
+    for declared in names(function, source, source.node_text(use)) if function is not None else ():
+        declarator: Node = declared
+        outer = declared.parent
+        while outer is not None and outer.type in _DECLARATORS and outer.child_by_field_name("value") != declarator:
+            declarator, outer = outer, outer.parent
+        if outer is None or declared.start_byte > use.start_byte or declarator not in _declared_by(outer):
+            continue
+        of_parameter = outer.type != "declaration"
+        scope = enclosing(outer, *(_FUNCTIONS if of_parameter else _SCOPES)) or (function if of_parameter else None)
+        if scope is not None and scope.start_byte <= use.start_byte < scope.end_byte:
+            return True
+    return False
+
+
+def _declared_by(node: Node) -> list[Node]:
+    kinds = ("declaration", "parameter_declaration", "optional_parameter_declaration")
+    return node.children_by_field_name("declarator") if node.type in kinds else []
+
+
+_DECLARATORS = ("init_declarator", "array_declarator", "pointer_declarator", "reference_declarator")
+_FUNCTIONS = ("function_definition", "lambda_expression")
+_SCOPES = ("compound_statement", "for_statement", "function_definition")
 
 
 def by_cost(accesses: list[Access]) -> list[Access]:

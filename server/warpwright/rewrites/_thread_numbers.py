@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, called_name, functions_of, macro_texts, macros_naming
+from warpwright.rewrites._threads import builtin_call
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 
@@ -33,7 +34,7 @@ def calls_by_number(kernel: Kernel, block: Node) -> str:
         followed.add(name)
         if name in texts and name not in macros:
             waiting += [called for text in texts[name] for called in _CALL.findall(text)]
-        elif name not in functions and not KNOWN_FUNCTIONS.fullmatch(name) and not name.endswith("_cast"):
+        elif not (name in functions or KNOWN_FUNCTIONS.fullmatch(name) or name.endswith("_cast") or builtin_call(name)):
             callee = name or "something"
             return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
         for function in functions.get(name, ()):
