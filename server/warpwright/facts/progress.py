@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from warpwright.facts.lanes import Data, difference
-from warpwright.facts.values import Value
+from warpwright.facts.values import LANE_BITS, Value
 
 
 @dataclass(slots=True)
@@ -32,6 +32,14 @@ class Progress:
     >>> progress.step
     512
 
+    Lanes that do not come here do not count.
+
+    >>> progress = Progress()
+    >>> for iteration in range(3):
+    ...     progress.visit(LoopPosition(1, iteration), Value([4 * iteration] * 31 + [0], pointer_to(INT)), 1.0, 0x7FFFFFFF)
+    >>> progress.step
+    4
+
     An address that stays for some iterations and is another after a jump ahead does not stay.
 
     >>> progress = Progress()
@@ -48,8 +56,8 @@ class Progress:
     uneven: bool = False
     runs: float = 0.0
 
-    def visit(self, at: LoopPosition, pointer: Value, weight: float = 1.0) -> None:
-        """A request at a pointer's addresses, which stands for `weight` of them."""
+    def visit(self, at: LoopPosition, pointer: Value, weight: float = 1.0, mask: int = -1) -> None:
+        """A request at a pointer's addresses by the lanes of `mask`, which stands for `weight` of them."""
         if at.run != self.run or at.run == 0:
             self.runs += weight
         if self.uneven or at.run == 0:
@@ -60,13 +68,16 @@ class Progress:
             self.uneven = True
         if at.run == self.run and at.iteration >= 0 and self.iteration >= 0:
             if at.iteration == self.iteration + 1:
-                self._compare(pointer)
+                self._compare(pointer, mask)
             elif at.iteration == self.iteration and pointer.data != self.data:
                 self.uneven = True
         self.run, self.iteration, self.data = at.run, at.iteration, pointer.data
 
-    def _compare(self, pointer: Value) -> None:
+    def _compare(self, pointer: Value, mask: int) -> None:
         moved = 0 if self.data == pointer.data else difference(self.data, pointer.data)
+        if isinstance(moved, list):
+            active = {number for number, bit in zip(moved, LANE_BITS, strict=True) if mask & bit}
+            moved = active.pop() if len(active) == 1 else None
         # An address that is not known shows the same example at every iteration.
         if not isinstance(moved, int) or (moved == 0 and pointer.soft) or self.moved not in (None, moved):
             self.uneven = True
@@ -79,5 +90,5 @@ class Progress:
 
     @property
     def step(self) -> int | None:
-        """Bytes from one iteration to the next, the same in all lanes; None where it is not."""
+        """Bytes from one iteration to the next, the same in all active lanes; None where it is not."""
         return None if self.uneven else self.moved

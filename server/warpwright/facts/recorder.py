@@ -148,7 +148,7 @@ class Recorder:
         first, pattern = where
         if not pattern.active:
             return
-        tally.progress.visit(position.loop, pointer, weight)
+        tally.progress.visit(position.loop, pointer, weight, mask)
         if key not in self.firsts and not pointer.soft:
             self.firsts[key] = (first, pattern.active)
         tally.distinct += weight * pattern.distinct

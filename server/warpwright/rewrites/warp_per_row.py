@@ -46,8 +46,8 @@ void run(float *sums, const float *in, int rows) {
 
 ## Assumes
 
-- The kernel knows its thread by the row alone, `blockIdx.x * blockDim.x + threadIdx.x`, and by
-  `gridDim.x * blockDim.x` of a loop over rows. It has no shared memory, barrier or operation of a warp.
+- The kernel knows its thread by the row alone, `blockIdx.x * blockDim.x + threadIdx.x`, by `gridDim.x * blockDim.x` of
+  a loop over rows, and by the block's place in y and z. It has no shared memory, barrier or operation of a warp.
 - Every launch is in this file, its block one-dimensional and of whole warps. The grid becomes 32 times as large, so
   that warp *i* does what thread *i* did; all 32 lanes do what stands outside the loops over a row, and lane 0 stores.
 - A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
@@ -100,6 +100,8 @@ _LINEAR = re.compile(
     r"|threadIdx\.x\+(?:blockIdx\.x\*(?P<c>[\w.]+)|(?P<d>[\w.]+)\*blockIdx\.x)"
 )
 _ALL_THREADS = re.compile(r"gridDim\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*gridDim\.x")
+_OTHER_AXES = frozenset({"blockIdx.y", "blockIdx.z", "gridDim.y", "gridDim.z"})
+"""What all threads of a block with one dimension have in common."""
 _CAST = re.compile(r"\((?:unsigned|int|unsignedint|size_t|long|longlong|u?int(?:32|64)_t)\)|static_cast<[\w:]+>")
 
 
@@ -235,6 +237,8 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[li
     row: Node | None = None
     for use in descendants(block, "identifier"):
         if source.node_text(use) not in NUMBERS or use.start_byte in seen:
+            continue
+        if use.parent is not None and squeezed(source.node_text(use.parent)) in _OTHER_AXES:
             continue
         whole = _whole_number(source, use)
         if whole is None or in_macro(use):
