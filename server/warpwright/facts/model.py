@@ -156,8 +156,8 @@ class Access:
     """One memory access in the text, for one block shape. Counts are averages over the requests looked at.
 
     `addresses_per_request` is how many different addresses the active lanes want. `loop_step` is by how many bytes
-    every active lane's address moves from one iteration of the innermost loop to the next: 0 where it stays, None where there
-    is no loop or the lanes or iterations differ; `iterations` is how often one run of that loop comes here.
+    every active lane's address moves from one iteration of the innermost loop to the next: 0 where it stays, None where
+    there is no loop or the lanes or iterations differ; `iterations` is how often one run of that loop comes here.
     `misaligned` is a request with an address that is no multiple of the access's size, which faults; None where none
     is known. `structure` is what the array's elements are, None where they are numbers; `value_bytes` is the size of
     the value that is read or written, which moves in pieces of `bytes`, and `type` its name, such as "float".

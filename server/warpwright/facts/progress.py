@@ -36,7 +36,8 @@ class Progress:
 
     >>> progress = Progress()
     >>> for iteration in range(3):
-    ...     progress.visit(LoopPosition(1, iteration), Value([4 * iteration] * 31 + [0], pointer_to(INT)), 1.0, 0x7FFFFFFF)
+    ...     addresses = Value([4 * iteration] * 31 + [0], pointer_to(INT))
+    ...     progress.visit(LoopPosition(1, iteration), addresses, mask=0x7FFFFFFF)
     >>> progress.step
     4
 
