@@ -90,14 +90,14 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.facts.types import CType, builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, overlaps, squeezed, with_names
+from warpwright.facts.types import builtin_type
+from warpwright.rewrites._code import NoMatchError, body, overlaps, squeezed, with_names
 from warpwright.rewrites._indices import Indices, as_number, coefficient, indices_of, symbols
-from warpwright.rewrites._invariant_calls import COSTLY
-from warpwright.rewrites._layout import free_name, indent_unit, line_of
+from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_name
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._quotients import computed_from_data, made_whole, wider_than_float
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
@@ -108,11 +108,6 @@ title = "Take the division out of the loop"
 goals = ("speed",)
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
-_WHOLE = re.compile(
-    r"(?:floor|ceil|trunc|l?l?round|l?l?rint|nearbyint|fmod|remainder|modf)f?|__(?:float|double)2u?(?:int|ll)_\w+|int|unsigned"
-)
-"""Functions whose result jumps from one whole number to the next."""
-_STEADY = re.compile(r"f?(?:max|min)f?|fabsf?|float|double|static_cast")
 
 FEWEST_STEPS = 4
 """Of a loop: a reciprocal or a remainder before it costs as much as one division in it."""
@@ -136,7 +131,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             kind = builtin_type(indices.variables.types.get(divisor, ""))
             _require_line_before(source, loop)
             if kind is not None and kind.kind == "float" and kind.name in ("float", "double"):
-                return _reciprocal(kernel, indices, loop, divisor, kind)
+                return _reciprocals(kernel, indices, division, loop, at)
             return _counter(kernel, indices, division, loop, divisor)
         except NoMatchError as mismatch:
             reason = str(mismatch) or reason
@@ -176,16 +171,53 @@ def _before(source: Source, loop: Node, statement: str) -> TextEdit:
     return TextEdit(first.start_byte, first.start_byte, f"{statement}\n{source.line_indent(first.start_byte)}")
 
 
-def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str, kind: CType) -> Rewrite:
+def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, at: Span | None) -> Rewrite:
+    """The reciprocals of a divisor and of others, before the outermost loop that does not change it."""
     source = kernel.source
+    while (outer := next((n for n in ancestors(loop) if n.type in LOOPS), None)) is not None:
+        try:
+            _divisor(source, indices, division, outer)
+            _require_line_before(source, outer)
+        except NoMatchError:
+            break
+        loop = outer
+    divisor = _divisor(source, indices, division, loop)
+    found = {divisor: _reciprocal(kernel, indices, loop, divisor)}
+    for other in descendants(loop, "binary_expression", "assignment_expression"):
+        operator = other.child_by_field_name("operator")
+        if at is None and operator is not None and operator.type in ("/", "/="):
+            try:
+                name = _divisor(source, indices, other, loop)
+                if name not in found:
+                    found[name] = _reciprocal(kernel, indices, loop, name)
+            except NoMatchError:
+                continue
+    lines = [line for line, _ in found.values()]
+    listed = " and ".join(found)
+    return Rewrite(
+        NAME,
+        f"Multiply by the reciprocal of {listed}",
+        source,
+        (before_statement(source, loop, lines), *(edit for _, edits in found.values() for edit in edits)),
+        f"A division is some ten instructions, a product one. {listed} stays the same over the loop, so its "
+        "reciprocal is computed once. The result is rounded twice: at most 1.5 units in the last place off, where a "
+        "division is rounded to the nearest (CUDA C++ Programming Guide, Mathematical Functions). It costs a register.",
+        safe=False,
+    )
+
+
+def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str) -> tuple[str, list[TextEdit]]:
+    """The declaration of a divisor's reciprocal, and the edits that multiply by it."""
+    source, kind = kernel.source, builtin_type(indices.variables.types.get(divisor, ""))
+    if kind is None or kind.kind != "float" or kind.name not in ("float", "double"):
+        raise NoMatchError(f"`{divisor}` is no float and no double.")
     name = free_name(source.text(), f"{divisor}_inverse")
-    if source_of_data := _loaded(source, indices, divisor):
+    if source_of_data := computed_from_data(source, indices, divisor):
         raise NoMatchError(
             f"`{source_of_data}` is computed from data: where it is so small that its reciprocal is infinite, 0 by "
             f"{divisor} would be NaN."
         )
-    one = "1.0f" if kind.name == "float" else "1.0"
-    edits = [_before(source, loop, f"const {kind.name} {name} = {one} / {divisor};")]
+    edits: list[TextEdit] = []
     for division in descendants(loop, "binary_expression", "assignment_expression"):
         operator, left = division.child_by_field_name("operator"), division.child_by_field_name("left")
         right = division.child_by_field_name("right")
@@ -193,104 +225,16 @@ def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str, kind
             continue
         if source.node_text(right) != divisor:
             continue
-        if whole := _made_whole(source, indices, division):
+        if whole := made_whole(source, indices, division):
             raise NoMatchError(
                 f"`{whole}` at line {line_of(source, division)} makes a whole number of the quotient, and would jump "
                 "to the next where the quotient is off by its last bit."
             )
-        if kind.name == "float" and (wider := _wider(kernel, indices, left)):
+        if kind.name == "float" and (wider := wider_than_float(kernel, indices, left)):
             raise NoMatchError(f"`{wider}` at line {line_of(source, left)} is not known to be a float.")
         edits.append(TextEdit(operator.start_byte, operator.end_byte, operator.type.replace("/", "*")))
         edits.append(TextEdit(right.start_byte, right.end_byte, name))
-    return Rewrite(
-        NAME,
-        f"Multiply by the reciprocal of {divisor}",
-        source,
-        tuple(edits),
-        f"A division is some ten instructions, a product one. {divisor} stays the same over the loop, so its "
-        "reciprocal is computed once. The result is rounded twice: at most 1.5 units in the last place off, where a "
-        "division is rounded to the nearest (CUDA C++ Programming Guide, Mathematical Functions). It costs a register.",
-        safe=False,
-    )
-
-
-def _loaded(source: Source, indices: Indices, name: str) -> str:
-    """The variable, of those that a name is computed from, that is more than a parameter that keeps its value."""
-    waiting, seen = [name], {name}
-    while waiting:
-        each = waiting.pop()
-        value = indices.variables.values.get(each)
-        if value is None and not indices.variables.is_fixed(each):
-            return each
-        for part in (
-            descendants(value, "call_expression", "subscript_expression", "pointer_expression") if value else ()
-        ):
-            name = called_name(part, source) if part.type == "call_expression" else ""
-            if not (_STEADY.fullmatch(name) or COSTLY.fullmatch(name)):
-                return each
-        names = {source.node_text(n) for n in descendants(value, "identifier")} if value is not None else set()
-        more = {n for n in names if n in indices.variables.types or n in indices.variables.changed} - seen
-        waiting += sorted(more)
-        seen |= more
-    return ""
-
-
-def _made_whole(source: Source, indices: Indices, division: Node) -> str:
-    """What rounds the quotient to a whole number, in the text at least; empty for nothing."""
-    child = division
-    for parent in ancestors(division):
-        if parent.type.endswith("_statement"):
-            return ""
-        if parent.type == "subscript_expression":
-            return source.node_text(child)
-        if parent.type == "call_expression":
-            cast = re.match(r"static_cast\s*<([^>]*)>", source.node_text(parent))
-            to = builtin_type(cast[1].strip()) if cast is not None else None
-            if _WHOLE.fullmatch(called_name(parent, source)) or (to is not None and to.is_integer):
-                return source.node_text(parent)
-        target = parent.child_by_field_name("left") or parent.child_by_field_name("declarator")
-        kind = parent.child_by_field_name("type") if parent.type in ("cast_expression", "declaration") else None
-        text = source.node_text(kind) if kind is not None else ""
-        if parent.type == "assignment_expression" and target is not None:
-            name = next(descendants(target, "identifier"), target)
-            text = indices.variables.types.get(source.node_text(name), "").replace("*", "").strip()
-        known = builtin_type(text)
-        if known is not None and known.is_integer:
-            return source.node_text(parent)
-        child = parent
-    return ""
-
-
-def _wider(kernel: Kernel, indices: Indices, node: Node) -> str:
-    """What in a dividend may be a double, or is not known; empty where all is float or integer."""
-    source = kernel.source
-    for part in descendants(node, "number_literal", "identifier", "call_expression", "cast_expression"):
-        text = source.node_text(part)
-        if part.type == "number_literal":
-            if re.search(r"[.eE]", text) and not text.endswith(("f", "F")) and not text.startswith("0x"):
-                return text
-        elif part.type == "call_expression":
-            name = called_name(part, source)
-            if not re.fullmatch(r"(?:\w+f|__\w+f|__ldg|float|f?min|f?max|fm\w+f|__expf|__fdividef)", name):
-                return text
-        elif part.type == "cast_expression" or not _is_narrow(indices, part, text):
-            cast = part.child_by_field_name("type")
-            if cast is None or source.node_text(cast) not in ("float", "int", "unsigned", "unsigned int"):
-                return text
-    return ""
-
-
-def _is_narrow(indices: Indices, node: Node, name: str) -> bool:
-    parent = node.parent
-    if name in ("threadIdx", "blockIdx", "blockDim", "gridDim"):
-        return True
-    if parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == node:
-        return True
-    if any(n.type == "subscript_argument_list" for n in ancestors(node)):
-        return True
-    shared = next((a.element_type for a in indices.kernel.shared_arrays if a.name == name), None)
-    kind = builtin_type(shared or indices.variables.types.get(name, "?"))
-    return kind is not None and (kind.is_integer or kind.name == "float")
+    return f"const {kind.name} {name} = {'1.0f' if kind.name == 'float' else '1.0'} / {divisor};", edits
 
 
 def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divisor: str) -> Rewrite:
