@@ -12,6 +12,7 @@ from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.optimize import optimize
+from warpwright.rewrites.base import Rewrite
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_include, read_source
 
@@ -46,6 +47,11 @@ def text(code: str) -> tuple[Program, Kernel]:
     return only_kernel(analyze(Source("own.cu", code.encode())))
 
 
+def padding(step: Rewrite) -> bool:
+    """One rewrite alone, where it does not matter which are tried: each costs seconds in the emulator."""
+    return step.rewrite == "pad-shared-array"
+
+
 def only_kernel(program: Program) -> tuple[Program, Kernel]:
     (kernel,) = program.defined_kernels
     return program, kernel
@@ -55,7 +61,13 @@ def only_kernel(program: Program) -> tuple[Program, Kernel]:
 def test_transpose_for_speed() -> None:
     program, kernel = sample("memory/transpose_tiled")
     said: list[str] = []
-    outcome = optimize(program, kernel, "speed", engine=None, progress=lambda message, share: said.append(message))
+    outcome = optimize(
+        program,
+        kernel,
+        "speed",
+        progress=lambda message, share: said.append(message),
+        is_wanted=lambda step: step.rewrite != "add-restrict",
+    )
     assert outcome.best is not None, outcome.reason
     best = outcome.candidates[outcome.best]
     assert best.rewrites == ("pad-shared-array",)
@@ -84,7 +96,7 @@ def test_a_launch_is_fixed() -> None:
 
 @pytest.mark.nvcc
 def test_a_sequence_builds_on_the_best_so_far() -> None:
-    outcome = optimize(*text(TWO_TILES + TWO_TILES_LAUNCH), "speed")
+    outcome = optimize(*text(TWO_TILES + TWO_TILES_LAUNCH), "speed", is_wanted=padding)
     assert outcome.best is not None, outcome.reason
     best = outcome.candidates[outcome.best]
     assert best.rewrites == ("pad-shared-array", "pad-shared-array")
@@ -101,7 +113,7 @@ def test_a_kernel_in_a_header_is_changed_there(tmp_path: Path) -> None:
     program = analyze(read_source(tmp_path / "main.cu"), read_include)
     kernel = program.kernel("two")
     assert kernel is not None
-    outcome = optimize(program, kernel, "speed")
+    outcome = optimize(program, kernel, "speed", is_wanted=padding)
     assert outcome.candidates
     assert {Path(candidate.source_before.path).name for candidate in outcome.candidates} == {"two.cuh"}
     assert outcome.candidates[0].diff.startswith("--- a/two.cuh\n")
@@ -154,14 +166,17 @@ def test_cancel_keeps_the_best_so_far() -> None:
 
 @pytest.mark.nvcc
 def test_a_model_that_is_missing_or_broken_leaves_the_search(tmp_path: Path) -> None:
-    program, kernel = sample("memory/transpose_tiled")
-    missing = optimize(program, kernel, "speed", engine=Missing("model", "It is not there.", "Install it."))
+    program, kernel = text(TWO_TILES + TWO_TILES_LAUNCH)
+    missing = optimize(
+        program, kernel, "speed", engine=Missing("model", "It is not there.", "Install it."), is_wanted=padding
+    )
     assert missing.plan_missing == "It is not there. Install it."
     (tmp_path / "bad.gguf").write_bytes(b"GGUF")
     with Engine(ModelFile(tmp_path / "bad.gguf", "bad")) as engine:
-        broken = optimize(program, kernel, "speed", engine=engine)
+        broken = optimize(program, kernel, "speed", engine=engine, is_wanted=padding)
     assert "bad.gguf could not be loaded" in broken.plan_missing or "llama" in broken.plan_missing
-    assert (missing.best, broken.best) == (0, 0)
+    assert missing.best is not None
+    assert broken.best == missing.best
 
 
 @pytest.mark.llm
