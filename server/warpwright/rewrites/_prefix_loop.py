@@ -48,9 +48,9 @@ class PrefixLoop(RowLoop):
     exclusive: bool
 
 
-def prefix_loop(kernel: Kernel, block: Node, node: Node) -> PrefixLoop | None:
+def prefix_loop(kernel: Kernel, block: Node, node: Node, least: int) -> PrefixLoop | None:
     """The loop; None where it makes no running sum. Raises NoMatchError where it does and something is in the way."""
-    source, loop = kernel.source, step_loop(kernel, node)
+    source, loop = kernel.source, step_loop(kernel, node, least)
     inside, condition = node.child_by_field_name("body"), node.child_by_field_name("condition")
     statements = statements_of(inside)
     found = [(n, u, e) for n, s in enumerate(statements) for u, e in _sums(source, s)]
@@ -155,8 +155,11 @@ def _require_alone(kernel: Kernel, loop: Node, statements: list[Node], update: U
             require_apart(kernel, target, line_of(source, target))
 
 
-def prefix_edit(kernel: Kernel, loop: PrefixLoop, lane: str, unit: str) -> TextEdit:
-    """The loop as one over 32 elements at a time, each with a scan of them by shuffles."""
+def prefix_edit(kernel: Kernel, loop: PrefixLoop, lane: str, unit: str, group: tuple[int, str]) -> TextEdit:
+    """The loop as one over 32 elements at a time, each with a scan of them by shuffles; or over fewer: `group` says how
+    many lanes share it, and their mask."""
+    lanes, mask = group
+    width = "" if lanes == WARP else f", {lanes}"
     source, node = kernel.source, loop.node
     words, step = kernel.span.text, loop.step
     value, left, offset = (free_name(words, name) for name in ("value", "left", "offset"))
@@ -173,11 +176,11 @@ def prefix_edit(kernel: Kernel, loop: PrefixLoop, lane: str, unit: str) -> TextE
     comments = [source.node_text(c) for c in descendants(node, "comment")]
     taken = [*(source.node_text(s) for s in loop.before), f"{value} = {source.node_text(loop.operand)};"]
     stored = list(loop.stores)
-    out = [*comments, f"{written}{start}; {together}; {step} += {WARP}) {{", f"{unit}{kind} {value} = {zero};"]
+    out = [*comments, f"{written}{start}; {together}; {step} += {lanes}) {{", f"{unit}{kind} {value} = {zero};"]
     out += _guarded(test, taken, unit)
     out += [
-        f"{unit}for (int {offset} = 1; {offset} < {WARP}; {offset} *= 2) {{",
-        f"{unit * 2}{kind} {left} = __shfl_up_sync(0xffffffff, {value}, {offset});",
+        f"{unit}for (int {offset} = 1; {offset} < {lanes}; {offset} *= 2) {{",
+        f"{unit * 2}{kind} {left} = __shfl_up_sync({mask}, {value}, {offset}{width});",
         f"{unit * 2}if ({lane} >= {offset})",
         f"{unit * 3}{value} += {left};",
         f"{unit}}}",
@@ -185,8 +188,8 @@ def prefix_edit(kernel: Kernel, loop: PrefixLoop, lane: str, unit: str) -> TextE
     if loop.exclusive:
         all_ = free_name(words, "next")
         out += [
-            f"{unit}{kind} {all_} = {loop.sum} + __shfl_sync(0xffffffff, {value}, {WARP - 1});",
-            f"{unit}{value} = __shfl_up_sync(0xffffffff, {value}, 1);",
+            f"{unit}{kind} {all_} = {loop.sum} + __shfl_sync({mask}, {value}, {lanes - 1}{width});",
+            f"{unit}{value} = __shfl_up_sync({mask}, {value}, 1{width});",
             f"{unit}if ({lane} > 0)",
             f"{unit * 2}{loop.sum} += {value};",
             *_guarded(test, stored, unit),
@@ -196,7 +199,7 @@ def prefix_edit(kernel: Kernel, loop: PrefixLoop, lane: str, unit: str) -> TextE
         out += [
             f"{unit}{loop.sum} += {value};",
             *_guarded(test, stored, unit),
-            f"{unit}{loop.sum} = __shfl_sync(0xffffffff, {loop.sum}, {WARP - 1});",
+            f"{unit}{loop.sum} = __shfl_sync({mask}, {loop.sum}, {lanes - 1}{width});",
         ]
     text = f"\n{indent}".join([*out, "}"])
     return TextEdit(node.start_byte, node.end_byte, text)

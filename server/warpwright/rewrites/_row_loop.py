@@ -64,14 +64,14 @@ def root_name(source: Source, node: Node) -> str:
     return source.node_text(first) if first is not None else ""
 
 
-def row_loop(kernel: Kernel, node: Node) -> RowLoop:
+def row_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
     """The loop with what it accumulates into variables; refuses one whose iterations depend on each other otherwise."""
-    counted, inside = step_loop(kernel, node), node.child_by_field_name("body")
+    counted, inside = step_loop(kernel, node, least), node.child_by_field_name("body")
     return replace(counted, updates=updates_of(kernel, node, inside) if inside is not None else ())
 
 
-def step_loop(kernel: Kernel, node: Node) -> RowLoop:
-    """The loop's header, whatever its body does to variables."""
+def step_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
+    """The loop's header, whatever its body does to variables; refuses one of fewer iterations than `least`."""
     source = kernel.source
     line = line_of(source, node)
     if node.type != "for_statement":
@@ -91,8 +91,8 @@ def step_loop(kernel: Kernel, node: Node) -> RowLoop:
     if source.node_text(operator) not in ("<", "<=") or source.node_text(left) != step:
         raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
     bound = squeezed(source.node_text(right))
-    if (constant_of(source, bound) or WARP) < WARP:
-        raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {WARP} iterations.")
+    if (constant_of(source, bound) or least) < least:
+        raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {least} iterations.")
     changed = {source.node_text(t) for t in targets(inside, source) if t.type == "identifier"}
     if any(n in changed for n in re.findall(r"\w+", bound)) or re.search(r"[(\[]", bound.replace("sizeof(", "")):
         raise NoMatchError(f"The bound {source.node_text(right)} at line {line} may change while the loop runs.")

@@ -50,6 +50,7 @@ void run(float *sums, const float *in, int rows) {
   a loop over rows, and by the block's place in y and z. It has no shared memory, barrier or operation of a warp.
 - Every launch is in this file, its block one-dimensional and of whole warps. The grid becomes 32 times as large, so
   that warp *i* does what thread *i* did; all 32 lanes do what stands outside the loops over a row, and lane 0 stores.
+  Where rows are known to have 8 to 31 elements, each goes to 8 or 16 lanes, which alone wait for each other.
 - A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
   `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max), or make
   one running sum and store it. What it stores, it stores at other places in each iteration. Atomics whose result is not
@@ -59,7 +60,7 @@ void run(float *sums, const float *in, int rows) {
 
 ## Cost
 
-Rows of fewer than 32 elements leave lanes idle. The order of a sum or product changes: of floating-point numbers the
+Rows of fewer elements than lanes leave some idle. The order of a sum or product changes: of floating-point numbers the
 last bits can change. For a sum of n numbers the error of any order is at most about n * 2^-24 * sum(|x|) in float and
 n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 4.2); 32 partial
 sums and 5 steps usually come closer than one long chain.
@@ -95,6 +96,8 @@ goals = ("speed",)
 WORTHWHILE = 4.0
 """Sectors for each one needed from which the lanes are taken to be in rows of their own."""
 
+FEWEST = 8
+"""Elements of a row from which lanes share it: 8 floats fill a sector."""
 _LINEAR = re.compile(
     r"(?:blockIdx\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*blockIdx\.x)\+threadIdx\.x"
     r"|threadIdx\.x\+(?:blockIdx\.x\*(?P<c>[\w.]+)|(?P<d>[\w.]+)\*blockIdx\.x)"
@@ -110,10 +113,12 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
     walking = [a for a in kernel.accesses if _walks_a_row(a) and _is_own(kernel, a.span)]
+    lanes = _lanes(walking)
+    walking = [a for a in walking if a.iterations >= lanes]
     if not [a for a in walking if at is None or overlaps(a.span, at)]:
         return Declined(NAME, "Nothing to gain: no loop here is known to walk a row of its own in each lane.")
     try:
-        return _rewrite(kernel, block, walking)
+        return _rewrite(kernel, block, walking, lanes)
     except NoMatchError as unfit:
         return Declined(NAME, str(unfit))
 
@@ -125,42 +130,52 @@ def _walks_a_row(access: Access) -> bool:
         access.space is Space.GLOBAL
         and access.loop_step is not None
         and 0 < access.loop_step <= max(size, 16)
-        and access.iterations >= WARP
+        and access.iterations >= FEWEST
         and (access.excess or 0.0) >= WORTHWHILE
     )
+
+
+def _lanes(walking: list[Access]) -> int:
+    """The lanes for a row: a warp, or a half or a quarter where no row has more elements than that."""
+    longest = max((access.iterations for access in walking), default=WARP)
+    return next((lanes for lanes in (WARP, WARP // 2) if longest >= lanes), FEWEST)
 
 
 def _is_own(kernel: Kernel, span: Span) -> bool:
     return span.source is kernel.source and kernel.span.start <= span.start < kernel.span.end
 
 
-def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
+def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> Rewrite:
     source = kernel.source
     _require_plain(kernel, block)
     launches = whole_warps(kernel)
     if isinstance(launches, str):
         raise NoMatchError(launches)
-    edits, row = _numbering(kernel, block, {launch.block[0] for launch in launches})
+    edits, row = _numbering(kernel, block, {launch.block[0] for launch in launches}, lanes)
     lane = free_name(kernel.span.text, "lane")
     offset = free_name(kernel.span.text, "offset")
     unit = indent_unit(source, block)
-    steps = f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)"
-    loops = _row_loops(kernel, block, walking)
+    steps = f"for (int {offset} = {lanes // 2}; {offset} > 0; {offset} /= 2)"
+    loops = _row_loops(kernel, block, walking, lanes)
+    mask = "0xffffffff" if lanes == WARP else free_name(kernel.span.text, "group")
     place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
-    edits.append(place(source, row, [f"int {lane} = threadIdx.x % {WARP};"]))
+    numbers = [f"int {lane} = threadIdx.x % {lanes};"]
+    if lanes < WARP and any(isinstance(loop, PrefixLoop) or loop.updates for loop in loops):
+        numbers.append(f"unsigned int {mask} = {hex((1 << lanes) - 1)}u << (threadIdx.x % {WARP} / {lanes} * {lanes});")
+    edits.append(place(source, row, numbers))
     exact = not any(_adds_floats(access, loops) for access in kernel.accesses)
     reduced, scanned = list[str](), list[str]()
     for loop in loops:
         if isinstance(loop, PrefixLoop):
-            edits.append(prefix_edit(kernel, loop, lane, unit))
+            edits.append(prefix_edit(kernel, loop, lane, unit, (lanes, mask)))
             exact, scanned = exact and loop.kind.is_integer, [*scanned, loop.sum]
             continue
-        edits += _strided(source, loop, lane)
+        edits += _strided(source, loop, lane, lanes)
         found = accumulated(kernel, block, loop)
         lines: list[str] = []
         for name, (operation, function, kind) in found.items():
             exact = exact and is_exact(operation, kind)
-            other = f"__shfl_xor_sync(0xffffffff, {name}, {offset})"
+            other = f"__shfl_xor_sync({mask}, {name}, {offset})"
             lines.append(combined(operation, function, kind, name, other))
         reduced += found
         if lines:
@@ -168,11 +183,11 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     guarded = guarded_stores(kernel, block, loops, lane, unit)
     edits += guarded
     for launch in launches:
-        edit = grid_times(source, launch, WARP)
+        edit = grid_times(source, launch, lanes)
         if isinstance(edit, str):
             raise NoMatchError(edit)
         edits.append(edit)
-    before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits)
+    before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits, lanes)
     if before is None or after is None or after * 2 > before:
         raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
     kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
@@ -181,13 +196,13 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access]) -> Rewrite:
     alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
     return Rewrite(
         rewrite=NAME,
-        title=title,
+        title=title if lanes == WARP else f"Give each row to {lanes} lanes",
         source=source,
         edits=tuple(edits),
         explanation=(
-            f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now the 32 lanes "
-            f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined}{alone} 32 times as many "
-            f"blocks are launched. Rows of fewer than 32 elements leave lanes idle.{kept}"
+            f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now {lanes} lanes "
+            f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined}{alone} {lanes} times as many "
+            f"blocks are launched. Rows of fewer than {lanes} elements leave lanes idle.{kept}"
         ),
         safe=exact,
     )
@@ -229,7 +244,7 @@ def _is_local_address(value: Node) -> bool:
     return value.children[0].type == "&" and argument is not None and argument.type == "identifier"
 
 
-def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[list[TextEdit], Node]:
+def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int) -> tuple[list[TextEdit], Node]:
     """The edits that make threads of one warp one thread, and the statement that computes the row."""
     source = kernel.source
     edits: list[TextEdit] = []
@@ -254,9 +269,9 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None]) -> tuple[li
             if part.type == "field_expression":
                 seen.update(n.start_byte for n in descendants(part, "identifier"))
             if text == size and not _inside(part, "field_expression"):
-                edits.append(TextEdit(part.start_byte, part.end_byte, f"({source.node_text(part)} / {WARP})"))
+                edits.append(TextEdit(part.start_byte, part.end_byte, f"({source.node_text(part)} / {lanes})"))
             elif text == "threadIdx.x":
-                edits.append(TextEdit(part.end_byte, part.end_byte, f" / {WARP}"))
+                edits.append(TextEdit(part.end_byte, part.end_byte, f" / {lanes}"))
                 if row is not None:
                     raise NoMatchError(f"The row is computed again at line {line_of(source, part)}.")
                 row = next((n for n in (part, *ancestors(part)) if n.parent == block), None)
@@ -289,7 +304,7 @@ def _size(source: Source, node: Node) -> str:
     return next((size for size in match.groupdict().values() if size), "") if match else ""
 
 
-def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLoop]:
+def _row_loops(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> list[RowLoop]:
     """The loops whose iterations the lanes share: those that walk a row, and those that store along one."""
     source = kernel.source
     found: dict[int, RowLoop] = {}
@@ -298,12 +313,12 @@ def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLo
         for a in kernel.accesses
         if a.space is Space.GLOBAL and a.kind is AccessKind.STORE and _is_own(kernel, a.span) and a.loop_step
     ]
-    for access in [*walking, *(s for s in stores if abs(s.loop_step or 0) <= 16 and s.iterations >= WARP)]:
+    for access in [*walking, *(s for s in stores if abs(s.loop_step or 0) <= 16 and s.iterations >= lanes)]:
         node = loop_around(access.span)
         if node is None or in_macro(node):
             raise NoMatchError(f"The loop around {access.expression} is not in the kernel's own text.")
         if node.start_byte not in found:
-            found[node.start_byte] = _shared(kernel, block, node)
+            found[node.start_byte] = _shared(kernel, block, node, lanes)
         if node.parent is None or node.parent.type != "compound_statement":
             line = line_of(source, node)
             raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
@@ -314,24 +329,24 @@ def _row_loops(kernel: Kernel, block: Node, walking: list[Access]) -> list[RowLo
     return loops
 
 
-def _shared(kernel: Kernel, block: Node, node: Node) -> RowLoop:
+def _shared(kernel: Kernel, block: Node, node: Node, lanes: int) -> RowLoop:
     """A loop whose iterations the lanes can share, each for itself or with the sums of those before."""
     try:
-        return row_loop(kernel, node)
+        return row_loop(kernel, node, lanes)
     except NoMatchError as unfit:
-        if prefix := prefix_loop(kernel, block, node):
+        if prefix := prefix_loop(kernel, block, node, lanes):
             return prefix
         raise unfit
 
 
-def _strided(source: Source, loop: RowLoop, lane: str) -> list[TextEdit]:
+def _strided(source: Source, loop: RowLoop, lane: str, lanes: int) -> list[TextEdit]:
     first = source.node_text(loop.initial)
     start = lane if re.fullmatch(r"0[uUlL]*", first) else f"{first} + {lane}"
     if not re.fullmatch(r"[\w.\s*+]+", first):
         start = f"({first}) + {lane}"
     return [
         TextEdit(loop.initial.start_byte, loop.initial.end_byte, start),
-        TextEdit(loop.update.start_byte, loop.update.end_byte, f"{loop.step} += {WARP}"),
+        TextEdit(loop.update.start_byte, loop.update.end_byte, f"{loop.step} += {lanes}"),
     ]
 
 
@@ -356,7 +371,7 @@ def _sectors(kernel: Kernel, loops: list[Node]) -> float | None:
     return round(sum(sectors * count for sectors, count in counted) / requests, 1) if requests else None
 
 
-def _sectors_after(kernel: Kernel, edits: list[TextEdit]) -> float | None:
+def _sectors_after(kernel: Kernel, edits: list[TextEdit], lanes: int) -> float | None:
     edited = analyze(kernel.source.edited(edits)).kernel(kernel.name)
     block = body(edited) if edited is not None else None
     if edited is None or block is None:
@@ -365,6 +380,6 @@ def _sectors_after(kernel: Kernel, edits: list[TextEdit]) -> float | None:
         loop
         for loop in descendants(block, "for_statement")
         if (update := loop.child_by_field_name("update")) is not None
-        and re.fullmatch(rf"\w+ \+= {WARP}", edited.source.node_text(update))
+        and re.fullmatch(rf"\w+ \+= {lanes}", edited.source.node_text(update))
     ]
     return _sectors(edited, strided)
