@@ -63,7 +63,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._accumulate import is_exact
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps
+from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, names, overlaps
 from warpwright.rewrites._elementwise import (
     Elements,
     declares,
@@ -75,7 +75,7 @@ from warpwright.rewrites._elementwise import (
 from warpwright.rewrites._first_thread import conjuncts
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._layout import indent_unit, line_of
-from warpwright.rewrites._linear_tail import Tail
+from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS, Tail
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import is_in_header, unmovable
 from warpwright.rewrites._row_loop import RowLoop, accumulated, updates_of
@@ -100,7 +100,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
     if at is not None and not overlaps(kernel.span, at):
         return Declined(NAME, f"What is marked is not in {kernel.name}.")
-    reason = "No `if` here tests an element's number before it is put together with others."
+    reason = "No `if` here tests an element's number before an atomic takes what is put together."
     statements = uncommented(block)
     for place in range(len(statements)):
         try:
@@ -117,7 +117,8 @@ def _matched(kernel: Kernel, statements: list[Node], place: int) -> tuple[Elemen
     source, guard = kernel.source, statements[place]
     clause = guard.child_by_field_name("condition") if guard.type == "if_statement" else None
     test = clause.child_by_field_name("value") if clause is not None else None
-    if test is None or guard.child_by_field_name("alternative") is not None:
+    called = (called_name(c, source) for s in statements[place + 1 :] for c in descendants(s, "call_expression"))
+    if test is None or guard.child_by_field_name("alternative") is not None or not ATOMIC_OPERATIONS.keys() & called:
         return None
     first, *others = conjuncts(test)
     left, right = first.child_by_field_name("left"), first.child_by_field_name("right")

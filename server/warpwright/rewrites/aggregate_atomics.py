@@ -84,6 +84,7 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._early import around_rest, closing, early_returns, is_integer_text, without_overlap
 from warpwright.rewrites._first_thread import stands_with_first_thread
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
@@ -101,10 +102,6 @@ goals = ("speed",)
 TOGETHER = 8.0
 """Lanes for each address from which it pays; up to 4 the hardware combines them at no cost."""
 
-_OPERATIONS = {
-    "atomicAdd": "+", "atomicSub": "+", "atomicAnd": "&", "atomicOr": "|", "atomicXor": "^", "atomicMax": "max",
-    "atomicMin": "min",
-}  # fmt: skip
 _ADDRESS = re.compile(r"&?(?P<root>[A-Za-z_]\w*)(?:\[(?P<index>[^\[\]()]*)\]|\+(?P<offset>[^\[\]()]*))?")
 _TIED = re.compile(
     r"\b(?:__threadfence\w*|cooperative_groups|cg|this_grid|__nanosleep|__activemask|this_thread_block)\b"
@@ -153,7 +150,7 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     if call is None or call.type != "call_expression" or in_macro(call) or not _is_below(call, block):
         raise NoMatchError(f"{access.expression} is not in the kernel's own text.")
     function, arguments = called_name(call, source), uncommented(call.child_by_field_name("arguments"))
-    operation = _OPERATIONS.get(function)
+    operation = ATOMIC_OPERATIONS.get(function)
     if operation is None or len(arguments) != 2:
         raise NoMatchError(f"{function} is not combined within a warp.")
     statement = call.parent
