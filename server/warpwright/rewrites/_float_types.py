@@ -32,8 +32,8 @@ def _kind(kernel: Kernel, node: Node) -> str:
     text = source.node_text(node)
     match node.type:
         case "number_literal":
-            whole = not text.startswith(("0x", "0X")) and not re.search(r"[.eEpP]", text) and text[-1] not in "fF"
-            return "float" if _LITERAL.fullmatch(text) else "int" if whole else ""
+            digits = not text.startswith(("0x", "0X")) and not re.search(r"[.eEpP]", text) and text[-1] not in "fF"
+            return "float" if _LITERAL.fullmatch(text) else "int" if digits else ""
         case "identifier":
             if text in macro_texts(source):
                 return ""
@@ -42,6 +42,11 @@ def _kind(kernel: Kernel, node: Node) -> str:
             array = node.child_by_field_name("argument")
             name = source.node_text(array) if array is not None and array.type == "identifier" else ""
             return _of_type(locals_of(kernel).types.get(name, ""), kernel, name, is_pointer=True)
+        case "field_expression":
+            whole, member = node.child_by_field_name("argument"), node.child_by_field_name("field")
+            name = source.node_text(whole) if whole is not None and whole.type == "identifier" else ""
+            vector = re.fullmatch(r"float[1-4]", locals_of(kernel).types.get(name, "")) is not None
+            return "float" if vector and member is not None and source.node_text(member) in ("x", "y", "z", "w") else ""
         case "parenthesized_expression":
             inner = uncommented(node)
             return _kind(kernel, inner[0]) if len(inner) == 1 else ""

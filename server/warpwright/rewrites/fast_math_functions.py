@@ -36,8 +36,8 @@ void run(float *out, const float *rates, const float *times, int n) {
 }
 ```
 
-`exp` and the other overloads of a float are taken like `expf`. `1.0f / sqrtf(x)`
-becomes `rsqrtf(x)`, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a call.
+`exp` and the other overloads of a float are taken like `expf`. `1.0f / sqrtf(x)` becomes `rsqrtf(x)`, another float
+over a root a product with it, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a call.
 
 ## Assumes
 
@@ -50,8 +50,9 @@ becomes `rsqrtf(x)`, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a 
 ## Cost
 
 Exactness (CUDA C++ Programming Guide, "Intrinsic Functions"). The largest errors, in units in the last place: `__expf`
-2 + |1.173 x|, `__exp10f` 2 + |2.97 x|, `__logf` 3, `__log2f` 2, `__log10f` 3, `rsqrtf` 2, `__fdividef` 2, which gives 0
-for a divisor above 2^126. From 0.5 to 2, where a logarithm is near 0, it is off by up to 2^-21.4, 2^-22 and 2^-24.
+2 + |1.173 x|, `__exp10f` 2 + |2.97 x|, `__logf` 3, `__log2f` 2, `__log10f` 3, `rsqrtf` 2, three times as much where its
+third power stands for `1 / (x * sqrtf(x))`, `__fdividef` 2, which gives 0 for a divisor above 2^126. From 0.5 to 2,
+where a logarithm is near 0, it is off by up to 2^-21.4, 2^-22 and 2^-24.
 `__powf` is `exp2f(y * __log2f(x))`.
 """
 
@@ -86,6 +87,7 @@ ERRORS = {
 }
 """By function, the largest error of its fast version (CUDA C++ Programming Guide, "Intrinsic Functions")."""
 _ROOT = "rsqrtf is off by 2 units in the last place"
+_CUBED = "three factors rsqrtf are off by 6 units in the last place and their own roundings"
 _QUOTIENT = "__fdividef is off by 2 units in the last place, and 0 where the divisor is above 2^126"
 _BOUNDED = ("sinf", "cosf", "tanf", "sincosf")
 _NOT_NEGATIVE = frozenset({"fabsf", "expf", "__expf", "exp2f", "sqrtf", "exp10f"})
@@ -109,7 +111,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         if at is not None and not overlaps(source.span(call), at):
             continue
         refusal = _refusal(source, call, name, own | ({name} if written in own else set()))
-        found = _fast(source, call, name) if not refusal else None
+        found = _fast(kernel, call, name) if not refusal else None
         reason = refusal or reason
         if found is not None:
             edits += found[0]
@@ -136,7 +138,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _in_float(kernel: Kernel, call: Node, name: str) -> str:
     """The function that an overload stands for: "expf" for `exp` of a float."""
     arguments = uncommented(call.child_by_field_name("arguments"))
-    return f"{name}f" if f"{name}f" in ERRORS and all(is_float(kernel, a) for a in arguments) else name
+    known = f"{name}f" in ERRORS or name == "sqrt"
+    return f"{name}f" if known and all(is_float(kernel, a) for a in arguments) else name
 
 
 def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
@@ -150,7 +153,7 @@ def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
         return f"{name} at line {line} is the program's own."
     if in_macro(call):
         return f"{name} at line {line} stands in a macro."
-    quotient = _inverted(source, call) if name == "sqrtf" else None
+    quotient = _divided(source, call) if name == "sqrtf" else None
     if name == "sqrtf" and quotient is None:
         return ""
     if quotient is not None and any(c.type == "comment" for c in quotient.children):
@@ -162,27 +165,48 @@ def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
     return ""
 
 
-def _fast(source: Source, call: Node, name: str) -> tuple[list[TextEdit], str] | None:
+def _fast(kernel: Kernel, call: Node, name: str) -> tuple[list[TextEdit], str] | None:
+    source = kernel.source
     function = call.child_by_field_name("function")
     arguments = call.child_by_field_name("arguments")
     if function is None or arguments is None or function.type not in ("identifier", "qualified_identifier"):
         return None
     if name in ERRORS:
         return [TextEdit(function.start_byte, function.end_byte, f"__{name}")], ERRORS[name]
-    quotient = _inverted(source, call) if name == "sqrtf" else None
-    if quotient is None:
+    quotient = _divided(source, call) if name == "sqrtf" else None
+    left = quotient.child_by_field_name("left") if quotient is not None else None
+    right = quotient.child_by_field_name("right") if quotient is not None else None
+    operator = next((c for c in quotient.children if c.type == "/"), None) if quotient is not None else None
+    if quotient is None or left is None or right is None or operator is None:
         return None
-    return [TextEdit(quotient.start_byte, arguments.start_byte, "rsqrtf")], _ROOT
+    root = f"rsqrtf{source.node_text(arguments)}"
+    if right == call and re.fullmatch(r"1|1\.?0*[fF]", source.node_text(left)):
+        return [TextEdit(quotient.start_byte, arguments.start_byte, "rsqrtf")], _ROOT
+    if not is_float(kernel, left) or not is_float(kernel, uncommented(arguments)[0]):
+        return None
+    times = TextEdit(operator.start_byte, operator.end_byte, "*")
+    if right == call:
+        return [times, TextEdit(function.start_byte, function.end_byte, "rsqrtf")], _ROOT
+    return [times, TextEdit(right.start_byte, right.end_byte, f"({root} * {root} * {root})")], _CUBED
 
 
-def _inverted(source: Source, root: Node) -> Node | None:
-    """The `1.0f / sqrtf(x)` that a root is the divisor of."""
-    parent = root.parent
+def _divided(source: Source, root: Node) -> Node | None:
+    """The quotient `a / sqrtf(x)` or `a / (x * sqrtf(x))`, x a variable, that a root is in the divisor of."""
+    divisor, product = root, root.parent
+    if product is not None and product.type == "binary_expression" and any(c.type == "*" for c in product.children):
+        sides = (product.child_by_field_name("left"), product.child_by_field_name("right"))
+        other = next((s for s in sides if s is not None and s != root), None)
+        inside = uncommented(root.child_by_field_name("arguments"))
+        same = other is not None and [source.node_text(n) for n in inside] == [source.node_text(other)]
+        if not same or other is None or other.type != "identifier" or product.parent is None:
+            return None
+        divisor = product.parent
+        if divisor.type != "parenthesized_expression":
+            return None
+    parent = divisor.parent
     if parent is None or parent.type != "binary_expression" or not any(c.type == "/" for c in parent.children):
         return None
-    left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
-    is_one = left is not None and re.fullmatch(r"1|1\.?0*[fF]", source.node_text(left)) is not None
-    return parent if is_one and right == root else None
+    return parent if parent.child_by_field_name("right") == divisor else None
 
 
 def _quotient(source: Source, node: Node) -> list[TextEdit]:
