@@ -218,7 +218,7 @@ def main() -> int:
         return 2
     try:
         if arguments.merge:
-            files = [f for p in arguments.merge for f in (sorted(p.rglob("optimize_cuda.json")) if p.is_dir() else [p])]
+            files = [f for p in arguments.merge for f in (sorted(p.rglob("optimize_*.json")) if p.is_dir() else [p])]
             result = merged([json.loads(file.read_text(encoding="utf-8")) for file in files], samples())
             for row in result["kernels"]:
                 print(told(row))
