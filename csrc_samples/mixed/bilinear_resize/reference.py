@@ -4,6 +4,8 @@ import torch
 
 
 def reference(*, src: torch.Tensor, src_w: int, src_h: int, dst_w: int, dst_h: int) -> dict[str, torch.Tensor]:
+    if src.numel() == 0:
+        return {"dst": src.new_zeros(dst_w * dst_h)}
     image = src.reshape(src_h, src_w)
     fy = torch.arange(dst_h, dtype=torch.float32) * (src_h - 1) / max(dst_h, 1)
     fx = torch.arange(dst_w, dtype=torch.float32) * (src_w - 1) / max(dst_w, 1)
