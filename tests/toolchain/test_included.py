@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Ending, compile_cubin
-from warpwright.toolchain.included import IncludeError, with_changed
+from warpwright.toolchain.included import IncludeError, included_files, with_changed
 
 
 def project(folder: Path, **files: str) -> None:
@@ -38,6 +38,14 @@ def test_an_include_by_macro_is_refused(tmp_path: Path) -> None:
     main = Source(str(tmp_path / "main.cu"), b'#include "a.h"\n#define B "a.h"\n#include B\n')
     with pytest.raises(IncludeError, match=r"main.cu:3 includes is named by a macro"):
         with_changed(main.including(Source(str(tmp_path / "a.h"), b"int b;")), ())
+
+
+def test_files_are_followed_up_and_down(tmp_path: Path) -> None:
+    project(
+        tmp_path, sub__a_h='#include "../b.h"\n#include <vector>\n', b_h='#include "sub/a.h"\n#include "missing.h"\n'
+    )
+    main = Source(str(tmp_path / "sub" / "main.cu"), b'#include "a.h"\n')
+    assert included_files(main, ()) == [str(tmp_path / "sub" / "a.h"), str(tmp_path / "b.h")]
 
 
 @pytest.mark.nvcc

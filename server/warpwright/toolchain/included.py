@@ -67,6 +67,22 @@ def with_changed(main: Source, folders: Sequence[str]) -> tuple[bytes, dict[str,
     return written(_absolute(main.path), main), copies
 
 
+def included_files(main: Source, folders: Sequence[str]) -> list[str]:
+    """The files that a file includes, itself or through others: those that are there, the system's left out."""
+    given = [str(Path(main.path).absolute().parent), *folders]
+    texts: dict[Path, Source] = {_absolute(source.path): source for source in (main, *main.changed)}
+    found: dict[Path, None] = {}
+    waiting = [_absolute(main.path)]
+    while waiting:
+        path = waiting.pop()
+        text = _text(path, texts)
+        if text is None or path in found:
+            continue
+        found[path] = None
+        waiting += [_meant(path, name, given, texts) for name in _names(text)]
+    return [str(path) for path in found][1:]
+
+
 def with_line_marker(data: bytes, path: str) -> bytes:
     """The text such that the compiler's messages and line table name the user's file.
 

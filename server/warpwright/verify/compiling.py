@@ -11,10 +11,12 @@ from warpwright.facts.compiled import occupancies, with_compiled
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled
+from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, compile_cubin
 from warpwright.toolchain.find import find_toolchain
+from warpwright.toolchain.included import included_files
 from warpwright.toolchain.rights import project_folders
 from warpwright.verify.report import CompiledKernel
 
@@ -78,8 +80,11 @@ def compiled_kernel(compiled: Compiled, program: Program, name: str) -> Compiled
 
 
 def allowed_folders(original: Source, candidate: Source, flags: Iterable[str]) -> tuple[str, ...]:
-    """What the candidate may include beside the compiler's and the system's headers: its project's files."""
-    return project_folders((original.path, candidate.path), flags)
+    """What the candidate may include beside the compiler's and the system's headers: its project's files, and what lies
+    beside a file that the original includes."""
+    given = tuple(flags)
+    included = included_files(original, parse_flags(given, Path()).folders)
+    return project_folders((original.path, candidate.path, *included), given)
 
 
 def foreign_include(original: Source, candidate: Source, allowed: tuple[str, ...]) -> str:
