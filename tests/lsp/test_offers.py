@@ -93,7 +93,7 @@ def test_a_selection_asks_for_changes_of_it_alone(editor: Editor) -> None:
         (
             {"kernel": "transpose", "wish": "paint it blue"},
             '"paint it blue" asks for nothing that a search knows. Say some of: more aggressive, exact, readable, '
-            "faster, less memory, fix.",
+            "faster, less memory, fix. A larger model, named in the setting `model`, may be asked for more.",
         ),
     ],
 )  # fmt: skip

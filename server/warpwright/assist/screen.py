@@ -11,6 +11,7 @@ tree shows to be nonsense (an undeclared name, a store to a const array, no resu
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -68,6 +69,7 @@ _HIDES = "it has a spelling that hides preprocessor directives"
 _OTHER_SPELLINGS = {
     '"': "a quote", "'": "a quote", "<:": "a digraph", ":>": "a digraph", "<%": "a digraph", "%>": "a digraph",
 }  # fmt: skip
+_HIDDEN_SPELLINGS = {"\\": "a backslash", "%:": "a digraph", "#": "a directive", "??": "a trigraph"}
 _CASTS = frozenset({"static_cast", "reinterpret_cast", "const_cast"})
 _REFUSED = {
     "gnu_asm_expression": "it has inline assembly",
@@ -129,11 +131,7 @@ def refusal(code: str) -> str:
 
 def _foreign_words(source: Source, nodes: list[Node]) -> str:
     """Why its words are not those of plain device code: found in its characters, whatever the tree makes of them."""
-    text = bytearray(source.data)
-    for node in nodes:
-        if node.type == "comment":
-            text[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
-    plain = text.decode("ascii")
+    plain = _without_comments(source)
     for sign, what in _OTHER_SPELLINGS.items():
         if sign in plain:
             return f"it has {what}, which a compiler may read in another way than its syntax tree"
@@ -273,3 +271,55 @@ def _after_quoted(text: str, at: int) -> int:
     while at < len(text) and text[at] not in (quote, "\n"):
         at += 2 if text[at] == "\\" else 1
     return at + 1
+
+
+def added_refusal(before: str, after: str, known: frozenset[str]) -> str:
+    """Why a model's version of a user's kernel is not taken, as one clause; "" if it may be.
+
+    What the user's own text does is the user's. So whatever is refused of a kernel that a model writes is refused of
+    what `after` has more of than `before`: signs, words, statements; and it may call nothing new that is not `known`.
+
+    >>> known = DEVICE_FUNCTIONS | {"helper"}
+    >>> added_refusal("__global__ void k() { helper(); }", "__global__ void k() { helper(); __syncwarp(); }", known)
+    ''
+    >>> added_refusal("__global__ void k() { }", '__global__ void k() { asm("trap;"); }', known)
+    'it has inline assembly'
+    >>> added_refusal("__global__ void k() { }", "__global__ void k() { system(0); }", known)
+    'it calls system, which is no function that is known here'
+    """
+    if _SPLICE_OR_TRIGRAPH.search(before) or _SPLICE_OR_TRIGRAPH.search(after):
+        return "it has lines that go on in the next, where comments and code are not told apart"
+    old, new = Source("before.cu", before.encode()), Source("after.cu", after.encode())
+    was, now = _counted(old), _counted(new)
+    for kind, reason in _REFUSED.items():
+        if now[kind] > was[kind]:
+            return reason
+    if any(now[kind] > was[kind] for kind in now if kind.startswith("preproc")):
+        return "it has preprocessor directives"
+    plain_before, plain_after = _without_comments(old), _without_comments(new)
+    for sign, what in {**_OTHER_SPELLINGS, **_HIDDEN_SPELLINGS}.items():
+        if plain_after.count(sign) > plain_before.count(sign):
+            return f"it has {what}, which a compiler may read in another way than its syntax tree"
+    words_before, words_after = (Counter(re.findall(r"[A-Za-z_]\w*", text)) for text in (plain_before, plain_after))
+    for word in words_after:
+        if word in _WORDS and words_after[word] > words_before[word]:
+            return _WORDS[word]
+        if word.startswith("__") and word not in words_before and word not in _RESERVED | known:
+            return f"it uses {word}, which is reserved for compilers"
+    for call in (node for node in walk(new.root) if node.type == "call_expression"):
+        name = _called(new, call)
+        if name is not None and name not in known:
+            return f"it calls {name}, which is no function that is known here"
+    return ""
+
+
+def _counted(source: Source) -> Counter[str]:
+    return Counter(node.type for node in walk(source.root))
+
+
+def _without_comments(source: Source) -> str:
+    text = bytearray(source.data)
+    for node in walk(source.root):
+        if node.type == "comment":
+            text[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
+    return text.decode("utf-8", errors="replace")

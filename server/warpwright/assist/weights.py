@@ -76,6 +76,11 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     return _pulled(spec)
 
 
+def is_model_named(spec: str) -> bool:
+    """Whether the user names a model of their own, in a setting (`spec`) or in WARPWRIGHT_MODEL."""
+    return bool(spec or os.environ.get("WARPWRIGHT_MODEL"))
+
+
 def find_adapter(model: ModelFile) -> Path | None:
     """The adapter to load with `model`: WARPWRIGHT_ADAPTER, or the one trained here for the default model."""
     named = os.environ.get("WARPWRIGHT_ADAPTER")

@@ -25,13 +25,13 @@ _NO_PLAN = "There was nothing to ask the model about."
 _DISPROVED = (Status.WRONG, Status.UNSAFE, Status.TIMEOUT)
 
 
-def not_compiled(analysis: Analysis, settings: Settings, progress: Progress, is_cancelled: IsCancelled) -> str:
-    """What nvcc says against a document, in one sentence; "" where it compiles or nobody can tell."""
+def rejection(analysis: Analysis, settings: Settings, progress: Progress, is_cancelled: IsCancelled) -> Compiled | None:
+    """The compilation of a document that nvcc rejects; None where it compiles or nobody can tell."""
     if is_extension(analysis.source):
-        return ""
+        return None
     progress("Compiling your own text", 0.02)
     compiled = _compiled(analysis.source, analysis.program, settings, is_cancelled)
-    return compiled.reason if compiled.ending is Ending.ERRORS else ""
+    return compiled if compiled.ending is Ending.ERRORS else None
 
 
 def mended(analysis: Analysis, name: str, settings: Settings, progress: Progress, is_cancelled: IsCancelled) -> Outcome:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from warpwright.editor.analysis import Analysis, compiled_as, compiler_options
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.rebase import line_edits
 from warpwright.editor.selection import is_about
-from warpwright.facts.model import Program
+from warpwright.editor.settings import Settings
+from warpwright.facts.model import Kernel, Program
+from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Rewrite
 from warpwright.rewrites.registry import applicable
@@ -20,7 +23,9 @@ from warpwright.syntax.source import Span
 from warpwright.verify.verify import verify
 
 if TYPE_CHECKING:
+    from warpwright.assist.engine import Engine
     from warpwright.optimize.outcome import Outcome
+    from warpwright.optimize.wish import Wish
 
 _SEARCHED_SHARE = 0.8
 """Of the time, where a last verification follows the search."""
@@ -39,54 +44,110 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     """
     # A quick fix needs none of these, and waits for its process to start.
     from warpwright.assist.engine import Engine
-    from warpwright.assist.weights import ModelFile, find_adapter, find_model
-    from warpwright.editor.continuing import continued, start_of
-    from warpwright.editor.mending import mended, not_compiled
-    from warpwright.optimize.optimize import optimize
-    from warpwright.optimize.wish import Wish, WishError, parse_wish
+    from warpwright.assist.free_form import writes_kernels
+    from warpwright.assist.weights import ModelFile, find_adapter, find_model, is_model_named
+    from warpwright.editor.free_form_job import rewritten
 
+    started = time.monotonic()
     progress("Reading the kernel", 0.0)
     analysis, settings = analysed(request)
-    program, goal = analysis.program, request["goal"]
-    kernel = program.kernel(request["kernel"])
+    kernel = analysis.program.kernel(request["kernel"])
     if kernel is None or kernel.node is None:
         raise JobError(f"The kernel {request['kernel']} is not defined here.")
+    plans = settings.plan == "model"
+    model = find_model(settings.model or None, progress) if plans or is_model_named(settings.model) else None
+    job = _Job(request, analysis, settings, kernel, progress, is_cancelled)
+    with Engine(model, find_adapter(model)) if isinstance(model, ModelFile) else nullcontext(model) as engine:
+        writer = engine if isinstance(engine, Engine) and writes_kernels(engine) else None
+        outcome, known = _found(job, engine if plans else None, knows_all_wishes=writer is not None)
+        if outcome.best is None and writer is not None:
+            outcome = rewritten(
+                outcome,
+                kernel,
+                " ".join(request.get("wish", ())),
+                known,
+                writer,
+                flags=job.flags,
+                seconds=settings.optimize_seconds - (time.monotonic() - started),
+                progress=progress,
+                is_cancelled=is_cancelled,
+            )
+    return {"outcome": outcome.to_json(), "choices": list(_choices(analysis.program, outcome))}
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A request as it was read, and whom to tell about it."""
+
+    request: Json
+    analysis: Analysis
+    settings: Settings
+    kernel: Kernel
+    progress: Progress
+    is_cancelled: IsCancelled
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return compiler_options(self.analysis.source.path, self.settings)
+
+
+def _found(job: _Job, engine: Engine | Missing | None, *, knows_all_wishes: bool) -> tuple[Outcome, tuple[str, ...]]:
+    """What rewrites and certain repairs come to, and sentences about the kernel for whoever is asked next."""
+    from warpwright.editor.mending import mended, rejection
+    from warpwright.optimize.outcome import Outcome
+    from warpwright.optimize.wish import Wish, WishError, parse_wish
+
+    request, kernel, goal = job.request, job.kernel, job.request["goal"]
+    if rejected := rejection(job.analysis, job.settings, job.progress, job.is_cancelled):
+        if goal != "fix" or "start" in request:
+            reason = f"until its file compiles: {rejected.reason} Run Fix."
+            raise JobError(f"{kernel.name} cannot be compared with anything {reason}")
+        errors = tuple(f"`{m.quoted.strip()}`: {m.text}" for m in rejected.messages if m.severity == "error")
+        return mended(job.analysis, kernel.name, job.settings, job.progress, job.is_cancelled), errors
+    findings = [finding for finding in job.analysis.findings if finding.kernel == kernel.name]
+    known = tuple(f"{each.rule} at `{each.span.one_line}`: {each.message}" for each in findings)
     try:
         wish = reduce(lambda so_far, words: parse_wish(words, so_far), request.get("wish", ()), Wish())
     except WishError as error:
-        raise JobError(str(error)) from None
-    if reason := not_compiled(analysis, settings, progress, is_cancelled):
-        if goal != "fix" or "start" in request:
-            raise JobError(f"{kernel.name} cannot be compared with anything until its file compiles: {reason} Run Fix.")
-        outcome = mended(analysis, kernel.name, settings, progress, is_cancelled)
-        return {"outcome": outcome.to_json(), "choices": list(_choices(program, outcome))}
-    goes_on = "start" in request and wish.goal not in (None, goal)
-    flags = compiler_options(analysis.source.path, settings)
-    model = find_model(settings.model or None, progress) if settings.plan == "model" else None
-    with Engine(model, find_adapter(model)) if isinstance(model, ModelFile) else nullcontext(model) as engine:
-        searched = partial(
-            optimize,
-            engine=engine,
-            progress=progress,
-            is_cancelled=is_cancelled,
-            budget_seconds=settings.optimize_seconds * (_SEARCHED_SHARE if goes_on else 1.0),
-            flags=flags,
-            is_wanted=_wanted(analysis, request),
-        )
-        if goes_on:
-            verified = partial(
-                verify, kernel=kernel.name, goal=goal, progress=progress, is_cancelled=is_cancelled, flags=flags
-            )
-            folders = compiled_as(analysis.source.path, settings)[1]
-            start = start_of(program, request["start"])
-            further = partial(searched, wish=replace(wish, goal=None))
-            outcome = continued(program, kernel, goal, wish.goal or goal, start, folders, further, verified)
-        else:
-            outcome = searched(program, kernel, goal, wish=wish)
+        if not knows_all_wishes:
+            raise JobError(f"{error} A larger model, named in the setting `model`, may be asked for more.") from None
+        return Outcome(kernel.name, goal, None, "The search was not asked.", (), None), known
+    outcome = _searched(job, engine, wish)
     if "selection" in request and not outcome.candidates and applicable(kernel, goal):
         reason = f"Nothing that applies to {kernel.name} is about the selected lines: select nothing to have all tried."
         outcome = replace(outcome, reason=reason)
-    return {"outcome": outcome.to_json(), "choices": list(_choices(program, outcome))}
+    return outcome, known
+
+
+def _searched(job: _Job, engine: Engine | Missing | None, wish: Wish) -> Outcome:
+    from warpwright.editor.continuing import continued, start_of
+    from warpwright.optimize.optimize import optimize
+
+    program, kernel, goal = job.analysis.program, job.kernel, job.request["goal"]
+    goes_on = "start" in job.request and wish.goal not in (None, goal)
+    search = partial(
+        optimize,
+        engine=engine,
+        progress=job.progress,
+        is_cancelled=job.is_cancelled,
+        budget_seconds=job.settings.optimize_seconds * (_SEARCHED_SHARE if goes_on else 1.0),
+        flags=job.flags,
+        is_wanted=_wanted(job.analysis, job.request),
+    )
+    if not goes_on:
+        return search(program, kernel, goal, wish=wish)
+    verified = partial(
+        verify,
+        kernel=kernel.name,
+        goal=goal,
+        progress=job.progress,
+        is_cancelled=job.is_cancelled,
+        flags=job.flags,
+    )
+    folders = compiled_as(job.analysis.source.path, job.settings)[1]
+    start = start_of(program, job.request["start"])
+    further = partial(search, wish=replace(wish, goal=None))
+    return continued(program, kernel, goal, wish.goal or goal, start, folders, further, verified)
 
 
 def _wanted(analysis: Analysis, request: Json) -> Callable[[Rewrite], bool]:
