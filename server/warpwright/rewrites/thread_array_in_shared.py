@@ -144,8 +144,20 @@ def _is_loaded(source: Source, given: dict[str, list[Node]], node: Node, depth: 
     """Whether something that is read from memory goes into an expression."""
     if any(True for _ in descendants(node, "subscript_expression", "pointer_expression")):
         return True
-    values = (v for n in descendants(node, "identifier") for v in given.get(source.node_text(n), ()))
+    values = (v for n in descendants(node, "identifier") for v in _values(source, given, n))
     return depth > 0 and any(_is_loaded(source, given, value, depth - 1) for value in values)
+
+
+def _values(source: Source, given: dict[str, list[Node]], use: Node) -> list[Node]:
+    """What a variable is set to: of one that a loop around declares, where it starts."""
+    name = source.node_text(use)
+    for around in ancestors(use):
+        initializer = around.child_by_field_name("initializer") if around.type == "for_statement" else None
+        for declared in descendants(initializer, "init_declarator") if initializer is not None else ():
+            value = declared.child_by_field_name("value")
+            if declared_name(source, declared) == name and value is not None:
+                return [value]
+    return given.get(name, [])
 
 
 def _rewrite(kernel: Kernel, block: Node, declaration: Node, declarator: Node, name: str) -> Rewrite:
