@@ -26,6 +26,9 @@ SHOW_PROFILE = "warpwright.showProfile"
 SHOW_SASS = "warpwright.showSass"
 DOCTOR = "warpwright.doctor"
 _TITLES = {"speed": "Optimize {}", "memory": "Reduce memory of {}", "fix": "Fix {}"}
+_KERNEL_MACRO = re.compile(
+    rb"^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)(?:[^\n\\]|\\.|\\\r?\n)*?\b__global__\b", re.MULTILINE
+)
 _IGNORE = re.compile(r"(//\s*warpwright:\s*ignore\[)([^\]]*)(\])")
 
 
@@ -94,6 +97,28 @@ def kernel_for(analysis: Analysis, name: str | None, offset: int | None) -> Kern
         return analysis.kernel_at(offset)
     here = analysis.kernels_here()
     return here[0] if len(here) == 1 else None
+
+
+def no_kernel(analysis: Analysis, name: str | None) -> str:
+    """The sentence for a user who asks for a kernel that `kernel_for` does not find."""
+    makers = [macro for source in analysis.program.sources.values() for macro in _kernel_macros(source)]
+    hidden = [macro for macro, used_with in makers if name is None or name in used_with]
+    if hidden and name is not None:
+        return f"{name} is made by the macro {hidden[0]}: only a kernel whose `__global__` is written out is changed."
+    if name is not None:
+        return f"There is no kernel {name} here."
+    if hidden:
+        return f"Put the cursor on a kernel first; one that the macro {hidden[0]} makes is not changed."
+    return "Put the cursor on a kernel first."
+
+
+def _kernel_macros(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
+    """The macros of a file that stand for `__global__`, each with the names that occur where it is used."""
+    for definition in _KERNEL_MACRO.finditer(source.data):
+        name = definition["name"]
+        uses = re.finditer(rb"\b%s\b(?P<head>[^;{}]*)" % re.escape(name), source.data)
+        names = {found.decode() for use in uses for found in re.findall(rb"[A-Za-z_]\w*", use["head"])}
+        yield name.decode(), frozenset(names)
 
 
 def kernels_in(analysis: Analysis, start: int, end: int) -> list[Kernel]:

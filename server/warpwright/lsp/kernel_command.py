@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.directories import cache_dir
-from warpwright.editor.actions import kernel_for, kernels_in
+from warpwright.editor.actions import kernel_for, kernels_in, no_kernel
 from warpwright.editor.settings import settings_json
 from warpwright.editor.text import Position
 from warpwright.lsp.edits import TextChangedError
@@ -71,7 +71,7 @@ async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Doc
     name = argument.get("kernel")
     kernel = kernel_for(analysis, str(name) if name is not None else None, offset)
     if kernel is None:
-        raise WorkError(f"There is no kernel {name} here." if name else "Put the cursor on a kernel first.")
+        raise WorkError(no_kernel(analysis, str(name) if name is not None else None))
     return document, kernel.name
 
 
