@@ -243,7 +243,7 @@ SETTINGS: tuple[Setting, ...] = (
         "model",
         _text,
         "a path or a name",
-        "The model by path or name; empty is the default one.",
+        "The model by path or name; empty is the default one. One that is named here may rewrite kernels.",
         {"type": "string"},
     ),
     Setting(
