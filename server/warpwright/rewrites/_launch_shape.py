@@ -10,6 +10,7 @@ from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import called_name
 from warpwright.rewrites._formulas import Values, holds
 from warpwright.rewrites._grids import arguments_of, as_operand, divided_text, grid_formula
+from warpwright.rewrites._threads import times
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source
@@ -71,6 +72,28 @@ def grid_divided(kernel: Kernel, launch: Launch, by: int) -> TextEdit | str:
         return TextEdit(grid.start_byte, grid.end_byte, f"dim3(({text}.x + {by - 1}) / {by}{rest})")
     x = extents[0] if extents else grid
     return TextEdit(x.start_byte, x.end_byte, divided_text(source, x, source.node_text(x), by))
+
+
+def grid_multiplied(kernel: Kernel, launch: Launch, by: int, axis: str) -> TextEdit | str:
+    """The edit that gives a launch's grid so many times as many blocks along an axis, where it stands; or why it cannot
+    be."""
+    configuration = _configuration(kernel, launch)
+    if isinstance(configuration, str):
+        return configuration
+    source, grid = kernel.source, configuration[0]
+    extents = extents_of(source, grid)
+    if not extents and _is_shape(source, grid):
+        text = source.node_text(grid)
+        last = max(axis, *(a for a, n in zip("xyz", launch.grid, strict=True) if n != 1), "x")
+        parts = [f"{text}.{a} * {by}" if a == axis else f"{text}.{a}" for a in "xyz" if a <= last]
+        return TextEdit(grid.start_byte, grid.end_byte, f"dim3({', '.join(parts)})")
+    place = "xyz".index(axis)
+    if place >= len(extents or [grid]):
+        return f"The grid of the launch at {launch.source} is not written as a dim3 with an extent in {axis}."
+    node = extents[place] if extents else grid
+    text = source.node_text(node)
+    literal = re.fullmatch(r"[1-9]\d*", text)
+    return TextEdit(node.start_byte, node.end_byte, str(int(text) * by) if literal else times(source, node, by))
 
 
 def grid_divided_by(kernel: Kernel, launch: Launch, by: tuple[int, ...]) -> list[TextEdit] | str:
