@@ -94,6 +94,12 @@ def test_anything_else_is_refused_whole_with_its_reason(text: str, why: str) -> 
     assert why in refused
 
 
+def test_lines_keep_the_ends_that_the_file_has() -> None:
+    (kernel,) = analyze(Source("/src/a.cu", TEXT.replace("\n", "\r\n").encode())).defined_kernels
+    new = LOOP.replace("twice(b[i])", "2 * b[i]")
+    assert taken(answer((LOOP, new)), kernel) == TEXT.replace(LOOP, new).replace("\n", "\r\n")
+
+
 def test_a_kernel_that_begins_within_a_line_is_changed_there_alone() -> None:
     text = "int before; __global__ void k(float *a) {\n  a[0] = 1;\n} int after;\n"
     (kernel,) = analyze(Source("/src/b.cu", text.encode())).defined_kernels

@@ -22,7 +22,6 @@ PIECES = {
     "host": "void run(float *a, int n) { scale<<<n / TILE, TILE>>>(a, n); }\n",
     "caller": "void both(float *a, float *b) {\n  run(a, 4096);\n  other<<<1, 32>>>(b);\n}\n",
 }
-NAMES = tuple(PIECES)
 TEXT = "".join(PIECES.values())
 FOUND = {"macro": "/ 4.0;", "new": "* 0.25f;"}
 MINE = {
@@ -32,6 +31,11 @@ MINE = {
     "CODE COMMENT": ["", "  // two\n\n"],
     "STRAY": ["", "static int unrelated(int x) {\n  return x;\n}\n",
               "static int unrelated(int x) { return x; }\nint g() { return 1; }\n"],
+    "stray": [
+        "static int unrelated(int x) {\n#define TILE 16\n  return x; }\n",
+        "__device__ double operator/(Own a, double b) { return 1; }\n",
+        "template <> __device__ float twice<int>(int x) { return 1; }\n",
+    ],
     "macro": ["#define TILE 16\n", "#define TILE 32\n#define float double\n", ""],
     "helper": ["__device__ float twice(float x) { return TILE + x; }\n"],
     "kernel": ["__global__ void scale(float *a, int n) {\n  int i = threadIdx.x;\n",
@@ -62,10 +66,12 @@ def with_found(text: str) -> bytes:
     return text.replace("/ 4.0", "* 0.25f").replace("<<<n / TILE,", "<<<(n + TILE - 1) / TILE,").encode()
 
 
-@given(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2), max_size=4))
+@given(st.dictionaries(st.sampled_from([*MINE]), st.integers(0, 2), max_size=4))
 def test_edits_elsewhere_move_it_and_edits_of_what_matters_drop_it(chosen: dict[str, int]) -> None:
     mine = {name: MINE[name][which % len(MINE[name])] for name, which in chosen.items()}
     now = {**PIECES, **mine}
+    if "stray" in now:
+        now["STRAY"] = now.pop("stray")
     result = rebased("scale", {"a.cu": TEXT.encode()}, texts(now), found_edits())
     if any(name.islower() for name in mine):
         assert isinstance(result, str), "what the kernel depends on is another"
@@ -119,6 +125,16 @@ def test_a_kernel_that_a_fused_one_replaces_matters() -> None:
     now = {"a.cu": data.replace(b"thrice(b[0])", b"b[1]")}
     assert isinstance(rebased("scale", {"a.cu": data}, now, fused), str)
     assert not isinstance(rebased("scale", {"a.cu": data}, {"a.cu": data + b"// end\n"}, fused), str)
+
+
+def test_what_an_operator_calls_matters_though_nobody_names_the_operator() -> None:
+    data = b"__device__ float add(Own a) { return a.x; }\n__device__ float operator+(Own a, Own b) { return add(a); }\n"
+    before = {"a.cu": data + TEXT.encode()}
+    edits = {"a.cu": [TextEdit(e.start + len(data), e.end + len(data), e.new_text) for e in found_edits()["a.cu"]]}
+    now = {"a.cu": before["a.cu"].replace(b"return a.x", b"return a.y")}
+    assert (
+        rebased("scale", before, now, edits) == "scale, or code that it depends on, was edited meanwhile: run it again."
+    )
 
 
 def test_another_file_that_the_kernel_was_read_from_counts() -> None:

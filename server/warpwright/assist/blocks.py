@@ -71,7 +71,8 @@ def read_blocks(answer: str, kernel: Kernel) -> Proposal | str:
     found = _ANSWER.fullmatch(answer.rstrip() + "\n")
     if found is None:
         return "it is not in the form of @why, @original, @updated and @end"
-    blocks = _BLOCK.findall(found["blocks"])
+    end_of_line = "\r\n" if b"\r\n" in kernel.source.data[kernel.span.start : kernel.span.end] else "\n"
+    blocks = [[side.replace("\n", end_of_line) for side in block] for block in _BLOCK.findall(found["blocks"])]
     if len(blocks) > MOST_BLOCKS:
         return f"it has more than {MOST_BLOCKS} blocks"
     edits: list[TextEdit] = []

@@ -113,7 +113,8 @@ def prompt(task: Task, last: Attempt | None = None) -> str:
 
 def _question(kernel: str, goal: str, wish: str, known: Sequence[str]) -> str:
     wished = f" ({one_line(wish)})" if wish else ""
-    lines = [f"// Task: make the kernel {GOALS[goal]}{wished}", "// Kernel", kernel.strip(), "// Known"]
+    shown = kernel.strip().replace("\r\n", "\n")
+    lines = [f"// Task: make the kernel {GOALS[goal]}{wished}", "// Kernel", shown, "// Known"]
     lines += [f"// - {one_line(each)[:LONGEST_REASON]}" for each in known[:MOST_FINDINGS] or ("nothing",)]
     return "\n".join([*lines, "// Changes: whole lines of the kernel, copied, and what they become", ""])
 

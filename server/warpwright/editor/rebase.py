@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePath
 
-from tree_sitter import Node
-
 from warpwright.editor.text import edit_between
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import walk
@@ -24,6 +22,8 @@ Texts = Mapping[str, bytes]
 Edits = Mapping[str, Sequence[TextEdit]]
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*")
+_REACHES_OUT = re.compile(r"^[ \t]*#|\boperator\b", re.MULTILINE)
+"""A directive in a function holds for what stands behind it; an operator is used without its name."""
 _SPEAKS_TO_US = b"warpwright:"
 """A comment with it is a directive: it says how a kernel is run, or what is not to be said of it."""
 _MOST_LINES = 4000
@@ -32,13 +32,15 @@ _MOST_LINES = 4000
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """One function definition: byte offsets, with `template <...>` before it."""
+    """One function definition: byte offsets, with `template <...>` before it. `called` are the names in its own, as of
+    `ns::f<T>`; `always` where it may matter to code that does not name it."""
 
     path: str
     start: int
     end: int
-    name: str
+    called: frozenset[str]
     names: frozenset[str]
+    always: bool
     on_device: bool
     on_host: bool
 
@@ -146,13 +148,13 @@ def _what_matters(kernel: str, touched: set[str], texts: Texts) -> dict[str, str
 def _mattering(functions: Sequence[_Function], kernel: str, kept: set[str]) -> set[_Function]:
     """The functions that the kernel reaches or an edit or a file's other text names, and the host code about its
     launches: what names the kernel, what that calls, and what calls it."""
-    names = {kernel} | kept
-    found: set[_Function] = set()
-    hosts: set[str] = {kernel} | kept
+    found = {f for f in functions if f.always}
+    names = {kernel} | kept | {name for f in found for name in f.names}
+    hosts = set(names)
     while True:
-        more = {f for f in functions if f not in found and f.on_device and f.name in names}
-        more |= {f for f in functions if f not in found and f.on_host and (f.name in hosts or kernel in f.names)}
-        callers = {f.name for f in found if f.on_host}
+        more = {f for f in functions if f not in found and f.on_device and f.called & names}
+        more |= {f for f in functions if f not in found and f.on_host and (f.called & hosts or kernel in f.names)}
+        callers = {name for f in found if f.on_host for name in f.called}
         more |= {f for f in functions if f not in found and f.on_host and f.names & callers}
         if not more:
             return found
@@ -181,18 +183,12 @@ def _functions(source: Source) -> Iterator[_Function]:
             source.path,
             whole.start_byte,
             whole.end_byte,
-            _name_of(source, declarator),
+            frozenset(_NAME.findall(source.node_text(declarator).partition("(")[0])),
             frozenset(_NAME.findall(source.node_text(whole))),
+            bool(_REACHES_OUT.search(source.node_text(whole))),
             on_device,
             not on_device or "__host__" in head,
         )
-
-
-def _name_of(source: Source, declarator: Node) -> str:
-    """The last name before the parameters: `f` of `ns::f(int a)`."""
-    head = source.node_text(declarator).partition("(")[0]
-    names = _NAME.findall(head)
-    return names[-1] if names else ""
 
 
 def _without(source: Source, functions: Iterable[_Function]) -> str:
