@@ -42,10 +42,11 @@ second-level cache cold; a kernel without a version that is faster counts as 1.0
 PLANS = """
 ## Who orders the candidates
 
-`{command}` replayed these searches with few verifications: in the fixed order (what cures a finding, then by name, what
-only tells the compiler something last), in the order of the model's plan ({model}), and in {seeds} orders by chance. Of
-the {kernels} kernels to which more than one rewrite applies, the geometric mean of the best speedup that was found, and
-on how many kernels the model's plan found a better or a worse one than the fixed order:
+`{command}`
+replayed these searches with few verifications: in the fixed order (what gained most on the other samples first), in the
+order of the model's plan ({model}), and in {seeds} orders by chance. Of the {kernels} kernels to which
+more than one rewrite applies, the geometric mean of the best speedup that was found, and on how many kernels the
+model's plan found a better or a worse one than the fixed order:
 
 {table}
 

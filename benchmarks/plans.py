@@ -3,17 +3,19 @@
     PYTHONPATH=server:benchmarks python3 benchmarks/plans.py --table benchmarks/results/optimize_cuda.json --out DIR
 
 The table is what `benchmarks/optimize.py` wrote: of each kernel every candidate of a search that ran to its end, with
-its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one (what cures a
-finding, then by name, hints to the compiler last), the model's plan followed by the fixed one, and chance, of which
-`SEEDS` draws are averaged. Only kernels to which more than one rewrite applies ask for an order; those whose rewrites
-are others today than in the table are left out, and named. Writes plans.json with every answer of the model as it came,
-and prints the table.
+its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one of
+`warpwright.optimize.order` (what gained most first, on all kernels but the one that is searched), the model's plan
+followed by the fixed one, and chance, of which `SEEDS` draws are averaged. Only kernels to which more than one rewrite
+applies ask for an order; those whose rewrites are others today than in the table are left out, and named. Writes
+plans.json with every answer of the model as it came, and prints the table. `--gains` prints what each rewrite gained,
+as `warpwright.optimize.order` has it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import platform
 import random
 import sys
@@ -32,8 +34,8 @@ from warpwright.assist.plan import make_plan
 from warpwright.assist.weights import find_adapter, find_model
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
-from warpwright.optimize.optimize import fixed_order
-from warpwright.optimize.rank import HINTS, MEASURED_NOISE, PREDICTED_NOISE
+from warpwright.optimize.order import UNKNOWN
+from warpwright.optimize.rank import MEASURED_NOISE, PREDICTED_NOISE
 from warpwright.optimize.version import Version
 from warpwright.progress import silent
 from warpwright.rewrites.registry import applicable
@@ -102,8 +104,19 @@ def _noise(candidate: Mapping[str, Any]) -> float:
     return MEASURED_NOISE if candidate["speedups"] else PREDICTED_NOISE
 
 
-def asked(row: Mapping[str, Any], engine: Engine) -> dict[str, Any] | str:
-    """One kernel's plan and what each order finds; or why its orders cannot be replayed."""
+def gains(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What each rewrite gained as a first step, as `warpwright.optimize.order.GAINS` says, the most first."""
+    logs: dict[str, list[float]] = {}
+    for each in (each for row in rows for each in row["candidates"] if len(each["rewrites"]) == 1):
+        gained = max(1.0, gain_of_row(each)) if each["may_be_offered"] else 1.0
+        logs.setdefault(each["rewrites"][0], []).append(math.log(gained))
+    means = {name: round(math.exp(sum(of) / (len(of) + 1)), 2) for name, of in logs.items()}
+    return dict(sorted(means.items(), key=lambda each: (-each[1], each[0])))
+
+
+def asked(row: Mapping[str, Any], others: Sequence[Mapping[str, Any]], engine: Engine) -> dict[str, Any] | str:
+    """One kernel's plan and what each order finds; or why its orders cannot be replayed. The fixed order is by what was
+    gained on the `others`."""
     program = analyze(read_source(SAMPLES / row["kernel"] / "kernel.cu"), read_include)
     (kernel,) = program.defined_kernels
     steps, findings = applicable(kernel, "speed"), Version(program, kernel).findings()
@@ -117,7 +130,8 @@ def asked(row: Mapping[str, Any], engine: Engine) -> dict[str, Any] | str:
         return f"{row['kernel']}: {error}"
     seconds = time.monotonic() - started
     names = sorted({name for each in row["candidates"] for name in each["rewrites"]})
-    fixed = [*dict.fromkeys([*fixed_order(findings), *sorted(names, key=lambda name: (name in HINTS, name))])]
+    gained = gains(others)
+    fixed = sorted(names, key=lambda name: -gained.get(name, UNKNOWN))
     by_chance = [
         replayed(row["candidates"], random.Random(seed).sample(names, len(names)), BUDGETS) for seed in range(SEEDS)
     ]
@@ -136,14 +150,18 @@ def asked(row: Mapping[str, Any], engine: Engine) -> dict[str, Any] | str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, required=True, metavar="FILE", help="what benchmarks/optimize.py wrote")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the result is written")
+    parser.add_argument("--gains", action="store_true", help="print what each rewrite gained, and nothing else")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the result is written")
     parser.add_argument("--model", metavar="MODEL", help="as of `warpwright optimize`")
     arguments = parser.parse_args()
-    model = find_model(arguments.model, silent)
-    if isinstance(model, Missing):
-        print(f"plans: {model}", file=sys.stderr)
-        return 2
     recorded = json.loads(arguments.table.read_text(encoding="utf-8"))
+    if arguments.gains:
+        print("\n".join(f'    "{name}": {gained:.2f},' for name, gained in gains(recorded["kernels"]).items()))
+        return 0
+    model = find_model(arguments.model, silent)
+    if isinstance(model, Missing) or arguments.out is None:
+        print(f"plans: {model if isinstance(model, Missing) else 'say where to write: --out DIR'}", file=sys.stderr)
+        return 2
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     adapter = find_adapter(model)
@@ -151,7 +169,7 @@ def main() -> int:
         for row in recorded["kernels"]:
             if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < 2:
                 continue
-            found = asked(row, engine)
+            found = asked(row, [other for other in recorded["kernels"] if other is not row], engine)
             if isinstance(found, str):
                 left_out.append(found)
                 print(found, flush=True)

@@ -39,7 +39,7 @@ BUDGET_SECONDS = 300.0
     type=click.Choice(["fixed", "model"]),
     default="fixed",
     show_default=True,
-    help="Who says what is tried first: the findings, or the model.",
+    help="What is tried first: what gained most on other kernels, or what the model would try.",
 )
 @click.option(
     "--model", "spec", metavar="MODEL", help="The model to ask: a GGUF file, or a Hugging Face name that was pulled."

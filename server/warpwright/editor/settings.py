@@ -251,7 +251,7 @@ SETTINGS: tuple[Setting, ...] = (
         "plan",
         _plan,
         '"fixed" or "model"',
-        'What a search tries first: what cures a finding, or with `"model"` what the model would try.',
+        'What a search tries first: what gained most on other kernels, or with `"model"` what the model would try.',
         {"type": "string", "enum": list(_PLANS)},
     ),
     _at_most("optimizeSeconds", "optimize_seconds", "The longest that *Optimize*, *Reduce memory* or *Fix* may take."),

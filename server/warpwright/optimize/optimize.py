@@ -11,6 +11,7 @@ from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import Plan, make_plan
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
+from warpwright.optimize.order import fixed_order
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.optimize.search import Asked, Judge, Tried, search
 from warpwright.optimize.verdicts import why_none
@@ -66,7 +67,7 @@ def optimize(
     root = Version(program, kernel)
     findings = root.findings()
     plan, plan_missing = _plan(engine, kernel, findings, first, goal, progress, must_stop)
-    order = fixed_order(findings)
+    order = fixed_order(goal, findings)
     if plan is not None:
         order = tuple(dict.fromkeys((*plan.optimizations, *order)))
     asked = Asked(goal, wish, order, arch=arch, flags=flags, is_wanted=is_wanted)
@@ -75,11 +76,6 @@ def optimize(
     reason = "" if best is not None else why_none(reports, goal, must_stop())
     candidates = tuple(_candidate(each) for each in tried)
     return Outcome(kernel.name, goal, plan, plan_missing, candidates, best, reason, tuple(declined))
-
-
-def fixed_order(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """What comes first without a plan: what cures the kernel's findings."""
-    return tuple(dict.fromkeys(fix.rewrite for finding in findings for fix in finding.fixes))
 
 
 def _judge(kernel: str, goal: str, arch: str | None, flags: tuple[str, ...]) -> Judge:
@@ -103,7 +99,7 @@ def _plan(
     if isinstance(engine, Missing):
         return None, str(engine)
     if engine is None:
-        return None, "No model was asked: what cures a finding is tried first, then the others."
+        return None, "No model was asked: what gained most on other kernels is tried first."
     choices = "a rewrite that applies" if len(steps) == 1 else f"{len(steps)} rewrites that apply"
     progress(f"Asking {engine.model.name} for a plan: {choices}", 0.05)
     try:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from warpwright.facts.model import Kernel
 from warpwright.optimize.rank import (
-    HINTS,
     MEASURED_NOISE,
     PREDICTED_NOISE,
     Score,
@@ -253,9 +252,9 @@ def _judged(state: _State, index: int | None, step: Rewrite, trial: Trial, repor
 
 
 def _ordered(steps: Sequence[Rewrite], order: Sequence[str]) -> list[Rewrite]:
-    """Those in `order` first, in that order; then the others, hints to the compiler last."""
+    """Those in `order` first, in that order; then the others."""
     places = {name: place for place, name in enumerate(order)}
-    return sorted(steps, key=lambda step: places.get(step.rewrite, len(places) + (step.rewrite in HINTS)))
+    return sorted(steps, key=lambda step: places.get(step.rewrite, len(places)))
 
 
 def _cured(findings: Sequence[Finding], step: Rewrite, kernel: Kernel) -> Finding | None:
