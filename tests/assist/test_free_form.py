@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 import pytest
 from warpwright.assist.engine import Engine
 from warpwright.assist.free_form import Ask, Attempt, Task, attempts, prompt, unfit, writes_kernels
+from warpwright.assist.weights import ModelFile
 from warpwright.facts.analyze import analyze
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source
@@ -87,6 +89,7 @@ def test_what_is_not_given_to_a_model(unused_engine: Engine) -> None:
     (kernel,) = analyze(Source("/src/a.cu", long.encode())).defined_kernels
     assert unfit(kernel) == "scale is longer than the 3000 characters that a model is given."
     assert writes_kernels(unused_engine)
+    assert not writes_kernels(Engine(ModelFile(Path("/nonexistent.gguf"), "embedded", is_default=True)))
 
 
 def test_a_kernels_text_cannot_end_its_part_of_the_prompt() -> None:

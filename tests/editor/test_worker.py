@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import pytest
 from support.kernels import CONFLICT
+from warpwright.assist.weights import ModelFile, assemble_default
 
 REQUEST = {"path": "/src/a.cu", "text": CONFLICT, "open": {}, "settings": {}}
 
@@ -61,6 +62,22 @@ def test_a_job_that_was_cancelled_before_it_began_does_not_begin(worker: Convers
     worker.say({"cancel": 5})
     worker.say({"id": 5, "job": "optimize", "request": {**REQUEST, "kernel": "transpose", "goal": "speed"}})
     assert worker.outcome() == {"id": 5, "cancelled": True}
+
+
+@pytest.mark.llm
+@pytest.mark.nvcc
+def test_a_model_that_is_named_is_asked_for_what_a_search_does_not_know_as_long_as_there_is_time(
+    worker: Conversation,
+) -> None:
+    model = assemble_default()
+    assert isinstance(model, ModelFile), model
+    settings = {"model": str(model.path), "optimizeSeconds": 3}
+    asked = {"kernel": "transpose", "goal": "speed", "wish": ["paint it blue"], "settings": settings}
+    worker.say({"id": 6, "job": "optimize", "request": {**REQUEST, **asked}})
+    result = worker.outcome()["result"]
+    assert result["choices"] == []
+    assert model.path.name in result["outcome"]["reason"]
+    assert result["outcome"]["reason"].endswith("It was stopped before it had ended.")
 
 
 @pytest.mark.nvcc

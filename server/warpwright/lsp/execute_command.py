@@ -156,7 +156,11 @@ async def _apply(ls: Server, offer: Offer, *, needs_confirmation: bool) -> str:
         return "The editor did not answer."
     except JsonRpcException as error:
         return f"The editor refused the edit: {error}."
-    return "" if applied.applied else f"The editor refused the edit: {applied.failure_reason or 'it gave no reason'}."
+    if applied.applied:
+        return ""
+    if needs_confirmation and not applied.failure_reason:
+        return "It was not confirmed."
+    return f"The editor refused the edit: {applied.failure_reason or 'it gave no reason'}."
 
 
 def _summary(offer: Offer) -> str:
