@@ -13,7 +13,7 @@ AIMS = (1.2, 2.0)
 WHO = ("fixed", "model", "chance")
 """Who orders the candidates."""
 
-SAME = 1.02
+SAME = 1.03
 """Speedups whose quotient is no larger are the same one."""
 
 HEAD = """# What `warpwright optimize` finds
@@ -44,8 +44,8 @@ PLANS = """
 
 `{command}`
 replayed these searches with few verifications: in the fixed order (what gained most on the other samples first), in the
-order of the model's plan ({model}), and in {seeds} orders by chance. Of the {kernels} kernels to which
-more than one rewrite applies, the geometric mean of the best speedup that was found, and on how many kernels the
+order of the model's plan ({model}), and in {seeds} orders by chance. Of {kernels} kernels to which
+at least three rewrites apply, the geometric mean of the best speedup that was found, and on how many kernels the
 model's plan found a better or a worse one than the fixed order:
 
 {table}

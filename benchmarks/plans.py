@@ -5,8 +5,8 @@
 The table is what `benchmarks/optimize.py` wrote: of each kernel every candidate of a search that ran to its end, with
 its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one of
 `warpwright.optimize.order` (what gained most first, on all kernels but the one that is searched), the model's plan
-followed by the fixed one, and chance, of which `SEEDS` draws are averaged. Only kernels to which more than one rewrite
-applies ask for an order; those whose rewrites are others today than in the table are left out, and named. Writes
+followed by the fixed one, and chance, of which `SEEDS` draws are averaged. Only kernels to which `LEAST` rewrites or
+more apply are asked about; those whose rewrites are others today than in the table are left out, and named. Writes
 plans.json with every answer of the model as it came, and prints the table. `--gains` prints what each rewrite gained,
 as `warpwright.optimize.order` has it.
 """
@@ -40,6 +40,9 @@ from warpwright.optimize.version import Version
 from warpwright.progress import silent
 from warpwright.rewrites.registry import applicable
 from warpwright.syntax.source import read_include, read_source
+
+LEAST = 3
+"""Rewrites that apply to a kernel which asks for an order: of two, the second is tried at once."""
 
 BUDGETS = (1, 2, 3, 6)
 SEEDS = 100
@@ -152,6 +155,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, required=True, metavar="FILE", help="what benchmarks/optimize.py wrote")
     parser.add_argument("--gains", action="store_true", help="print what each rewrite gained, and nothing else")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the result is written")
+    parser.add_argument("--seconds", type=float, default=1e9, help="leave out what is not asked by then, and say so")
     parser.add_argument("--model", metavar="MODEL", help="as of `warpwright optimize`")
     arguments = parser.parse_args()
     recorded = json.loads(arguments.table.read_text(encoding="utf-8"))
@@ -162,12 +166,16 @@ def main() -> int:
     if isinstance(model, Missing) or arguments.out is None:
         print(f"plans: {model if isinstance(model, Missing) else 'say where to write: --out DIR'}", file=sys.stderr)
         return 2
+    started = time.monotonic()
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     adapter = find_adapter(model)
     with Engine(model, adapter) as engine:
         for row in recorded["kernels"]:
-            if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < 2:
+            if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < LEAST:
+                continue
+            if time.monotonic() - started > arguments.seconds:
+                left_out.append(f"{row['kernel']}: for lack of time")
                 continue
             found = asked(row, [other for other in recorded["kernels"] if other is not row], engine)
             if isinstance(found, str):

@@ -12,7 +12,7 @@ from warpwright.verify.verify import acceptable
 HINTS = frozenset({"add-restrict", "add-launch-bounds"})
 """Rewrites that tell the compiler something and change nothing else: whether it makes use of it is seen in figures."""
 
-MEASURED_NOISE, PREDICTED_NOISE = 1.02, 1.05
+MEASURED_NOISE, PREDICTED_NOISE = 1.03, 1.05
 """Speedups whose quotient is no larger are the same one: timings of one text differ by so much from one verification
 to the next, and predictions tell no better."""
 
