@@ -57,6 +57,14 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
     assert smaller["status"] == "nothing"
     assert "The offer stays as it was." in smaller["message"]
 
+    page.replace("__syncthreads();", "__syncthreads(); x += 0;")
+    stale = run(page, "propose", kernel="transpose", wish="be bolder", offer=offer["id"])
+    assert (stale["status"], stale["message"]) == (
+        "failed",
+        "transpose, or code that it depends on, was edited meanwhile: run it again.",
+    )
+    page.replace(" x += 0;", "")
+
     swizzled = next(c for c in offer["choices"] if candidates[c["candidate"]]["rewrites"] == ["swizzle-shared-array"])
     applied = run(page, "apply", offer=offer["id"], candidate=swizzled["candidate"])
     assert applied["status"] == "applied", applied

@@ -107,9 +107,7 @@ async def _searched(ls: Server, goal: str, params: types.ExecuteCommandParams) -
         request["selection"] = selection
     if words is not None:
         request["wish"] = [words]
-        offer = ls.offers.find(argument["offer"]) if "offer" in argument else ls.offers.last(document.uri, kernel)
-        if offer is None and "offer" in argument:
-            raise WorkError("There is no such offer any more: run Optimize again.")
+        offer = await _to_continue(ls, argument, document.uri, kernel)
         if offer is not None:
             if "selection" in request and offer.given[document.path] != request["text"]:
                 raise WorkError("The text has changed since the offer: leave the selection out, or run Optimize again.")
@@ -129,6 +127,21 @@ async def _searched(ls: Server, goal: str, params: types.ExecuteCommandParams) -
     summary = f"{kernel}: {outcome['reason']}"
     ls.message(f"{summary}{_where(ls.last_report)}")
     return _result("nothing", summary, ls.last_report, outcome=outcome)
+
+
+async def _to_continue(ls: Server, argument: Mapping[str, Any], uri: str, kernel: str) -> Offer | None:
+    """The offer that an argument names, or the last one for the kernel if it still holds. Raises WorkError."""
+    offer = ls.offers.find(argument["offer"]) if "offer" in argument else ls.offers.last(uri, kernel)
+    if offer is None and "offer" in argument:
+        raise WorkError("There is no such offer any more: run Optimize again.")
+    try:
+        if offer is not None:
+            await workspace_edit(ls, offer.choice, offer.given)
+    except TextChangedError as error:
+        if "offer" in argument:
+            raise WorkError(str(error)) from None
+        return None
+    return offer
 
 
 async def _applied(ls: Server, offer: Offer, *, needs_confirmation: bool) -> Json:
