@@ -54,7 +54,7 @@ def row_edits(
         divided = grid_divided_by(kernel, launch, by)
         if isinstance(divided, str):
             raise NotRetracedError(divided)
-        edits += divided
+        edits += [edit for edit in divided if edit not in edits]
     text = source.text()
     tile, row, place = (free_name(text, name) for name in ("tile", "row", "e"))
     stores = element == target

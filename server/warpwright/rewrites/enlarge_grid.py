@@ -58,7 +58,7 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._chunks import declared_in
-from warpwright.rewrites._code import NoMatchError, body, squeezed
+from warpwright.rewrites._code import NoMatchError, body, host_launches, squeezed
 from warpwright.rewrites._grids import grid_formula
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of, symbols
@@ -112,12 +112,12 @@ def _enlarged(kernel: Kernel, block: Node) -> Rewrite:
     _require_independent(indices, block, loop, counter)
     factor = _factor(kernel, loop, axis)
     edits: list[TextEdit] = []
-    for launch in kernel.launches:
+    for launch in host_launches(kernel):
         multiplied = grid_multiplied(kernel, launch, factor, axis)
         if isinstance(multiplied, str):
             raise NoMatchError(multiplied)
-        edits.append(multiplied)
-    threads = min(_threads(launch) for launch in kernel.launches)
+        edits += [multiplied] if multiplied not in edits else []
+    threads = min(_threads(launch) for launch in host_launches(kernel))
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -237,8 +237,8 @@ def _factor(kernel: Kernel, loop: Node, axis: str) -> int:
         default=0.0,
     )
     factor = 1
-    fewest = min(_threads(launch) for launch in kernel.launches)
-    for launch in kernel.launches:
+    fewest = min(_threads(launch) for launch in host_launches(kernel))
+    for launch in host_launches(kernel):
         blocks = grid_formula(kernel.source, launch, "xyz".index(axis))
         if blocks is None or blocks.symbols or blocks.value({}) is None:
             raise NoMatchError(f"How many blocks the launch at {launch.source} has in {axis} is not a constant.")
@@ -248,7 +248,7 @@ def _factor(kernel: Kernel, loop: Node, axis: str) -> int:
         raise NoMatchError(f"Nothing to gain: {fewest:,} threads fill the multiprocessors of a large GPU.")
     if factor == 1:
         raise NoMatchError("Nothing to gain: each thread has but a few iterations.")
-    for launch in kernel.launches:
+    for launch in host_launches(kernel):
         extent = launch.grid["xyz".index(axis)] or 1
         if axis != "x" and extent * factor > MOST_BLOCKS:
             raise NoMatchError(f"A grid may not have {extent * factor} blocks in {axis}.")

@@ -127,7 +127,8 @@ def _split(kernel: Kernel, elements: Elements) -> Rewrite:
     edits = _kernel_edits(kernel, elements, parts, row, plane)
     for launch in launches:
         _require_long_rows(kernel, launch, row)
-        edits.append(_launch_edit(kernel, launch, row, plane, rest))
+        edit = _launch_edit(kernel, launch, row, plane, rest)
+        edits += [edit] if edit not in edits else []
     _require_extents(kernel, edits)
     return Rewrite(
         rewrite=NAME,

@@ -108,7 +108,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         swapped = _launch_edits(kernel.source, launch)
         if isinstance(swapped, str):
             return Declined(NAME, swapped)
-        edits += swapped
+        edits += [edit for edit in swapped if edit not in edits]
     reason = no_fewer_sectors(kernel, edits)
     if reason:
         return Declined(NAME, reason)
