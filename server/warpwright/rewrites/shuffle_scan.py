@@ -31,7 +31,6 @@ __global__ void scan(int *out, const int *in) {
   __shared__ int sums[256];
   int tid = threadIdx.x;
   sums[tid] = in[blockIdx.x * blockDim.x + tid];
-  __syncthreads();
   __shared__ int warp_totals[32];
   int value = sums[tid];
   for (int offset = 1; offset < 32; offset *= 2) {
@@ -55,7 +54,6 @@ __global__ void scan(int *out, const int *in) {
   if (tid >= 32)
     value += warp_totals[tid / 32 - 1];
   sums[tid] = value;
-  __syncthreads();
   out[blockIdx.x * blockDim.x + tid] = sums[tid];
 }
 
@@ -75,10 +73,10 @@ void run(int *out, const int *in) {
 
 ## Cost
 
-128 or 256 bytes of shared memory. Three barriers remain of two for each doubling: 16 with 256 threads. The order of the
-additions changes: sums of floating-point numbers can change in the last bits. The error of any order of n numbers is at
-most about n * 2^-24 * sum(|x|) in float and n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of
-Numerical Algorithms, section 4.2).
+128 or 256 bytes of shared memory. Two barriers remain, of two for each doubling: 16 with 256 threads; those before and
+behind stay where other threads set or use the elements. The order of the additions changes: sums of floating-point
+numbers can change in the last bits. The error of any order of n numbers is at most about n * 2^-24 * sum(|x|) in float
+and n * 2^-53 * sum(|x|) in double (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
 """
 
 from __future__ import annotations
@@ -90,8 +88,9 @@ from tree_sitter import Node
 from warpwright.facts.model import WARP, Kernel
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import shuffled_type
-from warpwright.rewrites._code import NoMatchError, body, overlaps
-from warpwright.rewrites._layout import free_name, indent_unit, line_of
+from warpwright.rewrites._code import NoMatchError, body, names, overlaps, squeezed
+from warpwright.rewrites._interleaved import is_barrier, is_thread_number
+from warpwright.rewrites._layout import free_name, indent_unit, line_of, without_lines
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
 from warpwright.rewrites._templates import written_as
@@ -99,8 +98,8 @@ from warpwright.rewrites._threads import constant_of, whole_warps
 from warpwright.rewrites._tree_reduction import require_reorderable, require_whole_block
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Span
+from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.source import Source, Span
 
 NAME = "shuffle-scan"
 title = "Scan by shuffles"
@@ -165,9 +164,14 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
         raise NoMatchError(
             "Nothing to gain: the block is one warp, or has no shared memory left for the warps' totals."
         )
-    indent = source.line_indent(scan.node.start_byte)
     typed = written_as(kernel, scan.array, shared.element_type)
     lines = _lines(kernel, scan, typed, kind, indent_unit(source, block))
+    edits, leading, trailing = _without_barriers(kernel, block, scan)
+    if scan.waits_first and leading:
+        lines.insert(0, scan.barrier)
+    if trailing and not scan.serial and not scan.waits_first:
+        lines.append(scan.barrier)
+    indent = source.line_indent(scan.node.start_byte)
     text = f"\n{indent}".join(lines)
     exact = kind.is_integer
     steps = (threads - 1).bit_length()
@@ -180,7 +184,7 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
         rewrite=NAME,
         title=title,
         source=source,
-        edits=(TextEdit(scan.node.start_byte, scan.node.end_byte, text),),
+        edits=(TextEdit(scan.node.start_byte, scan.node.end_byte, text), *edits),
         explanation=(
             f"{was} Each warp now scans its {WARP} elements by __shfl_up_sync, in registers; the first warp "
             "scans the warps' totals, and each thread adds what stands before its warp."
@@ -188,6 +192,43 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
         ),
         safe=exact,
     )
+
+
+def _without_barriers(kernel: Kernel, block: Node, scan: Scan) -> tuple[list[TextEdit], bool, bool]:
+    """Edits that delete the barriers around a scan that order nothing any more, and whether one is needed before it and
+    behind it.
+
+    The two within the scan order what stands before it and what follows. The barrier before is for elements that other
+    threads set, the one behind for those that other threads read; in a loop they also keep its turns apart.
+    """
+    source, node = kernel.source, scan.node
+    siblings = [n for n in node.parent.named_children if n.type != "comment"] if node.parent == block else []
+    if node not in siblings:
+        return [], True, True
+    place, edits = siblings.index(node), list[TextEdit]()
+    before, behind = siblings[place - 1] if place else None, siblings[place + 1] if place + 1 < len(siblings) else None
+    others = [
+        use
+        for array in {scan.array, scan.source}
+        for use in names(block, source, array)
+        if not node.start_byte <= use.start_byte < node.end_byte and not _is_own(source, block, use)
+    ]
+    leading = any(use.start_byte < node.start_byte for use in others)
+    trailing = any(use.start_byte > node.end_byte for use in others) or scan.total
+    if before is not None and is_barrier(before, source) and not leading:
+        edits.append(without_lines(source, before))
+    if scan.serial and behind is not None and is_barrier(behind, source) and not trailing:
+        edits.append(without_lines(source, behind))
+    return edits, leading, trailing
+
+
+def _is_own(source: Source, block: Node, use: Node) -> bool:
+    """Whether a use of an array is its declaration, or the element of the thread's number."""
+    element = use.parent
+    if element is None or element.type != "subscript_expression":
+        return element is not None and element.type.endswith("declarator")
+    indices = [squeezed(source.node_text(n)) for n in uncommented(element.child_by_field_name("indices"))]
+    return len(indices) == 1 and is_thread_number(source, block, indices[0])
 
 
 def _alike(kind: str) -> str:
@@ -218,7 +259,6 @@ def _lines(kernel: Kernel, scan: Scan, typed: str, kind: CType, unit: str) -> li
 
     before = f"{totals}[{tid} / {WARP} - 1]"
     lines = [
-        *([scan.barrier] if scan.waits_first else []),
         f"__shared__ {typed} {totals}[{WARP}];",
         f"{typed} {value} = {scan.source}[{tid}];",
         *step(value, f"{tid} % {WARP}"),
@@ -246,4 +286,4 @@ def _lines(kernel: Kernel, scan: Scan, typed: str, kind: CType, unit: str) -> li
     if scan.total:
         last = f"{totals}[{scan.bound} / {WARP} - 1]"
         lines += [f"if ({tid} == 0)", f"{unit}{scan.array}[{scan.bound}] = {last};"]
-    return lines if scan.serial or scan.waits_first else [*lines, scan.barrier]
+    return lines
