@@ -7,16 +7,17 @@ struct Point {
   float x, y, z;
 };
 
-__global__ void lengths(float *out, const Point *in, int n) {
+__global__ void scale(Point *p, float factor, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
-    Point p = in[i];
-    out[i] = sqrtf(p.x * p.x + p.y * p.y + p.z * p.z);
+    p[i].x *= factor;
+    p[i].y *= factor;
+    p[i].z *= factor;
   }
 }
 
-void run(float *out, const Point *in, int n) {
-  lengths<<<(n + 127) / 128, 128>>>(out, in, n);
+void run(Point *p, int n) {
+  scale<<<(n + 127) / 128, 128>>>(p, 0.5f, n);
 }
 ```
 
@@ -27,26 +28,33 @@ struct Point {
   float x, y, z;
 };
 
-__global__ void lengths(float *out, const Point *in, int n) {
-  __shared__ Point in_staged[128];
+__global__ void scale(Point *p, float factor, int n) {
+  __shared__ Point p_staged[128];
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   const int first = i - threadIdx.x;
   for (int word = threadIdx.x; word < 128 * 3; word += 128)
     if (first + word / 3 < n)
-      reinterpret_cast<unsigned int *>(in_staged)[word] = reinterpret_cast<const unsigned int *>(in + first)[word];
+      reinterpret_cast<unsigned int *>(p_staged)[word] = reinterpret_cast<const unsigned int *>(p + first)[word];
   __syncthreads();
   if (i < n) {
-    Point p = in_staged[threadIdx.x];
-    out[i] = sqrtf(p.x * p.x + p.y * p.y + p.z * p.z);
+    p_staged[threadIdx.x].x *= factor;
+    p_staged[threadIdx.x].y *= factor;
+    p_staged[threadIdx.x].z *= factor;
   }
+  __syncthreads();
+  for (int word = threadIdx.x; word < 128 * 3; word += 128)
+    if (first + word / 3 < n)
+      reinterpret_cast<unsigned int *>(p + first)[word] = reinterpret_cast<unsigned int *>(p_staged)[word];
 }
 
-void run(float *out, const Point *in, int n) {
-  lengths<<<(n + 127) / 128, 128>>>(out, in, n);
+void run(Point *p, int n) {
+  scale<<<(n + 127) / 128, 128>>>(p, 0.5f, n);
 }
 ```
 
-Structures that the kernel changes are copied back in the same way, behind another barrier.
+What is stored goes to the L2 cache with each store, the sectors of a structure again for each member; copied back,
+they go there once. Structures that are only read stay in the L1 cache from one member to the next, unless they are too
+large for it.
 
 ## Assumes
 
@@ -55,8 +63,8 @@ Structures that the kernel changes are copied back in the same way, behind anoth
 - All launches are in this file, with one-dimensional blocks of one known size.
 - Arrays that are handed to different parameters do not overlap.
 
-It is refused where no fewer sectors would be moved, as where only one member of many is used, and where structures of
-that size would meet in the same banks: an odd number of words does not.
+It is refused where no fewer sectors would be moved, as where only one member of many is used, where the L1 cache saves
+them already, and where structures of that size would meet in the same banks: an odd number of words does not.
 
 ## Cost
 
@@ -98,6 +106,9 @@ CONFLICT = 2.0
 LIMIT = 48 * 1024
 """Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 WORD = 4
+L1, RESIDENT = 256 * 1024, 2048
+"""Bytes of a multiprocessor's L1 cache, and threads that use it at once, of compute capability 9.0 (CUDA C++
+Programming Guide, "Technical Specifications per Compute Capability")."""
 
 _VECTORS = re.compile(r"(?:float|int|uint)3|double3|(?:long|ulong|longlong|ulonglong)3")
 
@@ -156,6 +167,11 @@ def _staged(kernel: Kernel, elements: Elements, access: Access) -> Rewrite:
     _require_stays(source, elements, stored)
     edits = _edits(kernel, elements, parameter.name, kind, structure, threads, uses, stored=stored)
     before, after = _gain(kernel, edits, parameter.name, free_name(kernel.span.text, f"{parameter.name}_staged"))
+    if not stored and structure.bytes * RESIDENT <= L1:
+        raise _RefusedError(
+            f"Nothing to gain: {parameter.name} is only read, and the L1 cache keeps a sector of it from one member of "
+            f"the {structure.bytes} bytes to the next."
+        )
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -206,7 +222,7 @@ def _plain_type(source: Source, parameter: Parameter) -> str:
 
 
 def _uses(kernel: Kernel, elements: Elements, parameter: Parameter) -> list[Node]:
-    """Every `points[i]`; refused where the array is used in another way."""
+    """Every `p[i]`; refused where the array is used in another way."""
     source, block, name = kernel.source, body(kernel), parameter.name
     for macro in macros_naming(source, re.compile(rf"\b{re.escape(name)}\b")):
         raise _RefusedError(f"The macro {macro} names `{name}`, so not every use of it can be seen.")
