@@ -170,8 +170,21 @@ def functions_of(source: Source) -> dict[str, list[Node]]:
 
 
 def host_launches(kernel: Kernel) -> list[Launch]:
-    """The launches that stand in the text, assumed shapes left out."""
-    return [launch for launch in kernel.launches if launch.span is not None]
+    """The launches that stand in the text, assumed shapes left out. One call has several where its callers give it
+    several shapes, and one for those that give it the same."""
+    found = {
+        (
+            launch.source,
+            launch.span.start,
+            *launch.grid,
+            *launch.block,
+            launch.dynamic_shared_bytes,
+            launch.basis,
+        ): launch
+        for launch in kernel.launches
+        if launch.span is not None
+    }
+    return list(found.values())
 
 
 def unseen_launch(kernel: Kernel) -> str:

@@ -10,6 +10,7 @@ from warpwright.facts.host_scopes import read_definitions, written_names
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rewrites._code import called_name, host_launches, is_enclosed, macro_texts, unseen_launch
 from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds, member_formula
+from warpwright.rewrites._host_variables import written
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source
@@ -97,19 +98,31 @@ def grid_formula(source: Source, launch: Launch, axis: int = 0) -> Formula | Non
 
 def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
     """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`, and where the block is
-    `dim3(block.y, block.x)`."""
+    `dim3(block.y, block.x)`; and `threads` in `<<<(n + threads - 1) / threads, threads>>>` where callers say it."""
     call = call_of(launch)
-    written = uncommented(launch_configuration(call)) if call is not None else []
-    block = written[1] if len(written) > 1 else None
+    shapes = uncommented(launch_configuration(call)) if call is not None else []
+    block = shapes[1] if len(shapes) > 1 else None
     if block is not None and block.type == "call_expression" and called_name(block, source) == "dim3":
         given = zip(uncommented(block.child_by_field_name("arguments")), launch.block, strict=False)
         members = {source.node_text(n): size for n, size in given if n.type == "field_expression"}
         return {text: constant(size) for text, size in members.items() if size is not None}
-    if block is None or block.type != "identifier" or _dim3_value(source, block, 0) is None:
+    if block is None or block.type != "identifier":
         return {}
     name = source.node_text(block)
+    if _dim3_value(source, block, 0) is None:
+        threads = launch.block[0] if _keeps(source, block) else None
+        return {name: constant(threads)} if threads is not None else {}
     sizes = zip("xyz", launch.block, strict=True)
     return {f"{name}.{axis}": constant(threads) for axis, threads in sizes if threads is not None}
+
+
+def _keeps(source: Source, variable: Node) -> bool:
+    """Whether a number has one value in the function that names it: no more than one place sets it."""
+    function, name = enclosing(variable, "function_definition"), source.node_text(variable)
+    if function is None or _is_dim3(source, function, name):
+        return False
+    set_at = [d for d in read_definitions(source, function).get(name, []) if d.kind != "declare"]
+    return len(set_at) <= 1 and not any(source.node_text(n) == name for n in written(function))
 
 
 def _dim3_value(source: Source, variable: Node, axis: int) -> Node | None:

@@ -9,11 +9,13 @@ import importlib
 import logging
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 from warpwright import rewrites
 from warpwright.facts.model import Kernel
 from warpwright.rewrites.base import Declined, Rewrite, RewriteKind
+from warpwright.syntax.edits import without_repeats
 from warpwright.syntax.source import Span
 
 log = logging.getLogger(__name__)
@@ -84,7 +86,11 @@ def _load() -> Iterator[RewriteKind]:
 
 def _proposal(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     try:
-        return kind.propose(kernel, at)
+        made = kind.propose(kernel, at)
+        if isinstance(made, Rewrite):
+            made = replace(made, edits=tuple(without_repeats(made.edits)))
+            made.apply()
+        return made
     except Exception:
         log.exception("rewrite %s failed on kernel %s of %s", kind.name, kernel.name, kernel.source.path)
         return Declined(kind.name, f"The rewrite {kind.name} failed on this kernel; the log has the details.")

@@ -20,8 +20,25 @@ class OverlappingEditsError(ValueError):
     """Two edits touch the same bytes, so their result would depend on their order."""
 
 
+def without_repeats(edits: Iterable[TextEdit]) -> list[TextEdit]:
+    """Edits in which a replacement that is given more than once stands once: a call that two callers lead to is edited
+    for each. Inserts at one place are all kept.
+
+    >>> edits = [TextEdit(0, 1, "x"), TextEdit(2, 2, "}"), TextEdit(0, 1, "x"), TextEdit(2, 2, "}")]
+    >>> [edit.new_text for edit in without_repeats(edits)]
+    ['x', '}', '}']
+    """
+    seen: set[TextEdit] = set()
+    kept: list[TextEdit] = []
+    for edit in edits:
+        if edit.start == edit.end or edit not in seen:
+            kept.append(edit)
+        seen.add(edit)
+    return kept
+
+
 def apply_edits(data: bytes, edits: Iterable[TextEdit]) -> bytes:
-    """Apply edits given against the same text. Inserts at one place keep their order.
+    """Apply edits given against the same text. Inserts at one place keep their order; repeats count once.
 
     >>> apply_edits(b"a + b", [TextEdit(0, 1, "x"), TextEdit(4, 5, "y")])
     b'x + y'
@@ -32,7 +49,7 @@ def apply_edits(data: bytes, edits: Iterable[TextEdit]) -> bytes:
     """
     parts: list[bytes] = []
     at = 0
-    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+    for edit in sorted(without_repeats(edits), key=lambda e: (e.start, e.end)):
         if edit.start < at:
             raise OverlappingEditsError(f"edits overlap at byte {edit.start}")
         parts += (data[at : edit.start], edit.new_text.encode("utf-8"))
