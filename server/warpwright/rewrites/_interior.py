@@ -46,11 +46,12 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """A loop with known ends: its variable takes the numbers from `first` to `last`."""
+    """A loop whose variable runs from `first` to `last` by steps of 1, as texts; `steps` where both are numbers."""
 
     name: str
-    first: int
-    last: int
+    first: str
+    last: str
+    steps: int | None
 
 
 def interior(indices: Indices, statements: list[Node]) -> Way:
@@ -89,7 +90,6 @@ def interior(indices: Indices, statements: list[Node]) -> Way:
     for statement in taken:
         for branch in descendants(statement, "if_statement"):
             edits += _passed(indices, branch, late, conditions)
-    edits += [e for statement in taken for e in _unrolled(indices, statement)]
     return Way(tuple(dict.fromkeys(conditions)), tuple(taken), tuple(edits))
 
 
@@ -165,6 +165,8 @@ def _passed(indices: Indices, branch: Node, late: set[str], conditions: list[str
         new = {w.name: _worst(w, condition.operator, sides) for w in steps}
         texts = [_written_out(indices, node, new) for node in (condition.left, condition.right)]
         found.append(f"{texts[0]} {condition.operator} {texts[1]}")
+    if late & set(re.findall(r"[A-Za-z_]\w*", " ".join(found))):
+        return
     conditions += found
     yield (
         without_text(source, *with_comment(source, branch))
@@ -178,7 +180,7 @@ def _worst(walk: _Walk, operator: str, sides: list[Polynomial | None]) -> str:
     left, right = ((coefficient(value, walk.name) or 0) if value is not None else 0 for value in sides)
     grows = left > right
     end = walk.last if grows == operator.startswith("<") else walk.first
-    return f"({end})" if end < 0 else str(end)
+    return end if re.fullmatch(r"\w+", end) else f"({end})"
 
 
 def _leaves_of(indices: Indices, node: Node) -> Iterator[str]:
@@ -206,7 +208,7 @@ def _is_signed(indices: Indices, name: str) -> bool:
 
 
 def _walks(indices: Indices, node: Node) -> list[_Walk]:
-    """The loops with known ends around a node; empty where one around it has others."""
+    """The loops around a node, where the ends of all of them are the same throughout; else none."""
     found: list[_Walk] = []
     for parent in ancestors(node):
         if parent.type in ("while_statement", "do_statement", "for_range_loop", "lambda_expression"):
@@ -235,12 +237,28 @@ def _walk(indices: Indices, loop: Node) -> _Walk | None:
     changes = [n for n in changed_names(source, loop) if n == name]
     if declarator is None or compared is None or not stepped or len(changes) != 1:
         return None
-    first = indices.number(declarator.child_by_field_name("value"))
-    bound = indices.number(head[1].child_by_field_name("right"))
-    if first is None or bound is None:
+    ends = [declarator.child_by_field_name("value"), head[1].child_by_field_name("right")]
+    start, bound = (_end(indices, node) for node in ends)
+    if start is None or bound is None:
         return None
-    last = bound if compared[1] == "<=" else bound - 1
-    return _Walk(name, first, last) if 0 <= last - first < _MOST_STEPS else None
+    first, last = indices.number(ends[0]), indices.number(ends[1])
+    if last is not None:
+        last, bound = (last, str(last)) if compared[1] == "<=" else (last - 1, str(last - 1))
+    elif compared[1] == "<":
+        bound = f"{bound} - 1" if re.fullmatch(r"\w+", bound) else f"({bound}) - 1"
+    steps = last - first + 1 if first is not None and last is not None else None
+    return _Walk(name, start if first is None else str(first), bound, steps)
+
+
+def _end(indices: Indices, node: Node | None) -> str | None:
+    """A signed number that stays the same throughout, as text; None for others."""
+    value = indices.read(node)
+    if node is None or value is None:
+        return None
+    fixed = all(indices.variables.is_fixed(n) or n not in indices.variables.types for n in _leaves_of(indices, node))
+    signed = all(_is_signed(indices, name) for name in _leaves_of(indices, node))
+    text = indices.kernel.source.node_text(node)
+    return text if fixed and signed else None
 
 
 def _written_out(indices: Indices, node: Node, new: dict[str, str]) -> str:
@@ -254,11 +272,13 @@ def _written_out(indices: Indices, node: Node, new: dict[str, str]) -> str:
     return with_names(source, node, names)
 
 
-def _unrolled(indices: Indices, statement: Node) -> Iterator[TextEdit]:
-    """Directives before the loops with known ends, so that their loads are issued together."""
+def unrolled(indices: Indices, way: Way) -> Iterator[TextEdit]:
+    """Directives before the loops on the way, so that their loads are issued together. Raises NoMatchError where one
+    has many steps, or how many is not known."""
     source: Source = indices.kernel.source
-    for loop in descendants(statement, "for_statement"):
-        if _walk(indices, loop) is None:
+    for loop in (n for statement in way.statements for n in descendants(statement, "for_statement")):
+        walk = _walk(indices, loop)
+        if walk is None or walk.steps is None or not 0 < walk.steps <= _MOST_STEPS:
             line = source.position(loop.start_byte)[0]
             raise NoMatchError(f"Nothing to gain: the time of an element goes into its loop at line {line}.")
         alone = not source.text(source.data.rfind(b"\n", 0, loop.start_byte) + 1, loop.start_byte).strip()

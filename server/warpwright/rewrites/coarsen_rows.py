@@ -100,7 +100,7 @@ from warpwright.rewrites._elements import (
 )
 from warpwright.rewrites._guards import Condition, comparisons, is_early_return, loads_nothing
 from warpwright.rewrites._indices import Indices, indices_of
-from warpwright.rewrites._interior import Way, interior
+from warpwright.rewrites._interior import Way, interior, unrolled
 from warpwright.rewrites._launch_shape import grid_divided_by
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
@@ -169,6 +169,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
     launches = host_launches(kernel)
     require_covered(kernel, indices, conditions, (1, ROWS), launches)
     way = interior(indices, [s for s in per_row if s.type != "declaration" or s not in head])
+    way = replace(way, edits=(*way.edits, *unrolled(indices, way)))
     edits = [_text(block, elements, per_row, [s for s in per_row if s in head], way)]
     for launch in launches:
         divided = grid_divided_by(kernel, launch, (1, ROWS))
