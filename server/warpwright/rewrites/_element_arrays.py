@@ -88,6 +88,35 @@ def element_array(kernel: Kernel, elements: Elements, parameter: Parameter) -> E
     return ElementArray(name, element_type, tuple(found), loads > 0, stores > 0)
 
 
+def row_array(kernel: Kernel, elements: Elements, parameter: Parameter, index: str) -> ElementArray | str:
+    """The uses of a parameter at one index, written without white space, in the work on an element; or why they cannot
+    be moved together."""
+    source, name, element_type = kernel.source, parameter.name, _element_type(parameter)
+    if "volatile" in parameter.type:
+        return f"`{name}` is volatile."
+    if element_type not in _SIZES:
+        return f"Nothing to gain: the elements of `{name}` are {element_type}, moved as they are."
+    found: list[Node] = []
+    loads, stores, certain_loads, certain_stores = 0, 0, 0, 0
+    for use in (u for s in elements.work for u in names(s, source, name)):
+        element = use.parent
+        indices = element.child_by_field_name("indices") if element is not None else None
+        if element is None or indices is None or squeezed(source.node_text(indices)[1:-1]) != index:
+            continue
+        if not _is_value(element, source):
+            return f"`{name}` is used at line {source.position(use.start_byte)[0]} other than as a value."
+        found.append(element)
+        certain = _is_certain(element, elements)
+        read, written = _done(element, source)
+        loads, stores = loads + read, stores + written
+        certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
+    if stores and not certain_stores:
+        return f"`{name}` is stored only as a condition decides, and a whole vector would be."
+    if not found or (not stores and not certain_loads):
+        return f"`{name}` is read only as a condition decides, so that it would stay one by one."
+    return ElementArray(name, element_type, tuple(found), loads > 0, stores > 0)
+
+
 def _element_type(parameter: Parameter) -> str:
     words = parameter.type.replace("*", " ").split()
     skipped = ("const", "__restrict__", "__restrict", "restrict", "volatile", parameter.name)

@@ -6,7 +6,7 @@ The guard may stand around the work or return before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -153,9 +153,10 @@ def not_the_thread(kernel: Kernel, elements: Elements, launches: Iterable[Launch
     return "" if sizes and exact else reason
 
 
-def not_by_element(kernel: Kernel, elements: Elements) -> str:
+def not_by_element(kernel: Kernel, elements: Elements, same: Container[str] = ()) -> str:
     """Why the work may depend on more than its element and on what is the same for all, or touch more than its own;
-    empty where the elements can be worked on by any thread in any order."""
+    empty where the elements can be worked on by any thread in any order. `same` are variables that are the same for all
+    threads that share the elements."""
     source, index = kernel.source, elements.index
     for statement in elements.work:
         reason = (
@@ -170,7 +171,7 @@ def not_by_element(kernel: Kernel, elements: Elements) -> str:
     for statement in elements.work:
         for use in descendants(statement, "identifier"):
             name = source.node_text(use)
-            if name in tied and name not in declared:
+            if name in tied and name not in declared and name not in same:
                 return f"`{name}` is made from the thread's or the block's number before the work on the element."
         for name, direct, line in _written(source, statement):
             if name == index or name in bound:

@@ -224,6 +224,22 @@ def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:
     return TextEdit(node.start_byte, node.end_byte, divided_text(source, node, text, factor))
 
 
+def divided_along(source: Source, launch: Launch, axis: str, by: int) -> TextEdit | str:
+    """The launch with so many times fewer blocks in x, y or z, and as many as before in the others."""
+    written = extent(source, launch, "xyz".index(axis))
+    if written is None:
+        return f"The grid of the launch at {launch.source} is not written as a number or a dim3."
+    node, text = written
+    new = divided_text(source, node, text, by)
+    if text != source.node_text(node):  # a variable of type dim3
+        name, last = (
+            source.node_text(node),
+            3 if axis == "z" or launch.grid[2] != 1 else 2 if axis == "y" or launch.grid[1] != 1 else 1,
+        )
+        new = f"dim3({', '.join(new if a == axis else f'{name}.{a}' for a in 'xyz'[:last])})"
+    return TextEdit(node.start_byte, node.end_byte, new)
+
+
 def divided_text(source: Source, node: Node, text: str, by: int) -> str:
     """A number of blocks divided, rounded up: `(grid.x + 3) / 4`; a literal as the number that it gives.
 

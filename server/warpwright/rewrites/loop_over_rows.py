@@ -59,18 +59,19 @@ from warpwright.rewrites._code import (
     body,
     functions_of,
     macros_naming,
-    names,
     overlaps,
     squeezed,
 )
+from warpwright.rewrites._elementwise import declared_in
 from warpwright.rewrites._formulas import Formula, Values, holds, same
-from warpwright.rewrites._grids import arguments_of, extent, grid_formula, launches_along_x
-from warpwright.rewrites._guards import comparisons, is_early_return
+from warpwright.rewrites._grids import arguments_of, divided_along, grid_formula, launches_along_x
+from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._invariant_calls import hoisted, invariant_expressions
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
 from warpwright.rewrites._locals import Locals, changed_names, declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
+from warpwright.rewrites._tested import Tested, tested
 from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
@@ -91,21 +92,12 @@ _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop", 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """`row` is declared as the block's number along `axis`. `guard` is the test before or around the work, if any, of
-    which `others` are the parts that do not ask for the row; `work` are the statements for one row."""
+    """`row` is declared as the block's number along `axis`, which `tested` tests."""
 
     row: str
     axis: str
     declaration: Node
-    guard: Node | None
-    others: tuple[str, ...]
-    bound: str
-    before: tuple[Node, ...]
-    work: tuple[Node, ...]
-
-    @property
-    def is_early(self) -> bool:
-        return self.guard is not None and is_early_return(self.guard)
+    tested: Tested
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -123,21 +115,21 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     source, variables = kernel.source, locals_of(kernel)
     rows = _rows(kernel, block, variables)
-    inside = {declared_name(source, d) for s in rows.work for n in descendants(s, "declaration", "for_range_loop")
-              for d in n.children_by_field_name("declarator")}  # fmt: skip
+    inside = {name for statement in rows.tested.work for name in declared_in(source, statement)}
     pointers = {p.name for p in kernel.parameters if p.is_pointer}
 
     def is_fixed(name: str) -> bool:
         return variables.is_fixed(name) and name not in inside | pointers | {rows.row}
 
-    expressions = invariant_expressions(source, rows.work, is_fixed)
+    expressions = invariant_expressions(source, rows.tested.work, is_fixed)
     if not expressions:
         raise NoMatchError(f"Nothing to gain: the work on a row of {kernel.name} computes nothing that all rows share.")
     _require_independent(kernel, block, rows, inside)
     launches = launches_along_x(kernel)
     if isinstance(launches, str):
         raise NoMatchError(launches)
-    bound = rows.bound or _counted(kernel, launches, rows.axis, variables)
+    limit = rows.tested.bound
+    bound = source.node_text(limit) if limit is not None else _counted(kernel, launches, rows.axis, variables)
     edits = [_fewer(kernel, launch, rows.axis, bound) for launch in launches]
     lines, replaced = hoisted(source, expressions, variables.types)
     text = source.node_text(expressions[0])
@@ -156,74 +148,17 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
 
 def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
     source, statements = kernel.source, uncommented(block)
-    for place, statement in enumerate(statements):
+    for statement in statements:
         declarators = statement.children_by_field_name("declarator") if statement.type == "declaration" else []
         value = declarators[0].child_by_field_name("value") if len(declarators) == 1 else None
         axis = re.fullmatch(r"blockIdx\.([yz])", squeezed(source.node_text(value))) if value is not None else None
         row = declared_name(source, declarators[0]) if axis is not None else ""
         if axis is None or not variables.is_fixed(row):
             continue
-        rest = [s for s in statements if s != statement]
-        first = next((n for n, s in enumerate(rest) if _uses(source, s, row)), None)
-        if first is None or first < place:
-            continue
-        return _with_guard(source, variables, (row, axis[1]), statement, rest, first)
+        found = tested(source, variables, row, [s for s in statements if s != statement])
+        if found is not None:
+            return _Rows(row, axis[1], statement, found)
     raise NoMatchError(f"{kernel.name} has no variable that is set to the block's number in y and keeps it.")
-
-
-def _uses(source: Source, node: Node, name: str) -> bool:
-    return any(True for _ in names(node, source, name))
-
-
-def _with_guard(
-    source: Source, variables: Locals, row: tuple[str, str], declaration: Node, rest: list[Node], first: int
-) -> _Rows:
-    """The parts, where the first statement that uses the row is its guard or a part of the work."""
-    guard, name = rest[first], row[0]
-    early = is_early_return(guard)
-    around = (
-        guard.type == "if_statement" and first + 1 == len(rest) and guard.child_by_field_name("alternative") is None
-    )
-    if not early and not around:
-        return _Rows(*row, declaration, None, (), "", tuple(rest[:first]), tuple(rest[first:]))
-    clause = guard.child_by_field_name("condition")
-    test = clause.child_by_field_name("value") if clause is not None else None
-    parts = _parts(test, "||" if early else "&&") if test is not None else []
-    bound, others = "", []
-    for part in parts:
-        found = comparisons(source, part, leaves=early)
-        held = found[0] if found is not None and len(found) == 1 else None
-        if held is not None and held.operator == "<" and source.node_text(held.left) == name and not bound:
-            right = held.right
-            words = [source.node_text(n) for n in descendants(right, "identifier")]
-            if right.type == "identifier" and all(variables.is_fixed(word) for word in words):
-                bound = source.node_text(right)
-                continue
-        if _uses(source, part, name):
-            raise NoMatchError(f"The condition at line {line_of(source, guard)} is more than a test of `{name}`.")
-        others.append(source.node_text(part))
-    if early:
-        work = rest[first + 1 :]
-    else:
-        inner = guard.child_by_field_name("consequence")
-        work = (
-            uncommented(inner) if inner is not None and inner.type == "compound_statement" else [inner] if inner else []
-        )
-    if not early and not bound:
-        return _Rows(*row, declaration, None, (), "", tuple(rest[:first]), tuple(rest[first:]))
-    if not bound or not work:
-        raise NoMatchError(
-            f"The condition at line {line_of(source, guard)} is no test of `{name}` against their number."
-        )
-    return _Rows(*row, declaration, guard, tuple(others), bound, tuple(rest[:first]), tuple(work))
-
-
-def _parts(test: Node, operator: str) -> list[Node]:
-    """The operands of `a || b || c`."""
-    if test.type == "binary_expression" and any(c.type == operator for c in test.children):
-        sides = [test.child_by_field_name(side) for side in ("left", "right")]
-        return [part for side in sides if side is not None for part in _parts(side, operator)]
-    return [test]
 
 
 def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[str]) -> None:
@@ -247,7 +182,7 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
             raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's number.")
     if reason := unfit_call(kernel, block):
         raise NoMatchError(reason)
-    for statement in rows.work:
+    for statement in rows.tested.work:
         for changed in changed_names(source, statement):
             if changed not in inside:
                 raise NoMatchError(f"`{changed}` changes in the work on a row, and is declared before.")
@@ -256,10 +191,10 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
             if around is not None and around.start_byte >= statement.start_byte:
                 raise NoMatchError(f"Threads may leave at line {line_of(source, leave)}, within a loop.")
     reached = {p.name for p in kernel.parameters if p.is_pointer} | inside
-    for target in (t for statement in rows.work for t in targets(statement, source)):
+    for target in (t for statement in rows.tested.work for t in targets(statement, source)):
         if target.type != "identifier" and root_name(source, target) not in reached:
             raise NoMatchError(f"`{source.node_text(target)}` changes in the work on a row, and is declared before.")
-    for statement in rows.before:
+    for statement in rows.tested.before:
         for address in descendants(statement, "reference_declarator", "pointer_expression"):
             line = line_of(source, address)
             raise NoMatchError(f"`{source.node_text(address)}` at line {line} may be changed by the work on a row.")
@@ -287,8 +222,8 @@ def _blocks(kernel: Kernel, launch: Launch, axis: str) -> Formula | None:
 def _fewer(kernel: Kernel, launch: Launch, axis: str, bound: str) -> TextEdit:
     """The launch with a block for several rows. Raises NoMatchError where it has none for some row, or too few."""
     source, blocks, place = kernel.source, _blocks(kernel, launch, axis), "xyz".index(axis)
-    given, written = arguments_of(kernel, launch).get(bound), extent(source, launch, place)
-    if blocks is None or written is None or given is None:
+    given = arguments_of(kernel, launch).get(bound)
+    if blocks is None or given is None:
         raise NoMatchError(
             f"Whether the grid at {launch.source} has a block for each row cannot be told from the text."
         )
@@ -308,14 +243,10 @@ def _fewer(kernel: Kernel, launch: Launch, axis: str, bound: str) -> TextEdit:
             f"Nothing to gain: the grid at {launch.source} has {x * y * z} blocks, and {ROWS} times fewer would leave "
             "multiprocessors idle."
         )
-    node, text = written
-    if text == source.node_text(node):
-        plain = re.fullmatch(r"[\w.]+", text) is not None
-        return TextEdit(node.start_byte, node.end_byte, f"({text if plain else f'({text})'} + {ROWS - 1}) / {ROWS}")
-    name = source.node_text(node)
-    shape = [f"({name}.{a} + {ROWS - 1}) / {ROWS}" if a == axis else f"{name}.{a}" for a in "xyz"]
-    last = 3 if axis == "z" or launch.grid[2] != 1 else 2
-    return TextEdit(node.start_byte, node.end_byte, f"dim3({', '.join(shape[:last])})")
+    edit = divided_along(source, launch, axis, ROWS)
+    if isinstance(edit, str):
+        raise NoMatchError(edit)
+    return edit
 
 
 def _kernel_edits(
@@ -323,30 +254,32 @@ def _kernel_edits(
 ) -> list[TextEdit]:
     unit = indent_unit(source, block)
     kind = rows.declaration.child_by_field_name("type")
-    first = rows.guard or rows.work[0]
-    last = rows.guard if rows.guard is not None and not rows.is_early else rows.work[-1]
+    first = rows.tested.guard or rows.tested.work[0]
+    last = rows.tested.guard if rows.tested.guard is not None and not rows.tested.is_early else rows.tested.work[-1]
     indent = source.line_indent(first.start_byte)
     head, tail, inner = "", "", indent
-    if rows.is_early and rows.others:
-        head = f"if ({' || '.join(rows.others)}) return;\n{indent}"
-    elif rows.others:
+    if rows.tested.is_early and rows.tested.others:
+        head = f"if ({' || '.join(rows.tested.others)}) return;\n{indent}"
+    elif rows.tested.others:
         inner = indent + unit
-        head, tail = f"if ({' && '.join(rows.others)}) {{\n{inner}", f"\n{indent}}}"
+        head, tail = f"if ({' && '.join(rows.tested.others)}) {{\n{inner}", f"\n{indent}}}"
     head += "".join(f"{line}\n{inner}" for line in lines)
     row = rows.row
     declared = f"{source.node_text(kind) if kind is not None else 'int'} {row} = blockIdx.{rows.axis}"
     head += f"for ({declared}; {row} < {bound}; {row} += gridDim.{rows.axis}) {{\n{inner}{unit}"
-    start, end = rows.work[0].start_byte, with_comment(source, rows.work[-1])[1]
-    if rows.guard is not None:  # comments before the first statement are kept
-        inner_block = rows.work[0].parent or block
-        behind = with_comment(source, rows.guard)[1] if rows.is_early else inner_block.start_byte
+    start, end = rows.tested.work[0].start_byte, with_comment(source, rows.tested.work[-1])[1]
+    if rows.tested.guard is not None:  # comments before the first statement are kept
+        inner_block = rows.tested.work[0].parent or block
+        behind = with_comment(source, rows.tested.guard)[1] if rows.tested.is_early else inner_block.start_byte
         start = next(n.start_byte for n in inner_block.named_children if n.start_byte >= behind)
     inside = [
-        TextEdit(n.start_byte, n.end_byte, "continue;") for s in rows.work for n in descendants(s, "return_statement")
+        TextEdit(n.start_byte, n.end_byte, "continue;")
+        for s in rows.tested.work
+        for n in descendants(s, "return_statement")
     ]
     shifted = [TextEdit(e.start - start, e.end - start, e.new_text) for e in [*replaced, *inside]]
     work = apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
-    work = reindented(work, source.line_indent(rows.work[0].start_byte), inner + unit)
+    work = reindented(work, source.line_indent(rows.tested.work[0].start_byte), inner + unit)
     until = max(end, with_comment(source, last)[1])
     _, comment = with_comment(source, rows.declaration)
     kept = source.text(rows.declaration.end_byte, comment)
