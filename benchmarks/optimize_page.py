@@ -20,7 +20,7 @@ HEAD = """# What `warpwright optimize` finds
 
 Made by `python tools/generate.py` from `benchmarks/results/optimize_cuda.json`; do not edit by hand.
 
-`{command}` searched for a faster version of every kernel of
+`{command}` searched for faster versions of the kernels of
 [csrc_samples](../csrc_samples) on an {gpu} ({torch}, nvcc {nvcc}), with the rewrites in their fixed order and no
 language model. Times are those of the first size that is timed, the program's own launch where it is known, with the
 second-level cache cold; a kernel without a version that is faster counts as 1.00x.
@@ -29,8 +29,8 @@ second-level cache cold; a kernel without a version that is faster counts as 1.0
 
 - own, best: microseconds of the kernel as it is and of the version that was offered, with the speedup's 95 % interval.
 - bound: the share of what the hardware allows that each of them reaches, from the bytes of the arrays and the
-  operations that torch counts ([how](verification.md)); "-" where it is not known, or a launch touches a part of its
-  arrays.
+  operations that torch counts ([how](verification.md)); "-" where it is not known, or where a launch that is faster
+  than that shows that only a part of the arrays is touched.
 - eager, compiled: microseconds of the sample's reference in PyTorch, and of that under `torch.compile`; "-" where it
   does not run.
 
@@ -45,12 +45,13 @@ PLANS = """
 `{command}`
 replayed these searches with few verifications: in the fixed order (what gained most on the other samples first), in the
 order of the model's plan ({model}), and in {seeds} orders by chance. Of {kernels} kernels to which
-at least three rewrites apply, the geometric mean of the best speedup that was found, and on how many kernels the
+more than one rewrite applies, the geometric mean of the best speedup that was found, and on how many kernels the
 model's plan found a better or a worse one than the fixed order:
 
 {table}
 
-A plan took {seconds:.1f} s ({cpu}), a candidate in the searches above {each:.1f} s ({gpu}). {verdict}
+A plan took {seconds:.1f} s ({cpu}, load {load:g}), a candidate in the searches above {each:.1f} s ({gpu}).
+{verdict}{left_out}
 """
 
 
@@ -88,9 +89,11 @@ def _plans(plans: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         table="\n".join(plan_table(plans)),
         seconds=median(row["seconds"] for row in rows),
         cpu=plans["hardware"]["cpu"],
+        load=plans["hardware"]["load"],
         each=sum(row["seconds"] for row in result["kernels"]) / tried,
         gpu=result["hardware"]["name"],
         verdict=verdict,
+        left_out=f" Not asked about: {len(plans['left_out'])} kernels." if plans["left_out"] else "",
     )
 
 
@@ -121,7 +124,7 @@ def figures(result: Mapping[str, Any]) -> list[str]:
     ]
     statuses = Counter(candidate["status"] for row in rows for candidate in row["candidates"])
     told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    said.append(f"{statuses.total()} candidates: {told}. Only what is faster is offered.")
+    said.append(f"{statuses.total()} candidates: {told}.")
     for key, name in (("eager_us", "eager PyTorch"), ("compile_us", "`torch.compile`")):
         raced = [(took, row["peers"][key]) for row in rows if row["peers"].get(key) and (took := best_us(row))]
         ahead = sum(took <= other for took, other in raced)
@@ -134,7 +137,9 @@ def figures(result: Mapping[str, Any]) -> list[str]:
                 else "."
             )
         )
-    shares = [(row["own_share"], share) for row in rows if row["own_share"] and (share := best_share(row))]
+    shares = [
+        (row["own_share"], share) for row in rows if row["own_share"] and (share := best_share(row)) and share <= 1
+    ]
     if shares:
         before, after = (median(column) for column in zip(*shares, strict=True))
         said.append(f"Share of the hardware's bound, median of {len(shares)}: {before:.0%} before, {after:.0%} after.")
@@ -196,4 +201,4 @@ def _us(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
+    return "-" if value is None or value > 1 else f"{value:.0%}"

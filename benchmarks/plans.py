@@ -5,10 +5,11 @@
 The table is what `benchmarks/optimize.py` wrote: of each kernel every candidate of a search that ran to its end, with
 its verdict. A search that may verify only so many is replayed over it in three orders: the fixed one of
 `warpwright.optimize.order` (what gained most first, on all kernels but the one that is searched), the model's plan
-followed by the fixed one, and chance, of which `SEEDS` draws are averaged. Only kernels to which `LEAST` rewrites or
-more apply are asked about; those whose rewrites are others today than in the table are left out, and named. Writes
-plans.json with every answer of the model as it came, and prints the table. `--gains` prints what each rewrite gained,
-as `warpwright.optimize.order` has it.
+followed by the fixed one, and chance, of which `SEEDS` draws are averaged. Only kernels to which more than one rewrite
+applies ask for an order; those whose rewrites are others today than in the table are left out, and named. Writes
+plans.json with every answer of the model as it came, and prints the table. `--answers` are such results of earlier
+runs: what was asked in the same words is not asked again, as the likeliest answer is the same. `--gains` prints what
+each rewrite gained, as `warpwright.optimize.order` has it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import platform
 import random
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from statistics import geometric_mean
@@ -30,7 +33,8 @@ from hardware import processor
 from optimize import SAMPLES
 from optimize_page import plan_table
 from warpwright.assist.engine import Engine, EngineError
-from warpwright.assist.plan import make_plan
+from warpwright.assist.plan import make_plan, parse_plan, plan_question
+from warpwright.assist.prompts import PLAN_SHOTS, nearest_shots, plan_prompt
 from warpwright.assist.weights import find_adapter, find_model
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
@@ -40,9 +44,6 @@ from warpwright.optimize.version import Version
 from warpwright.progress import silent
 from warpwright.rewrites.registry import applicable
 from warpwright.syntax.source import read_include, read_source
-
-LEAST = 3
-"""Rewrites that apply to a kernel which asks for an order: of two, the second is tried at once."""
 
 BUDGETS = (1, 2, 3, 6)
 SEEDS = 100
@@ -117,21 +118,36 @@ def gains(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return dict(sorted(means.items(), key=lambda each: (-each[1], each[0])))
 
 
-def asked(row: Mapping[str, Any], others: Sequence[Mapping[str, Any]], engine: Engine) -> dict[str, Any] | str:
+def asked(
+    row: Mapping[str, Any],
+    others: Sequence[Mapping[str, Any]],
+    engine: Engine,
+    known: Mapping[str, Any],
+    deadline: float,
+) -> dict[str, Any] | str:
     """One kernel's plan and what each order finds; or why its orders cannot be replayed. The fixed order is by what was
-    gained on the `others`."""
+    gained on the `others`; `known` are rows of earlier runs by the hash of what was asked. Nothing is asked after the
+    `deadline` of the monotonic clock."""
     program = analyze(read_source(SAMPLES / row["kernel"] / "kernel.cu"), read_include)
     (kernel,) = program.defined_kernels
     steps, findings = applicable(kernel, "speed"), Version(program, kernel).findings()
     recorded = {each["rewrites"][0] for each in row["candidates"] if len(each["rewrites"]) == 1}
     if {step.rewrite for step in steps} != recorded:
         return f"{row['kernel']}: other rewrites apply today than were recorded"
+    question = plan_question(kernel, findings, steps, "speed")
+    prompt = plan_prompt(question, () if engine.adapter else nearest_shots(question, PLAN_SHOTS))
+    digest = sha256(prompt.encode()).hexdigest()
     started = time.monotonic()
     try:
-        plan = make_plan(engine, kernel, findings, steps, "speed")
+        if digest in known:
+            plan, seconds = parse_plan(known[digest]["plan"], sorted(recorded)), known[digest]["seconds"]
+        elif started > deadline:
+            return f"{row['kernel']}: for lack of time"
+        else:
+            plan = make_plan(engine, kernel, findings, steps, "speed")
+            seconds = time.monotonic() - started
     except EngineError as error:
         return f"{row['kernel']}: {error}"
-    seconds = time.monotonic() - started
     names = sorted({name for each in row["candidates"] for name in each["rewrites"]})
     gained = gains(others)
     fixed = sorted(names, key=lambda name: -gained.get(name, UNKNOWN))
@@ -141,6 +157,7 @@ def asked(row: Mapping[str, Any], others: Sequence[Mapping[str, Any]], engine: E
     return {
         "kernel": row["kernel"],
         "applicable": sorted(recorded),
+        "asked_sha256": digest,
         "plan": plan.raw,
         "seconds": round(seconds, 2),
         "fixed": replayed(row["candidates"], fixed, BUDGETS),
@@ -155,6 +172,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, required=True, metavar="FILE", help="what benchmarks/optimize.py wrote")
     parser.add_argument("--gains", action="store_true", help="print what each rewrite gained, and nothing else")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the result is written")
+    parser.add_argument("--answers", nargs="+", type=Path, default=[], metavar="FILE", help="results of earlier runs")
     parser.add_argument("--seconds", type=float, default=1e9, help="leave out what is not asked by then, and say so")
     parser.add_argument("--model", metavar="MODEL", help="as of `warpwright optimize`")
     arguments = parser.parse_args()
@@ -166,18 +184,18 @@ def main() -> int:
     if isinstance(model, Missing) or arguments.out is None:
         print(f"plans: {model if isinstance(model, Missing) else 'say where to write: --out DIR'}", file=sys.stderr)
         return 2
-    started = time.monotonic()
+    earlier = (row for file in arguments.answers for row in json.loads(file.read_text(encoding="utf-8"))["kernels"])
+    known = {row["asked_sha256"]: row for row in earlier}
+    deadline = time.monotonic() + arguments.seconds
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     adapter = find_adapter(model)
     with Engine(model, adapter) as engine:
         for row in recorded["kernels"]:
-            if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < LEAST:
+            if sum(len(each["rewrites"]) == 1 for each in row["candidates"]) < 2:
                 continue
-            if time.monotonic() - started > arguments.seconds:
-                left_out.append(f"{row['kernel']}: for lack of time")
-                continue
-            found = asked(row, [other for other in recorded["kernels"] if other is not row], engine)
+            others = [other for other in recorded["kernels"] if other is not row]
+            found = asked(row, others, engine, known, deadline)
             if isinstance(found, str):
                 left_out.append(found)
                 print(found, flush=True)
@@ -187,11 +205,15 @@ def main() -> int:
     result = {
         "command": "PYTHONPATH=server:benchmarks python3 benchmarks/plans.py --table "
         f"benchmarks/results/{arguments.table.name} --out DIR",
-        "hardware": {"cpu": processor()},
+        "hardware": {"cpu": processor(), "load": round(os.getloadavg()[0], 1)},
         "versions": {"python": platform.python_version(), "llama-cpp-python": version("llama-cpp-python")},
         "model": model.name,
         "adapter": adapter.name if adapter is not None else None,
-        "verdicts": {"file": arguments.table.name, "hardware": recorded["hardware"]},
+        "verdicts": {
+            "file": arguments.table.name,
+            "sha256": sha256(arguments.table.read_bytes()).hexdigest(),
+            "hardware": recorded["hardware"],
+        },
         "budgets": BUDGETS,
         "seeds": SEEDS,
         "left_out": left_out,

@@ -1,5 +1,6 @@
 """Write the pages of rules and rewrites from their docstrings, docs/rules/*.md and docs/rewrites/*.md, and that of
-attacks on verification, docs/attacks.md, from tests/attacks and tests/honest and what a run of them gave.
+attacks on verification, docs/attacks.md, from tests/attacks and tests/honest and what a run of them gave; and what the
+search finds, docs/optimize.md, from results of benchmarks/optimize.py and benchmarks/plans.py.
 
     python tools/generate.py            write them
     python tools/generate.py --check    exit 1 where a page is stale, missing or left over
@@ -24,8 +25,9 @@ from warpwright.rules.registry import all_rules, run_rules
 from warpwright.syntax.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
+from optimize_page import page as optimize_page  # noqa: E402
 from support.pairs import ATTACKS, HONEST, Pair, pairs_in  # noqa: E402
 
 FOLDERS = ("rules", "rewrites")
@@ -41,6 +43,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "rules/index.md", rule_index(rules)
     yield "rewrites/index.md", rewrite_index(rewrites)
     yield "attacks.md", attacks_page()
+    yield "optimize.md", optimize_page(_result("optimize_cuda.json"), _result("plans.json"))
 
 
 def rule_page(rule: Rule) -> str:
@@ -187,7 +190,7 @@ def main(arguments: list[str]) -> int:
     docs = ROOT / "docs"
     wanted = dict(pages())
     present = {p.relative_to(docs).as_posix(): p for folder in FOLDERS for p in (docs / folder).glob("*.md")}
-    present |= {"attacks.md": docs / "attacks.md"} if (docs / "attacks.md").is_file() else {}
+    present |= {name: docs / name for name in ("attacks.md", "optimize.md") if (docs / name).is_file()}
     stale = [name for name, text in wanted.items() if name not in present or _text(present[name]) != text]
     left_over = sorted(present.keys() - wanted.keys())
     if arguments:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from optimize import merged, part_of
-from optimize_page import cells, figures
+from optimize_page import cells, figures, plan_table
 
 H200 = {"name": "NVIDIA H200", "uuid": "a", "driver": "13.0", "torch": "2.11"}
 
@@ -53,3 +53,12 @@ def test_parts_are_joined() -> None:
     other = {**result(row("b", None)), "hardware": {**H200, "name": "NVIDIA H100"}}
     with pytest.raises(ValueError, match="different hardware"):
         merged([result(row("a", None)), other], names)
+
+
+def test_who_orders_the_candidates_is_told_by_budget() -> None:
+    kernel = {"kernel": "a", "fixed": [1.0, 2.0], "model": [4.0, 2.0], "chance": [1.0, 2.0], "all": 4.0}
+    other = {"kernel": "b", "fixed": [1.0, 2.0], "model": [1.0, 1.0], "chance": [1.0, 2.0], "all": 4.0}
+    *_, one, two, whole = plan_table({"budgets": [1, 2], "kernels": [kernel, other]})
+    assert one == "| 1 | 1.000x | 2.000x | 1.000x | 1 | 0 |"
+    assert two == "| 2 | 2.000x | 1.414x | 2.000x | 0 | 1 |"
+    assert whole == "| all | 4.000x | 4.000x | 4.000x | 0 | 0 |"

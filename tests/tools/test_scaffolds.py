@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("server", "tests", "tools", "docs", "benchmarks/results", "pyproject.toml")
+COPIED = ("server", "tests", "tools", "docs", "benchmarks/results", "benchmarks/optimize_page.py", "pyproject.toml")
 
 
 @pytest.fixture(scope="module")
