@@ -124,7 +124,7 @@ def _split(kernel: Kernel, elements: Elements) -> Rewrite:
         if reason := uncovered(kernel, launch, elements.bound):
             raise NoMatchError(reason)
     rest = planes_of(kernel, indices, elements.bound, launches, combined("*", row, plane) or {})
-    edits = _kernel_edits(kernel, elements, parts, row, plane)
+    edits = _kernel_edits(kernel, indices, elements, parts, row, plane)
     for launch in launches:
         _require_long_rows(kernel, launch, row)
         edit = _launch_edit(kernel, launch, row, plane, rest)
@@ -153,6 +153,8 @@ def _require_alone(kernel: Kernel, elements: Elements, indices: Indices, launche
         raise NoMatchError(reason)
     if not indices.variables.is_fixed(index):
         raise NoMatchError(f"`{index}` changes in {kernel.name}.")
+    if indices.variables.types.get(index) == "auto":
+        raise NoMatchError(f"Of which type `{index}` is, is not written.")
     for statement in elements.before:
         if statement != elements.declaration:
             raise NoMatchError(f"Line {line_of(source, statement)} stands before the test of `{index}`.")
@@ -174,12 +176,12 @@ def _require_long_rows(kernel: Kernel, launch: Launch, row: Polynomial) -> None:
 
 
 def _kernel_edits(
-    kernel: Kernel, elements: Elements, parts: list[Part], row: Polynomial, plane: Polynomial
+    kernel: Kernel, indices: Indices, elements: Elements, parts: list[Part], row: Polynomial, plane: Polynomial
 ) -> list[TextEdit]:
     source, index = kernel.source, elements.index
     declared = elements.declaration.child_by_field_name("type")
     kind = source.node_text(declared) if declared is not None else "int"
-    own = _column(source, elements, parts)
+    own = _column(indices, elements, parts)
     column = own[0] if own is not None else free_name(kernel.span.text, "column")
     whole = combined("*", row, plane) or {}
     edits: list[TextEdit] = []
@@ -226,9 +228,10 @@ def _is_initial(source: Source, node: Node) -> bool:
     return kind is not None and source.node_text(kind) != "auto"
 
 
-def _column(source: Source, elements: Elements, parts: list[Part]) -> tuple[str, str, Node, Node] | None:
-    """The user's variable that holds the column: its name, its type, its value, and its declaration, whose only one it
-    is."""
+def _column(indices: Indices, elements: Elements, parts: list[Part]) -> tuple[str, str, Node, Node] | None:
+    """The user's variable that holds the column, has room for those behind the row too, and keeps it: its name, its
+    type, its value, and its declaration, whose only one it is."""
+    source = indices.kernel.source
     for part in parts:
         declarator = part.node.parent
         declaration = declarator.parent if declarator is not None and declarator.type == "init_declarator" else None
@@ -238,8 +241,10 @@ def _column(source: Source, elements: Elements, parts: list[Part]) -> tuple[str,
         alone = len(declaration.children_by_field_name("declarator")) == 1
         line = source.line_text(line_of(source, declaration)).strip()
         whole_line = line == source.node_text(declaration)
-        typed = kind is not None and source.node_text(kind) != "auto"
-        if name is not None and name.type == "identifier" and typed and alone and whole_line:
+        known = builtin_type(source.node_text(kind)) if kind is not None else None
+        typed = known is not None and known.is_integer and (known.size or 0) >= 4
+        kept = name is not None and name.type == "identifier" and indices.variables.is_fixed(source.node_text(name))
+        if name is not None and kind is not None and kept and typed and alone and whole_line:
             return source.node_text(name), source.text(declaration.start_byte, name.start_byte).strip(), part.node, (
                 declaration
             )  # fmt: skip
