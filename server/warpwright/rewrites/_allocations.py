@@ -12,6 +12,7 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import called_name, names
 from warpwright.rewrites._formulas import formula
 from warpwright.rewrites._grids import call_of
+from warpwright.rewrites._movable import decided_by_directive
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
@@ -39,6 +40,8 @@ def elements_allocated(kernel: Kernel, launch: Launch, parameter: str) -> int | 
         or made[0].start_byte > call.start_byte
         or not _is_own(source, function, name)
     ):
+        return None
+    if decided_by_directive(kernel, made):
         return None
     amount = formula(source, uncommented(made[0].child_by_field_name("arguments"))[1])
     sizes = {symbol: _size_of(symbol, name, size) for symbol in amount.symbols} if amount is not None else {}

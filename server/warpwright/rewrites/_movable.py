@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
@@ -90,17 +90,24 @@ def block_by_directive(kernel: Kernel) -> str:
     Example: `#ifndef THREADS`, whose 256 another build may replace with `-DTHREADS=128`.
     """
     source = kernel.source
-    common = list(ancestors(kernel.node)) if kernel.node is not None else []
     launched = [node_at(source.root, span.start, span.end) for each in host_launches(kernel) if (span := each.span)]
     shapes = [shape for call in launched if call is not None and (shape := launch_configuration(call)) is not None]
-    waiting = [source.node_text(use) for shape in shapes for use in descendants(shape, "identifier")]
+    found = decided_by_directive(kernel, shapes)
+    return f"The block of {kernel.name} depends on {found}." if found else ""
+
+
+def decided_by_directive(kernel: Kernel, nodes: Iterable[Node]) -> str:
+    """A name that goes into expressions of the kernel's file and that a directive decides, in words; empty for none."""
+    source = kernel.source
+    common = list(ancestors(kernel.node)) if kernel.node is not None else []
+    waiting = [source.node_text(use) for node in nodes for use in descendants(node, "identifier")]
     seen = set(waiting)
     while waiting:
         name = waiting.pop()
         for definition in _definitions(source, name):
             if any(n.type in _SIDES and n not in common for n in ancestors(definition)):
                 line = source.position(definition.start_byte)[0]
-                return f"The block of {kernel.name} depends on `{name}`, which a directive decides at line {line}."
+                return f"`{name}`, which a directive decides at line {line}"
             more = set(re.findall(r"[A-Za-z_]\w*", source.node_text(definition))) - seen
             waiting += sorted(more)
             seen |= more
