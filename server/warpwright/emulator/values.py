@@ -35,8 +35,20 @@ POISONS = (0x7FFDA5A5, 0x3FFB5A5B)
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The distance from 1 to the next number of a type."""
 
-Alteration = Callable[[str, Any, np.random.Generator], Any]
-"""From an element's scalar type and an input's values to other values of the same type."""
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """A change of inputs: of values of a scalar type, made with random numbers.
+
+    One `across_thresholds` changes what is a threshold, too; to others these are sacred, as a step beyond one makes
+    another branch right. Called with a scalar type and values of it.
+    """
+
+    change: Callable[[str, Any, np.random.Generator], Any]
+    across_thresholds: bool = False
+
+    def __call__(self, scalar: str, data: Any, random: np.random.Generator) -> Any:
+        return self.change(scalar, data, random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +143,9 @@ class _Filling:
         return array_values(array, element, self.case, self.distribution, random, self.poison, self.thresholds)
 
     def _altered(self, scalar: str, data: Any, random: np.random.Generator) -> Any:
-        """Altered values. Those that are a threshold stay: a step beyond it another branch is right."""
         assert self.alter is not None
         altered = self.alter(scalar, data, random)
-        if self.distribution != "threshold":
+        if self.distribution != "threshold" or self.alter.across_thresholds:
             return altered
         return np.where(np.isin(data, as_type(scalar, around(scalar, self.thresholds))), data, altered)
 
@@ -191,20 +202,20 @@ def perturbed(seed: int) -> Alteration:
         moves = np.random.default_rng([seed, int(random.integers(1 << 31))]).integers(0, 2, len(data)) * 2 - 1
         return as_type(scalar, as_doubles(scalar, data) * (1.0 + EPSILON[scalar] * moves))
 
-    return alter
+    return Alteration(alter)
 
 
 def scaled(factor: float) -> Alteration:
-    """Inputs times a factor."""
+    """Inputs times a factor. What is made of them is used only where it follows, so that all branches are the same."""
 
     def alter(scalar: str, data: Any, random: np.random.Generator) -> Any:
         del random
         return as_type(scalar, as_doubles(scalar, data) * factor)
 
-    return alter
+    return Alteration(alter, across_thresholds=True)
 
 
-def coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
+def _coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
     """Inputs rounded to the next lower precision that hardware offers: float64 to float32, float32 to TF32 (10 bits of
     mantissa, to nearest, ties away from zero), float16 to bfloat16."""
     del random
@@ -215,6 +226,9 @@ def coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
             rounded = ((data.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
             return np.where(np.isfinite(data), rounded, data)
         return as_type(scalar, f32_of_bf16(bf16_of_f32(as_doubles(scalar, data).astype(np.float32))))
+
+
+coarser = Alteration(_coarser)
 
 
 def _values(
