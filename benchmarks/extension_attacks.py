@@ -6,6 +6,9 @@ verified. Prints a table, keeps benchmarks/results/extension_attacks.json up to 
 where a verdict is not the one that is true, or a pair was not run.
 
     python benchmarks/extension_attacks.py [NAME ...] [--seconds S] [--out FILE] [--reports DIR]
+
+With names, or where the time did not suffice, what the file holds of other pairs is kept, if it is of the same GPU and
+software: they can be run one after the other.
 """
 
 from __future__ import annotations
@@ -155,6 +158,7 @@ class Run:
     ) -> None:
         self.checks, self.command, self.gpu, self.out, self.reports = checks, command, gpu, out, reports
         self.started, self.most_seconds = time.monotonic(), most_seconds
+        self.known = _known(out, self.hardware)
         self.results: dict[str, dict[str, Any]] = {}
         self.build_seconds = 0.0
         self._writing = threading.Lock()
@@ -214,20 +218,33 @@ class Run:
                 text = json.dumps(report.to_json(), indent=1)
                 (self.reports / f"{check.name}.json").write_text(text, encoding="utf-8")
 
+    @property
+    def hardware(self) -> dict[str, Any]:
+        versions = {key: self.gpu.details[key] for key in ("driver", "torch", "cuda")}
+        return {"hardware": self.gpu.name, "versions": versions}
+
     def _write(self) -> None:
-        results = [self.results[check.name] for check in self.checks if check.name in self.results]
+        rows = self.known | self.results
+        results = [rows[check.name] for check in CHECKS if check.name in rows]
         document = {
             "command": self.command,
-            "hardware": self.gpu.name,
-            "versions": {key: self.gpu.details[key] for key in ("driver", "torch", "cuda")},
+            **self.hardware,
             "seconds": {"all": round(self.seconds()), "builds": round(self.build_seconds)},
             "rejected": sum(r["status"] not in PASSED for r in results),
             "passed": sum(r["status"] in PASSED for r in results),
-            "surprises": self.surprises(),
-            "not_run": self.not_run(),
+            "surprises": [r["name"] for r in results if not r["as_expected"]],
+            "not_run": [check.name for check in CHECKS if check.name not in rows],
             "results": results,
         }
         self.out.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def _known(out: Path, hardware: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rows that a file has from before, by name; none where they are of another GPU or other software."""
+    document = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    if any(document.get(key) != value for key, value in hardware.items()):
+        return {}
+    return {row["name"]: row for row in document["results"]}
 
 
 def _result(check: Check, report: Report, seconds: float) -> dict[str, Any]:

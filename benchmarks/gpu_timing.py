@@ -11,7 +11,7 @@ Writes gpu_timing.json with the command, the hardware and the versions:
 - different: kernels that do some 3 % more or less of a known kind of work, verified 200 times: how often that is seen;
 - candidate: the seconds that one verification takes in a warm process, with what each part of it took.
 
-Of the parts that are not asked for, what the file holds already is kept: they can be measured one after the other.
+What the file holds already is kept: parts and rows can be measured one after the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from gpu_timing_kernels import DIFFERENT, MORE, candidate_texts, sample_sources
 from warpwright.facts.analyze import analyze
@@ -49,6 +49,7 @@ from warpwright.verify.verify import verify
 
 PARTS = ("candidate", "same", "different", "agreement")
 Rows = Iterator[dict[str, Any]]
+Named = TypeVar("Named", bound=tuple[Any, ...])
 TRIES = 200
 BATCH = 12
 """Kernels in one process beside Nsight Compute."""
@@ -81,9 +82,8 @@ def timing_request(original: Side, candidate: Side, gpu: Gpu, seed: int) -> dict
     return {**request, "cases": cases, "reference": None, "rates": dict(known_rates(gpu))}
 
 
-def verdicts(pairs: Sequence[tuple[str, Source, Source]], gpu: Gpu, tries: int) -> Rows:
-    """Verify each pair equally often, `tries` in all: the verdicts, and what was measured each time."""
-    each = -(-tries // len(pairs))
+def verdicts(pairs: Sequence[tuple[str, Source, Source]], gpu: Gpu, each: int) -> Rows:
+    """Verify each pair `each` times: the verdicts, and what was measured each time."""
     for name, original, candidate in pairs:
         sides = side_of(original, gpu.arch), side_of(candidate, gpu.arch)
         statuses: dict[str, int] = {}
@@ -268,7 +268,8 @@ def main() -> int:
         "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
     }
     known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    result |= {part: known[part] for part in (*PARTS, "rates") if part in known and part not in arguments.parts}
+    if known.get("hardware", {}).get("name") == gpu.name:
+        result |= {part: known[part] for part in (*PARTS, "rates") if part in known}
     arguments.out.mkdir(parents=True, exist_ok=True)
 
     def measured(part: str, title: str, rows: Rows) -> None:
@@ -276,26 +277,32 @@ def main() -> int:
         if part not in arguments.parts:
             return
         print(f"{title}:", flush=True)
-        result[part] = []
         for row in rows:
-            result[part].append(row)
+            result.setdefault(part, []).append(row)
             kept.write_text(as_text(result), encoding="utf-8")
         result["rates"] = dict(known_rates(gpu))
         whole = {"summary": summary(result)} if all(each in result for each in PARTS) else {}
         kept.write_text(as_text(whole | result), encoding="utf-8")
 
+    def lacking(part: str, named: Sequence[Named]) -> list[Named]:
+        """What has no row yet."""
+        rows = {row["name"] for row in result.get(part, [])}
+        return [each for each in named if each[0] not in rows]
+
+    each_same, each_different = (-(-TRIES // len(several)) for several in (samples, DIFFERENT))
+    twice = [(name, text, text) for name, text in lacking("same", samples)]
     measured("candidate", "a candidate, in a warm process", candidates())
-    measured("same", "the same text twice", verdicts([(name, text, text) for name, text in samples], gpu, TRIES))
-    measured("different", "3 % more or less work", different(gpu))
+    measured("same", "the same text twice", verdicts(twice, gpu, each_same))
+    measured("different", "3 % more or less work", different(lacking("different", DIFFERENT), gpu, each_different))
     close_idle()
-    measured("agreement", "against Nsight Compute", agreement([*samples, *MORE], gpu))
+    measured("agreement", "against Nsight Compute", agreement(lacking("agreement", [*samples, *MORE]), gpu))
     print(json.dumps(summary(result)) if all(part in result for part in PARTS) else "no summary: parts are lacking")
     return 0
 
 
-def different(gpu: Gpu) -> Rows:
-    rows = verdicts([(name, a, b) for name, a, b, _ in DIFFERENT], gpu, TRIES)
-    for row, pair in zip(rows, DIFFERENT, strict=True):
+def different(pairs: Sequence[tuple[str, Source, Source, str]], gpu: Gpu, tries: int) -> Rows:
+    rows = verdicts([(name, a, b) for name, a, b, _ in pairs], gpu, tries)
+    for row, pair in zip(rows, pairs, strict=True):
         yield {**row, "expected": pair[3]}
 
 

@@ -14,6 +14,7 @@ import json
 import platform
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,8 +71,17 @@ def main() -> int:
     hardware = dict(gpu.details) if on_gpu and not isinstance(gpu, Missing) else {"cpu": processor()}
     folder = ATTACKS if arguments.pairs == "attacks" else HONEST
     pairs = [pair for pair in pairs_in(folder) if arguments.only in pair.name]
+    command = "PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py"
+    result: dict[str, Any] = {
+        "command": f"{command} --pairs {arguments.pairs} --backend {arguments.backend} --out DIR",
+        "hardware": hardware,
+        "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    kept = arguments.out / f"harness_{arguments.pairs}_{arguments.backend}.json"
     started = time.monotonic()
-    rows = []
+    rows: list[dict[str, Any]] = []
+    counts: dict[str, int] = {}
     for pair in pairs:
         if time.monotonic() - started > arguments.seconds:
             break
@@ -82,25 +92,15 @@ def main() -> int:
         if row["surprise"]:
             print(f"     {row['surprise']} {row['notes']}")
         sys.stdout.flush()
-    surprises = [row for row in rows if row["surprise"]]
-    counts = {"pairs": len(rows), "surprises": len(surprises), "left_out": len(pairs) - len(rows)}
-    for row in rows:
-        counts[row["status"]] = counts.get(row["status"], 0) + 1
-    command = "PYTHONPATH=server:tests python3 benchmarks/harness_attacks.py"
-    result = {
-        "command": f"{command} --pairs {arguments.pairs} --backend {arguments.backend} --out DIR",
-        "hardware": hardware,
-        "versions": {"nvcc": toolchain.version, "python": platform.python_version(), "system": platform.system()},
-        "counts": counts,
-        "seconds": round(time.monotonic() - started, 1),
-        "pairs": rows,
-    }
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(result, indent=1).replace(f"{ROOT}/", "")  # paths as from the repository's root
-    (arguments.out / f"harness_{arguments.pairs}_{arguments.backend}.json").write_text(text + "\n", encoding="utf-8")
+        surprises = sum(bool(row["surprise"]) for row in rows)
+        statuses = Counter(str(row["status"]) for row in rows)
+        counts = {"pairs": len(rows), "surprises": surprises, "left_out": len(pairs) - len(rows), **statuses}
+        result |= {"counts": counts, "seconds": round(time.monotonic() - started, 1), "pairs": rows}
+        text = json.dumps(result, indent=1).replace(f"{ROOT}/", "")  # paths as from the repository's root
+        kept.write_text(text + "\n", encoding="utf-8")
     said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-    print(f"{said}, {result['seconds']} s")
-    return int(bool(surprises or counts["left_out"]))
+    print(f"{said}, {time.monotonic() - started:.1f} s")
+    return int(len(rows) < len(pairs) or any(row["surprise"] for row in rows))
 
 
 if __name__ == "__main__":
