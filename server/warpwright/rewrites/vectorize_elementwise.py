@@ -84,8 +84,8 @@ The arrays of values are registers once the loop is unrolled.
 - The kernel does the same to each element below a bound, and works on element i of its arrays alone: what is read or
   written elsewhere, in another order or only under a condition is left as it is or refused.
 - All launches are in this file, with one-dimensional blocks and a grid that is seen to cover the bound. Where the
-  threads walk over all elements by the size of the grid, any launch will do, and a grid that covers the bound is
-  made smaller.
+  threads walk over all elements by the size of the grid, any launch in this file will do, and a grid that covers the
+  bound is made smaller.
 - Five quarters of the bound (three halves for pairs) stay under the largest value of the index's type: 1.7 billion
   elements for an `int`.
 - Nothing of the pointers: an address that is off by an element is seen at run time, and its elements go one by one.
@@ -102,7 +102,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import overlaps
+from warpwright.rewrites._code import host_launches, overlaps
 from warpwright.rewrites._element_arrays import ElementArray, element_array
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
@@ -231,6 +231,10 @@ def _strided_launches(kernel: Kernel, elements: Elements, factor: int) -> list[T
     """Fewer blocks where a grid grows with the elements, though its threads would loop; other grids stay."""
     if reason := not_all_elements(kernel, elements):
         raise _RefusedError(reason)
+    if not host_launches(kernel):
+        raise _RefusedError(
+            f"No launch of {kernel.name} is in this file, so how many threads share the work is not known."
+        )
     launches = launches_in_sight(kernel)
     edits: list[TextEdit] = []
     for launch in launches if not isinstance(launches, str) else ():
