@@ -32,7 +32,7 @@ def require_by_element(chunk: Chunk) -> None:
         line = source.position(reference.start_byte)[0]
         raise NoMatchError(f"`{source.node_text(reference)}` at line {line} may stand for another element.")
     stored = _stored(chunk, declared)
-    _require_of_block(chunk, declared)
+    _require_of_block(chunk, declared | set(stored))
     if reason := calls_by_number(kernel, chunk.body):
         raise NoMatchError(reason)
     _require_calls(kernel, chunk)
@@ -43,8 +43,9 @@ def require_by_element(chunk: Chunk) -> None:
     for name, at in stored.items():
         _require_own_uses(chunk, name, at)
     _require_apart(chunk, set(stored))
+    changed = {_row_of(chunk, name) or name for name in stored}
     for one, other in handed_the_same(kernel):
-        if one in stored or other in stored:
+        if one in changed or other in changed:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
@@ -89,9 +90,34 @@ def _stored(chunk: Chunk, declared: set[str]) -> dict[str, Polynomial]:
         if stored.setdefault(name, at) != at:
             raise NoMatchError(f"`{name}` is changed at line {line} and at another place.")
     given = {p.name for p in indices.kernel.parameters if p.is_pointer} | {a.name for a in indices.kernel.shared_arrays}
-    for name in stored.keys() - given:
+    for name in stored.keys() - given - {name for name in stored if _row_of(chunk, name)}:
         raise NoMatchError(f"`{name}` is changed by the loop and declared outside of it.")
     return stored
+
+
+def _row_of(chunk: Chunk, pointer: str) -> str:
+    """The array of which a pointer such as `float *line = out + row * width` is one row for the block, where the kernel
+    uses that array for nothing else; else empty."""
+    indices, source, block = chunk.indices, chunk.indices.kernel.source, body(chunk.indices.kernel)
+    value = indices.variables.values.get(pointer) or _initial(block, source, pointer)
+    if value is None or block is None or pointer in indices.variables.changed:
+        return ""
+    words = [source.node_text(n) for n in descendants(value, "identifier")]
+    arrays = [word for word in words if word in {p.name for p in indices.kernel.parameters if p.is_pointer}]
+    plain = not any(True for _ in descendants(value, "subscript_expression", "call_expression", "pointer_expression"))
+    others = all(word in arrays or word == "blockIdx" or one_for_block(indices, word) for word in words)
+    alone = len(arrays) == 1 and len(list(names(block, source, arrays[0]))) == 1
+    return arrays[0] if plain and others and alone and "threadIdx" not in words else ""
+
+
+def _initial(block: Node | None, source: Source, pointer: str) -> Node | None:
+    """The value of `T *pointer = value;`, where the block declares that name once."""
+    found = [
+        declarator
+        for declarator in (descendants(block, "init_declarator") if block is not None else ())
+        if (name := next(descendants(declarator, "identifier"), None)) is not None and source.node_text(name) == pointer
+    ]
+    return found[0].child_by_field_name("value") if len(found) == 1 else None
 
 
 def _index(chunk: Chunk, element: Node) -> Polynomial | None:
@@ -121,6 +147,9 @@ def _require_apart(chunk: Chunk, stored: set[str]) -> None:
     for pointer in descendants(block, "pointer_declarator"):
         name = next(descendants(pointer, "identifier"), None)
         if name is not None and any(names(chunk.body, source, source.node_text(name))):
+            if source.node_text(name) in stored:
+                _require_only_here(chunk, block, name)
+                continue
             line = source.position(pointer.start_byte)[0]
             from_ = enclosing(pointer, "init_declarator")
             value = from_.child_by_field_name("value") if from_ is not None else None
@@ -141,6 +170,16 @@ def _require_apart(chunk: Chunk, stored: set[str]) -> None:
             if not inside and not declared and not _barrier_between(source, block, chunk.node, use):
                 line = source.position(use.start_byte)[0]
                 raise NoMatchError(f"`{array}` is used at line {line}, too, and no barrier stands between.")
+
+
+def _require_only_here(chunk: Chunk, block: Node, pointer: Node) -> None:
+    """A pointer to what the loop stores is used by the loop alone."""
+    source = chunk.indices.kernel.source
+    for use in names(block, source, source.node_text(pointer)):
+        inside = chunk.node.start_byte <= use.start_byte < chunk.node.end_byte
+        if not inside and use != pointer:
+            line = source.position(use.start_byte)[0]
+            raise NoMatchError(f"`{source.node_text(pointer)}` is used at line {line}, too.")
 
 
 def _changed_arrays(block: Node) -> Iterator[Node]:
