@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError, with_names
+from warpwright.rewrites._code import NoMatchError, macros_naming, with_names
 from warpwright.rewrites._layout import free_name, line_of, reindented
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._row_loop import targets
@@ -197,6 +197,10 @@ def _is_shared(kernel: Kernel, statement: Node, depends: set[str]) -> bool:
 
 def _require_movable(kernel: Kernel, rows: Rows, head: tuple[Node, ...], tail: tuple[Node, ...]) -> None:
     source = kernel.source
+    hidden = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(_per_row(kernel, rows) | {rows.name})))})\b")
+    for macro in macros_naming(source, hidden):
+        if any(re.search(rf"\b{re.escape(macro)}\b", source.node_text(s)) for s in rows.statements):
+            raise NoMatchError(f"The macro {macro} names what each row has its own value of.")
     for statement in rows.statements:
         if statement.type == "preproc_call":
             raise NoMatchError(f"A directive stands at line {line_of(source, statement)}, in the work on a row.")

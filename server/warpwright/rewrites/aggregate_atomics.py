@@ -183,7 +183,8 @@ def _is_for_block(kernel: Kernel, found: _Sum) -> bool:
     """Whether there is more than a warp to put together, in blocks that are numbered by threadIdx.x alone."""
     shapes = [launch.block for launch in host_launches(kernel)]
     shared = any(a.name == found.root for a in kernel.shared_arrays)
-    return not shared and all(x is not None and x > WARP and (y, z) == (1, 1) for x, y, z in shapes)
+    room = (kernel.shared_bytes or 0) + WARP * 8 <= 48 * 1024
+    return room and not shared and all(x is not None and x > WARP and (y, z) == (1, 1) for x, y, z in shapes)
 
 
 def _is_combined(source: Source, access: Access, found: _Sum) -> bool:

@@ -73,7 +73,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._grids import launches_along_x
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._jam import ROWS, Rows, depends_on_row, jammed, shared_loops
@@ -129,11 +129,17 @@ def _of_blocks(kernel: Kernel, block: Node) -> Rewrite | None:
     place = next((p for p, s in enumerate(statements) if is_early_return(s) and _tests(kernel, s, row)), None)
     if not row or place is None:
         return None
-    bound = _tests(kernel, statements[place], row)
+    guard, bound = statements[place], _tests(kernel, statements[place], row)
+    if len(list(names(guard, source, row))) > 1:
+        raise NoMatchError(f"Line {line_of(source, guard)} tests {row} in several ways.")
+    while place + 1 < len(statements) and is_early_return(statements[place + 1]):
+        if any(names(statements[place + 1], source, row)):
+            raise NoMatchError(f"Line {line_of(source, statements[place + 1])} tests {row} again.")
+        place += 1
     rows = Rows(tuple(statements[place + 1 :]), row, variables.types[row], bound, may_store=True)
     if not _shares(kernel, rows):
         return None
-    _require_alone(kernel, block, variables, rows, statements[:place], bound)
+    _require_alone(kernel, block, variables, rows, [s for s in statements[: place + 1] if s != guard], bound)
     edits: list[TextEdit] = []
     launches = launches_along_x(kernel)
     if isinstance(launches, str):

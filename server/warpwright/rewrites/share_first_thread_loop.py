@@ -67,11 +67,21 @@ come closer than one long chain.
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import LOOPS, handed_the_same
 from warpwright.facts.model import WARP, Basis, Kernel
-from warpwright.rewrites._code import NoMatchError, body, host_launches, overlaps, squeezed, unseen_launch
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body,
+    host_launches,
+    macros_naming,
+    overlaps,
+    squeezed,
+    unseen_launch,
+)
 from warpwright.rewrites._first_thread import (
     Alone,
     is_block_barrier,
@@ -203,6 +213,19 @@ def _require_same_for_lanes(
     for other in alone.others:
         if not is_uniform(kernel, variables, other, known):
             raise NoMatchError(f"`{source.node_text(other)}` is not known to be the same for all threads of the block.")
+    declared = (
+        {
+            declared_name(source, declarator)
+            for declaration in descendants(kernel.node, "declaration")
+            for declarator in declaration.children_by_field_name("declarator")
+        }
+        if kernel.node is not None
+        else set()
+    )
+    of_threads = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(declared)))})\b")
+    for macro in macros_naming(source, of_threads):
+        if re.search(rf"\b{re.escape(macro)}\b", source.node_text(alone.loop)):
+            raise NoMatchError(f"The macro {macro} in the loop names a variable of the kernel's.")
     own = {loop.step, *(part.target for part in parts)}
     own |= {
         declared_name(source, declarator)
