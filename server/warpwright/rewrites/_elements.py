@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
+from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, macros_naming
 from warpwright.rewrites._guards import Condition, loads_nothing
 from warpwright.rewrites._indices import Indices, Polynomial
@@ -102,7 +103,8 @@ def elements_of(kernel: Kernel, indices: Indices, block: Node, head: list[Node],
         words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(statement)))
         names = {v.name for v in declares}
         varies = _PLACE.search(source.node_text(statement)) or words & varying or names & changed
-        if declares and not varies and loads_nothing(source, statement):
+        keeps = all(is_number(indices, v) for v in declares)
+        if declares and keeps and not varies and loads_nothing(source, statement):
             hoisted.append(statement)
         elif declares:
             varying |= names
@@ -112,6 +114,13 @@ def elements_of(kernel: Kernel, indices: Indices, block: Node, head: list[Node],
         if name in indices.variables.parameters or name in {v.name for v in variables}:
             raise NoMatchError(f"`{name}` changes in {kernel.name} for all elements.")
     return Elements(indices, own, tuple(hoisted), each, _dropped(source, block, each, own))
+
+
+def is_number(indices: Indices, variable: Variable) -> bool:
+    """Whether a variable is a number or a pointer: of arrays and objects, parts may change unseen."""
+    shapes = [n.type for n in descendants(variable.declarator, "array_declarator", "pointer_declarator")]
+    known = builtin_type(indices.variables.types.get(variable.name, "")) is not None
+    return "array_declarator" not in shapes and (known or "pointer_declarator" in shapes)
 
 
 def _own(kernel: Kernel, indices: Indices, variables: list[Variable]) -> dict[str, str]:

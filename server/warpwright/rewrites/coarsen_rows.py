@@ -95,6 +95,7 @@ from warpwright.rewrites._elements import (
     Variable,
     element_text,
     elements_of,
+    is_number,
     require_covered,
     require_repeatable,
 )
@@ -217,7 +218,8 @@ def _of_rows(kernel: Kernel, block: Node, elements: Elements, head: list[Node]) 
     feeds = reached_names(block, source, to_row.value) if to_row.value is not None else frozenset()
 
     def once(variable: Variable) -> bool:
-        if variable.name == row or variable.name in elements.indices.variables.changed:
+        indices = elements.indices
+        if variable.name in (row, *indices.variables.changed) or not is_number(indices, variable):
             return False
         return variable.name in feeds or row not in reached_names(block, source, variable.declarator)
 
