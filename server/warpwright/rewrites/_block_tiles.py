@@ -141,6 +141,10 @@ def _initial(
     value = elements.declared(product.sum).value
     if value is None:
         raise NoMatchError(f"`{product.sum}` has no initial value where it is declared.")
+    for variable in elements.each:
+        uses = [source.node_text(n) for n in descendants(variable.declarator, "identifier")]
+        if variable.name != product.sum and product.sum in uses:
+            raise NoMatchError(f"`{variable.name}` is made of what `{product.sum}` starts at.")
     if _ZERO.fullmatch(source.node_text(value)):
         return None
     loop = product.loop.node

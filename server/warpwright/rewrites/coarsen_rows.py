@@ -242,12 +242,12 @@ def _text(block: Node, elements: Elements, per_row: list[Node], head: list[Node]
     indent, unit = source.line_indent(outer[0].start_byte), indent_unit(source, block)
     values = {row.name: f"{first} + {counter}"}
     kind = elements.indices.variables.types[row.name]
-    before = [s for s in outer if s in elements.hoisted]
-    lines = [source.text(*with_comment(source, s)) for s in before]
+    once = [(s.start_byte, source.text(*with_comment(source, s))) for s in outer if s in elements.hoisted]
     for variable in (v for v in elements.each if v.name in elements.dropped):
         declarators = variable.statement.children_by_field_name("declarator")
         prefix = source.text(variable.statement.start_byte, declarators[0].start_byte)
-        lines.append(f"{prefix}{source.node_text(variable.declarator)};")
+        once.append((variable.declarator.start_byte, f"{prefix}{source.node_text(variable.declarator)};"))
+    lines = [text for _, text in sorted(once)]
     whole = source.node_text(row.value) if row.value is not None else ""
     lines.append(f"const {kind} {first} = ({whole}) * {ROWS};")
     loop = f"for (int {counter} = 0; {counter} < {ROWS}; {counter}++) {{"

@@ -226,7 +226,7 @@ def _require_independent(kernel: Kernel, indices: Indices, nest: _Nest) -> None:
         if used := _used(source, part) & (late - sums - {declared_name(source, part)}):
             raise NoMatchError(f"`{min(used)}` changes from one iteration to the next, and the sums depend on it.")
     kept = {name for s in nest.behind for name in _elements_set(source, s)}
-    for part in (nest.inner, *nest.sums, *nest.others):
+    for part in (outer.bound, nest.inner, *nest.sums, *nest.others):
         if used := _used(source, part) & kept:
             raise NoMatchError(f"The loop at line {line_of(source, outer.node)} stores to `{min(used)}`, and reads it.")
     if outer.name in late or _used(source, outer.bound) & late:
@@ -252,8 +252,15 @@ def _used(source: Source, node: Node) -> set[str]:
 def _require_gain(kernel: Kernel, nest: _Nest) -> None:
     """The inner loop loads something for all iterations of the outer one alike, which nobody stores to."""
     source = kernel.source
-    loads = [a for a in kernel.accesses if a.kind is AccessKind.LOAD and a.space in (Space.GLOBAL, Space.SHARED)
-             and a.span.source is source and nest.inner.start_byte <= a.span.start < nest.inner.end_byte]  # fmt: skip
+    read = [
+        a
+        for a in kernel.accesses
+        if a.kind is AccessKind.LOAD
+        and a.space in (Space.GLOBAL, Space.SHARED)
+        and a.span.source is source
+        and nest.outer.node.start_byte <= a.span.start < nest.inner.end_byte
+    ]
+    loads = [a for a in read if a.span.start >= nest.inner.start_byte]
     varying = {nest.outer.name, *(declared_name(source, d) for d in nest.others)}
     for statement in nest.inside:
         for declaration in descendants(statement, "init_declarator"):
@@ -262,11 +269,9 @@ def _require_gain(kernel: Kernel, nest: _Nest) -> None:
     if not any(not set(re.findall(r"[A-Za-z_]\w*", a.span.text)) & varying for a in loads):
         raise NoMatchError(f"Nothing to gain: all that the inner loop loads depends on {nest.outer.name}.")
     written = {a.array for a in kernel.accesses if changes(a)}
-    for access in loads:
+    for access in read:
         if access.array is None or access.array in written:
-            raise NoMatchError(
-                f"The kernel stores to `{access.array or access.expression}`, which the inner loop reads."
-            )
+            raise NoMatchError(f"The kernel stores to `{access.array or access.expression}`, which the loop reads.")
     for one, other in handed_the_same(kernel):
         if written & {one, other}:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
