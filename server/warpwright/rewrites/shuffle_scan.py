@@ -86,11 +86,12 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import WARP, Kernel
-from warpwright.facts.types import CType
+from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import shuffled_type
 from warpwright.rewrites._code import NoMatchError, body, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, without_lines
+from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
 from warpwright.rewrites._templates import written_as
@@ -105,7 +106,12 @@ NAME = "shuffle-scan"
 title = "Scan by shuffles"
 goals = ("speed",)
 
-_ALIKE = {"unsigned": "unsignedint", "uint32_t": "unsignedint", "uint": "unsignedint", "int32_t": "int"}
+_ALIKE = {
+    "unsigned": "unsignedint", "uint32_t": "unsignedint", "uint": "unsignedint", "int32_t": "int",
+    "unsignedlonglong": "unsignedlong", "size_t": "unsignedlong", "uint64_t": "unsignedlong", "longlong": "long",
+    "int64_t": "long",
+}  # fmt: skip
+"""Other names of types, as on 64-bit Linux."""
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -164,7 +170,8 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
         raise NoMatchError(
             "Nothing to gain: the block is one warp, or has no shared memory left for the warps' totals."
         )
-    typed = written_as(kernel, scan.array, shared.element_type)
+    typed, spelled = written_as(kernel, scan.array, shared.element_type), locals_of(kernel).types.get(scan.array, "")
+    typed = spelled if builtin_type(spelled) is not None else typed
     lines = _lines(kernel, scan, typed, kind, indent_unit(source, block))
     edits, leading, trailing = _without_barriers(kernel, block, scan)
     if scan.waits_first and leading:
