@@ -13,10 +13,10 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, names, squeezed
 from warpwright.rewrites._element_arrays import ElementArray, row_array
 from warpwright.rewrites._elementwise import Elements, declared_in, declares, initial_value, inner_statements
+from warpwright.rewrites._guarded_work import GuardedWork, guarded_work, uses
 from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import locals_of
-from warpwright.rewrites._tested import Tested, tested, uses
 from warpwright.syntax.nodes import descendants, uncommented
 
 
@@ -25,7 +25,7 @@ class Row:
     """`tested` is the test of the column, `elements` the work on one element, in a `loop` over rows if there is one."""
 
     column: str
-    tested: Tested
+    tested: GuardedWork
     loop: Node | None
     elements: Elements
 
@@ -49,7 +49,7 @@ def row_work(kernel: Kernel, block: Node) -> Row:
             continue
         if "threadIdx" not in source.node_text(initial):
             continue
-        found = tested(source, variables, column, [s for s in statements if s != declaration])
+        found = guarded_work(source, variables, column, [s for s in statements if s != declaration])
         if found is None or found.guard is None or found.bound is None:
             continue
         for before in found.before:

@@ -65,13 +65,13 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._elementwise import declared_in
 from warpwright.rewrites._formulas import Formula, Values, holds, same
 from warpwright.rewrites._grids import arguments_of, divided_along, grid_formula, launches_along_x
+from warpwright.rewrites._guarded_work import GuardedWork, guarded_work
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._invariant_calls import hoisted, invariant_expressions
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
 from warpwright.rewrites._locals import Locals, changed_names, declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
-from warpwright.rewrites._tested import Tested, tested
 from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
@@ -97,7 +97,7 @@ class _Rows:
     row: str
     axis: str
     declaration: Node
-    tested: Tested
+    tested: GuardedWork
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -155,7 +155,7 @@ def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
         row = declared_name(source, declarators[0]) if axis is not None else ""
         if axis is None or not variables.is_fixed(row):
             continue
-        found = tested(source, variables, row, [s for s in statements if s != statement])
+        found = guarded_work(source, variables, row, [s for s in statements if s != statement])
         if found is not None:
             return _Rows(row, axis[1], statement, found)
     raise NoMatchError(f"{kernel.name} has no variable that is set to the block's number in y and keeps it.")

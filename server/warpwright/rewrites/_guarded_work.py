@@ -15,7 +15,7 @@ from warpwright.syntax.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class GuardedWork:
     """`guard` tests the variable against `bound` before or around the work; `others` are its parts that ask for
     something else. Both are None where the work is not tested as a whole. `before` stands before the guard or work."""
 
@@ -30,7 +30,7 @@ class Tested:
         return self.guard is not None and is_early_return(self.guard)
 
 
-def tested(source: Source, variables: Locals, name: str, statements: list[Node]) -> Tested | None:
+def guarded_work(source: Source, variables: Locals, name: str, statements: list[Node]) -> GuardedWork | None:
     """How a kernel's outermost statements, its declaration left out, test a variable of that name; None where none uses
     it. Raises NoMatchError where a condition asks more of it than whether it is less than a bound."""
     first = next((n for n, s in enumerate(statements) if uses(source, s, name)), None)
@@ -41,7 +41,7 @@ def tested(source: Source, variables: Locals, name: str, statements: list[Node])
     last = first + 1 == len(statements)
     around = guard.type == "if_statement" and last and guard.child_by_field_name("alternative") is None
     if not early and not around:
-        return Tested(None, None, (), before, tuple(statements[first:]))
+        return GuardedWork(None, None, (), before, tuple(statements[first:]))
     clause = guard.child_by_field_name("condition")
     test = clause.child_by_field_name("value") if clause is not None else None
     bound: Node | None = None
@@ -57,7 +57,7 @@ def tested(source: Source, variables: Locals, name: str, statements: list[Node])
         else:
             others.append(source.node_text(part))
     if not early and bound is None:
-        return Tested(None, None, (), before, tuple(statements[first:]))
+        return GuardedWork(None, None, (), before, tuple(statements[first:]))
     inner = guard.child_by_field_name("consequence")
     inside = (
         uncommented(inner) if inner is not None and inner.type == "compound_statement" else [inner] if inner else []
@@ -67,7 +67,7 @@ def tested(source: Source, variables: Locals, name: str, statements: list[Node])
         raise NoMatchError(
             f"The condition at line {line_of(source, guard)} is no test of `{name}` against their number."
         )
-    return Tested(guard, bound, tuple(others), before, tuple(work))
+    return GuardedWork(guard, bound, tuple(others), before, tuple(work))
 
 
 def uses(source: Source, node: Node, name: str) -> bool:
