@@ -158,6 +158,17 @@ def _opened_behind(source: Source, around: Node, before: tuple[Node, ...], loop:
     ]
 
 
+def leading(source: Source, statements: list[Node]) -> list[Node]:
+    """The declarations of numbers and the guards that a kernel starts with."""
+    found: list[Node] = []
+    for statement in statements:
+        plain = statement.type == "declaration" and loads_nothing(source, statement)
+        if not plain and not is_early_return(statement):
+            break
+        found.append(statement)
+    return found
+
+
 def loads_nothing(source: Source, statement: Node) -> bool:
     """Whether a statement between a guard and a loop can run without the guard: it declares or sets variables, and
     neither touches memory nor calls anything."""

@@ -99,7 +99,7 @@ from warpwright.rewrites._elements import (
     require_covered,
     require_repeatable,
 )
-from warpwright.rewrites._guards import Condition, comparisons, is_early_return, loads_nothing
+from warpwright.rewrites._guards import Condition, comparisons, is_early_return, leading
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._interior import Way, interior, unrolled
 from warpwright.rewrites._launch_shape import grid_divided_by
@@ -162,7 +162,7 @@ def _require_gain(kernel: Kernel, block: Node) -> None:
 def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
     source = kernel.source
     statements = [n for n in block.named_children if n.type != "comment"]
-    head = _leading(kernel, statements)
+    head = leading(source, statements)
     elements = _of_rows(kernel, block, elements_of(kernel, indices, block, head, statements[len(head) :]), head)
     per_row = [s for s in statements if s not in elements.hoisted]
     require_repeatable(source, per_row)
@@ -188,17 +188,6 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
         f"what two rows both need is loaded once. The grid has {ROWS} times fewer blocks; each thread needs more "
         "registers.",
     )
-
-
-def _leading(kernel: Kernel, statements: list[Node]) -> list[Node]:
-    """The declarations of numbers and the guards that a kernel starts with."""
-    found: list[Node] = []
-    for statement in statements:
-        plain = statement.type == "declaration" and loads_nothing(kernel.source, statement)
-        if not plain and not is_early_return(statement):
-            break
-        found.append(statement)
-    return found
 
 
 def _guards(kernel: Kernel, statement: Node, is_last: bool) -> list[Condition]:

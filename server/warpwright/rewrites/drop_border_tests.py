@@ -66,7 +66,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, body
-from warpwright.rewrites._guards import is_early_return, loads_nothing
+from warpwright.rewrites._guards import leading
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._interior import Way, interior
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
@@ -98,7 +98,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     shape = block_of_all_launches(kernel)
     indices = indices_of(kernel, None if isinstance(shape, str) else shape)
     statements = [n for n in block.named_children if n.type != "comment"]
-    head = _leading(source, statements)
+    head = leading(source, statements)
     work = statements[len(head) :]
     way = interior(indices, work)
     if not way.edits:
@@ -118,17 +118,6 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
         f"way find that out once, by {len(way.conditions)} conditions, and then go round without tests, so that the "
         "compiler can issue the loads of several steps together.",
     )
-
-
-def _leading(source: Source, statements: list[Node]) -> list[Node]:
-    """The declarations of numbers and the guards that a kernel starts with."""
-    found: list[Node] = []
-    for statement in statements:
-        plain = statement.type == "declaration" and loads_nothing(source, statement)
-        if not plain and not is_early_return(statement):
-            break
-        found.append(statement)
-    return found
 
 
 def _text(source: Source, block: Node, first: Node, way: Way) -> TextEdit:
