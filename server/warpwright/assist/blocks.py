@@ -24,7 +24,6 @@ from warpwright.syntax.source import Source
 
 MOST_BLOCKS = 8
 MOST_LINES = 60  # of one side of a block
-LONGEST_LINE = 200
 LONGEST_ANSWER = 16_000  # characters
 LONGEST_WHY = 240
 LONGEST_GROWTH = 4_000  # bytes that a kernel may gain

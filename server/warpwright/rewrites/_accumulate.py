@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.types import CType, builtin_type
-from warpwright.rewrites._code import called_name, squeezed
+from warpwright.rewrites._code import bare, called_name, squeezed
 from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Source
 
@@ -153,7 +153,7 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
         return Update(statement, target, "+" if spelled == "-=" else spelled[0], value, "", spelled == "-=")
     if spelled != "=":
         return None
-    value = _bare(value)
+    value = bare(value)
     if value.type == "binary_expression":
         sign = source.node_text(value.child_by_field_name("operator") or value)
         left, right = value.child_by_field_name("left"), value.child_by_field_name("right")
@@ -169,7 +169,7 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
     if value.type == "conditional_expression":
         parts = [value.child_by_field_name(f) for f in ("condition", "consequence", "alternative")]
         if None not in parts:
-            condition, then, otherwise = (_bare(p) for p in parts if p is not None)
+            condition, then, otherwise = (bare(p) for p in parts if p is not None)
             chosen, kept = squeezed(source.node_text(then)), squeezed(source.node_text(otherwise))
             operation = _ordering(source, condition, name)
             if operation is not None and kept == name and chosen == operation[1]:
@@ -177,12 +177,6 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
             if operation is not None and chosen == name and kept == operation[1]:
                 return Update(statement, target, _OPPOSITE[operation[0]], otherwise, "", admits_nan=True)
     return None
-
-
-def _bare(node: Node) -> Node:
-    while node.type == "parenthesized_expression" and len(uncommented(node)) == 1:
-        node = uncommented(node)[0]
-    return node
 
 
 def _called(source: Source, call: Node, statement: Node, target: Node, name: str) -> Update | None:
@@ -229,7 +223,7 @@ def _compared(source: Source, statement: Node) -> Update | None:
     operator = assignment.child_by_field_name("operator")
     if assignment.type != "assignment_expression" or target is None or new is None or operator is None:
         return None
-    ordering = _ordering(source, _bare(value), squeezed(source.node_text(target)))
+    ordering = _ordering(source, bare(value), squeezed(source.node_text(target)))
     if source.node_text(operator) != "=" or ordering is None or ordering[1] != squeezed(source.node_text(new)):
         return None
     return Update(statement, target, ordering[0], new, "")

@@ -9,9 +9,10 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import LOOPS, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
-from warpwright.rewrites._chunks import Chunk, declared_in, one_for_block
+from warpwright.rewrites._chunks import Chunk, one_for_block
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, NoMatchError, body, called_name, names
 from warpwright.rewrites._indices import Polynomial
+from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._names import reached_names
 from warpwright.rewrites._thread_numbers import WARP_LEVEL, calls_by_number
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
@@ -25,7 +26,7 @@ def require_by_element(chunk: Chunk) -> None:
     """An iteration depends on its element and on what is one for the block, stores at its element alone, and loads
     nothing that other elements store. Raises NoMatchError."""
     kernel, source, loop = chunk.indices.kernel, chunk.indices.kernel.source, chunk.node
-    declared = declared_in(chunk.body, source)
+    declared = declared_names(source, chunk.body)
     if hidden := declared & _declared_around(source, loop):
         raise NoMatchError(f"`{min(hidden)}` names one variable in the loop and another around it.")
     for reference in descendants(chunk.body, "reference_declarator", "lambda_expression"):
@@ -236,7 +237,7 @@ def _declared_around(source: Source, loop: Node) -> set[str]:
             break
         for child in around.named_children if around.type == "compound_statement" else ():
             if child.type == "declaration":
-                found |= declared_in(child, source)
+                found |= declared_names(source, child)
     return found
 
 

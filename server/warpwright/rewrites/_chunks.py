@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from tree_sitter import Node
 
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, names
+from warpwright.rewrites._code import NoMatchError, bare, body, called_name, names
 from warpwright.rewrites._indices import Indices, Polynomial, as_number, combined, symbols
 from warpwright.rewrites._loops import counter_of
 from warpwright.rewrites._names import reached_names
@@ -121,8 +121,7 @@ def chunk_of(indices: Indices, node: Node) -> Chunk:
 
 def _conjuncts(source: Source, condition: Node) -> Iterator[tuple[Node, Node]]:
     """The two sides of each `a < b` that a condition joins by `&&`. Raises NoMatchError for other tests."""
-    while condition.type == "parenthesized_expression" and len(uncommented(condition)) == 1:
-        condition = uncommented(condition)[0]
+    condition = bare(condition)
     left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     operator = condition.child_by_field_name("operator")
     if condition.type == "binary_expression" and left is not None and right is not None and operator is not None:
@@ -396,13 +395,3 @@ def _stays(kind: str) -> bool:
     """Whether a type is unsigned or wider than 32 bits, so that a sum with an unsigned number stays what it is."""
     known = builtin_type(kind)
     return known is not None and ((known.size or 0) > 4 or known.kind == "uint")
-
-
-def declared_in(node: Node, source: Source) -> set[str]:
-    """The names that a piece of code declares."""
-    return {
-        source.node_text(name)
-        for declaration in descendants(node, "declaration")
-        for declarator in declaration.children_by_field_name("declarator")
-        if (name := next(descendants(declarator, "identifier"), None)) is not None
-    }

@@ -61,6 +61,22 @@ def squeezed(text: str) -> str:
     return text
 
 
+def bare(node: Node) -> Node:
+    """An expression without the parentheses around it."""
+    while node.type == "parenthesized_expression" and len(uncommented(node)) == 1:
+        node = uncommented(node)[0]
+    return node
+
+
+def as_factor(text: str) -> str:
+    """An expression that can be multiplied or divided as it stands, in parentheses where it is no single word.
+
+    >>> as_factor("blockDim.x"), as_factor("n + 1")
+    ('blockDim.x', '(n + 1)')
+    """
+    return text if re.fullmatch(r"[\w.]+", text) else f"({text})"
+
+
 def _matches(text: str) -> int:
     """Where the parenthesis that opens at 0 closes; -1 where it does not."""
     depth = 0

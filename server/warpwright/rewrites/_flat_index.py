@@ -5,7 +5,6 @@ Example: `i % width`, `i / width % height`, `i / (width * height)`, through vari
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -157,7 +156,3 @@ def written_as(value: Polynomial, new: Mapping[str, str] | None = None) -> str:
         factors = [str(number), *factors] if number != 1 or not factors else factors
         products.append(" * ".join(factors))
     return " + ".join(products) or "0"
-
-
-def as_factor(text: str) -> str:
-    return text if re.fullmatch(r"[\w.]+", text) else f"({text})"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, with_names
+from warpwright.rewrites._code import NoMatchError, bare, with_names
 from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
 from warpwright.rewrites._layout import with_comment, without_text
@@ -124,8 +124,7 @@ def _is_continue(consequence: Node) -> bool:
 
 def _joined(test: Node) -> str:
     """The operator that joins a test's outermost comparisons: `||`, `&&`, or none."""
-    while test.type == "parenthesized_expression" and len(uncommented(test)) == 1:
-        test = uncommented(test)[0]
+    test = bare(test)
     found = {c.type for c in test.children if not c.is_named} if test.type == "binary_expression" else set()
     return next((o for o in ("||", "&&") if o in found), "")
 

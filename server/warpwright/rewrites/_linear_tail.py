@@ -14,7 +14,7 @@ from tree_sitter import Node
 from warpwright.facts.model import AccessKind, Kernel
 from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import is_neutral, match_update
-from warpwright.rewrites._code import NoMatchError, called_name
+from warpwright.rewrites._code import NoMatchError, bare, called_name
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name, locals_of
 from warpwright.rewrites._row_loop import root_name
@@ -148,9 +148,7 @@ class Tail:
     def _read(self, node: Node, known: Combined | None = None) -> Combined | None:
         """What a value is that is one of ours as it is, one of two, or one from another lane; None for any other.
         `known` is what the neutral number alone stands for."""
-        inner = node
-        while inner.type == "parenthesized_expression" and len(uncommented(inner)) == 1:
-            inner = uncommented(inner)[0]
+        inner = bare(node)
         if inner.type == "identifier":
             return self.values.get(self.source.node_text(inner))
         if inner.type == "subscript_expression":

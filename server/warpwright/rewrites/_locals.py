@@ -101,6 +101,16 @@ def declared_name(source: Source, declarator: Node | None) -> str:
     return source.node_text(declarator) if declarator is not None else ""
 
 
+def declared_names(source: Source, *nodes: Node) -> set[str]:
+    """The names that the declarations in pieces of code declare, at any depth, those of references too."""
+    return {
+        declared_name(source, declarator)
+        for node in nodes
+        for declaration in descendants(node, "declaration")
+        for declarator in declaration.children_by_field_name("declarator")
+    }
+
+
 def is_template_type(kernel: Kernel, name: str) -> bool:
     """Whether a name is a type that the kernel's template takes: `typename T`."""
     around = kernel.node.parent if kernel.node is not None else None

@@ -10,12 +10,11 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import KNOWN_FUNCTIONS, called_name, macros_naming, squeezed
-from warpwright.rewrites._layout import free_name
+from warpwright.rewrites._layout import free_name, line_of
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import descendants, enclosing
-from warpwright.syntax.source import Source
 
 _IMPURE = (
     "assignment_expression", "update_expression", "subscript_expression", "pointer_expression", "lambda_expression",
@@ -54,7 +53,7 @@ class OtherThread:
             whole = squeezed(source.node_text(parent)) if parent is not None else ""
             if name == "threadIdx" or whole in self.axes:
                 if parent is None or whole not in self.axes:
-                    raise NotRetracedError(f"`{whole or name}` at line {_line(source, use)} has no place in a tile.")
+                    raise NotRetracedError(f"`{whole or name}` at line {line_of(source, use)} has no place in a tile.")
                 edits.append(TextEdit(parent.start_byte, parent.end_byte, self.axes[whole]))
             elif new := self._renamed(name):
                 edits.append(TextEdit(use.start_byte, use.end_byte, new))
@@ -65,11 +64,11 @@ class OtherThread:
         source = self.kernel.source
         for part in descendants(node, *_IMPURE):
             text = source.node_text(part)
-            raise NotRetracedError(f"`{text}` at line {_line(source, part)} cannot be computed a second time.")
+            raise NotRetracedError(f"`{text}` at line {line_of(source, part)} cannot be computed a second time.")
         for call in descendants(node, "call_expression"):
             name = called_name(call, source)
             if not KNOWN_FUNCTIONS.fullmatch(name) or name.startswith(("__", "atomic", "printf")):
-                raise NotRetracedError(f"`{name}` is called at line {_line(source, call)}, for one thread alone.")
+                raise NotRetracedError(f"`{name}` is called at line {line_of(source, call)}, for one thread alone.")
         words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(node)))
         if hidden := words.intersection(macros_naming(source, NUMBER)):
             raise NotRetracedError(f"The macro {min(hidden)} reads the thread's number.")
@@ -117,7 +116,3 @@ class OtherThread:
             or bool(members & self.axes.keys())
             or any(self._is_of_thread(word, above | {name}) for word in words)
         )
-
-
-def _line(source: Source, node: Node) -> int:
-    return source.position(node.start_byte)[0]

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import changes, handed_the_same
 from warpwright.facts.model import AccessKind, Kernel, Space
-from warpwright.rewrites._code import NoMatchError, called_name, squeezed
+from warpwright.rewrites._code import NoMatchError, bare, called_name, squeezed
 from warpwright.rewrites._indices import Indices, Polynomial, as_number, require_fixed, symbols
 from warpwright.rewrites._loops import CountedLoop, counted_loop, only_statement
 from warpwright.syntax.nodes import uncommented
@@ -105,7 +105,7 @@ def _added(source: Source, statement: Node) -> tuple[str, Node, Node] | None:
         return _factors(source, total, right)
     if source.node_text(operator) != "=":
         return None
-    right = _bare(right)
+    right = bare(right)
     if right.type == "call_expression" and called_name(right, source) in _FUSED:
         arguments = uncommented(right.child_by_field_name("arguments"))
         same = len(arguments) == 3 and squeezed(source.node_text(arguments[2])) == total
@@ -120,7 +120,7 @@ def _added(source: Source, statement: Node) -> tuple[str, Node, Node] | None:
 
 
 def _factors(source: Source, total: str, node: Node) -> tuple[str, Node, Node] | None:
-    node = _bare(node)
+    node = bare(node)
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if node.type == "binary_expression" and _is(node, "*") and left is not None and right is not None:
         return total, left, right
@@ -135,21 +135,15 @@ def _is(node: Node, operator: str) -> bool:
     return found is not None and found.type == operator
 
 
-def _bare(node: Node) -> Node:
-    while node.type == "parenthesized_expression" and len(uncommented(node)) == 1:
-        node = uncommented(node)[0]
-    return node
-
-
 def _load(kernel: Kernel, indices: Indices, loop: CountedLoop, factor: Node) -> Load | None:
     """The load of global memory that a factor is, casts aside; None for anything else."""
     source = kernel.source
-    factor = _bare(factor)
+    factor = bare(factor)
     while factor.type == "cast_expression":
         inner = factor.child_by_field_name("value")
         if inner is None:
             return None
-        factor = _bare(inner)
+        factor = bare(inner)
     element: Node | None = factor
     if factor.type == "call_expression":
         arguments = uncommented(factor.child_by_field_name("arguments"))

@@ -60,7 +60,7 @@ from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import covers, grid_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
-from warpwright.rewrites._locals import declared_name
+from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
@@ -179,8 +179,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
 
 def _require_own(source: Source, statements: list[Node]) -> None:
     """What runs for each element changes no variable but its own."""
-    own = {declared_name(source, d) for s in statements for n in descendants(s, "declaration")
-           for d in n.children_by_field_name("declarator")}  # fmt: skip
+    own = declared_names(source, *statements)
     for statement in statements:
         for change in descendants(statement, "assignment_expression", "update_expression"):
             target = change.child_by_field_name("left") or change.child_by_field_name("argument")

@@ -99,7 +99,7 @@ from warpwright.rewrites._code import NoMatchError, body, called_name, is_macro_
 from warpwright.rewrites._copies import Copy, copy_of
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Rewrite
@@ -212,8 +212,7 @@ def _require_plain(
         declared |= {declared_name(source, d) for d in statement.children_by_field_name("declarator")}
     for jump in descendants(loop.body, "break_statement", "continue_statement", "return_statement"):
         raise NoMatchError(f"The loop may be left at line {line_of(source, jump)}.")
-    own = {declared_name(source, d) for s in computing for n in descendants(s, "declaration")
-           for d in n.children_by_field_name("declarator")}  # fmt: skip
+    own = declared_names(source, *computing)
     for statement in computing:
         for use in descendants(statement, "identifier"):
             name = source.node_text(use)

@@ -57,13 +57,13 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._chunks import declared_in
 from warpwright.rewrites._code import NoMatchError, body, host_launches, squeezed
 from warpwright.rewrites._grids import grid_formula
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of, symbols
 from warpwright.rewrites._launch_shape import grid_multiplied
 from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._loops import Counter, counted_loop, counter_of
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._threads import unfit_call
@@ -190,7 +190,7 @@ def _require_independent(indices: Indices, block: Node, loop: Node, counter: Cou
         around = next((a for a in ancestors(jump) if a.type.endswith(("for_statement", "while_statement"))), None)
         if jump.type == "return_statement" or around == loop:
             raise NoMatchError(f"The loop is left at line {line_of(source, jump)}.")
-    declared, stored = declared_in(inside, source), dict[str, Polynomial]()
+    declared, stored = declared_names(source, inside), dict[str, Polynomial]()
     pointers = {p.name for p in kernel.parameters if p.is_pointer}
     for pointer in descendants(block, "pointer_declarator", "reference_declarator"):
         raise NoMatchError(f"What is declared at line {line_of(source, pointer)} may lead to any element.")

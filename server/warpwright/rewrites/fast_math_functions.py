@@ -66,7 +66,7 @@ from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import body, called_name, functions_of, in_macro, macro_texts, overlaps
 from warpwright.rewrites._float_types import is_float
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import declared_name
+from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
@@ -101,8 +101,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, f"{kernel.name} is defined elsewhere.")
     reason = "No function here has a fast version."
     own = functions_of(source).keys() | macro_texts(source).keys()
-    own |= {declared_name(source, d) for n in descendants(block, "declaration")
-            for d in n.children_by_field_name("declarator")}  # fmt: skip
+    own |= declared_names(source, block)
     edits: list[TextEdit] = []
     errors: dict[str, None] = {}
     for call in descendants(block, "call_expression"):

@@ -42,6 +42,7 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import LOOPS, changes, has_volatile, is_plain_load, loop_around
 from warpwright.facts.model import Access, Kernel
 from warpwright.rewrites._code import in_macro, overlaps
+from warpwright.rewrites._layout import line_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at, walk
@@ -89,7 +90,7 @@ def _hoisted(kernel: Kernel, load: Access, others: list[Access]) -> Rewrite | De
         loop = outer
     together = [load, *(a for a in others if a.array == load.array and a.span.source is source and _is_in(a, loop))]
     texts = dict.fromkeys(a.span.text for a in together if not _refusal(kernel, a, loop))
-    line = source.line_text(_line(source, loop))
+    line = source.line_text(line_of(source, loop))
     indent = line[: len(line) - len(line.lstrip())]
     names: list[str] = []
     before, edits = "", []
@@ -127,7 +128,7 @@ def _refusal(kernel: Kernel, load: Access, loop: Node) -> str:
     if node is None or in_macro(node) or source.node_text(node) != load.span.text:
         return f"{load.expression} comes from a macro."
     if condition := _condition(node, loop) or _jump_before(node, loop):
-        return f"{load.expression} is read only as line {_line(source, condition)} decides."
+        return f"{load.expression} is read only as line {line_of(source, condition)} decides."
     pointers = {p.name for p in kernel.parameters if p.is_pointer}
     changed = _changed_in(node, loop, source, pointers)
     return f"{changed} is set in the loop." if changed else ""
@@ -144,10 +145,6 @@ def _uses(loop: Node, text: str, source: Source) -> list[Node]:
         if fits and source.node_text(node) == text:
             found.setdefault(node.start_byte, node)
     return [n for n in found.values() if n.parent is None or n.parent.type != "pointer_expression"]
-
-
-def _line(source: Source, node: Node) -> int:
-    return source.position(node.start_byte)[0]
 
 
 def _condition(node: Node, loop: Node) -> Node | None:

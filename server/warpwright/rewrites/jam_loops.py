@@ -84,7 +84,7 @@ from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented, with_comment
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
@@ -203,10 +203,7 @@ def _require_independent(kernel: Kernel, indices: Indices, nest: _Nest) -> None:
     for name in (outer.name, *names):
         if name not in indices.variables.types:
             raise NoMatchError(f"`{name}` is declared more than once in {kernel.name}.")
-    own = {declared_name(source, d) for s in nest.inside for n in descendants(s, "declaration")
-           for d in n.children_by_field_name("declarator")}  # fmt: skip
-    own |= {declared_name(source, d) for n in descendants(nest.inner, "declaration")
-            for d in n.children_by_field_name("declarator")}  # fmt: skip
+    own = declared_names(source, *nest.inside, nest.inner)
     sums = {declared_name(source, d) for d in nest.sums}
     inside = set(changed_names(source, nest.inner)) - own - sums
     if inside:

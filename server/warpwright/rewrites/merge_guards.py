@@ -63,7 +63,7 @@ from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import descendants, uncommented, walk
 from warpwright.syntax.source import Source, Span
 
 NAME = "merge-guards"
@@ -164,7 +164,7 @@ def _merged(kernel: Kernel, block: Node, guards: list[Node]) -> Rewrite:
 def _require_same(source: Source, variables: Locals, guard: Node) -> None:
     """The condition has one value for a thread, whenever it is evaluated."""
     test, line = _test(guard), line_of(source, guard)
-    if test is None or any(n.type not in _PLAIN for n in _below(test)):
+    if test is None or any(n.is_named and n.type not in _PLAIN for n in walk(test)):
         raise NoMatchError(f"The condition at line {line} is more than a comparison of numbers.")
     for name in descendants(test, "identifier"):
         text = source.node_text(name)
@@ -173,10 +173,6 @@ def _require_same(source: Source, variables: Locals, guard: Node) -> None:
             raise NoMatchError(f"`{text}` in the condition at line {line} is a macro.")
         if not known and not variables.is_fixed(text):
             raise NoMatchError(f"`{text}` in the condition at line {line} may change.")
-
-
-def _below(node: Node) -> list[Node]:
-    return [node, *(inner for child in node.named_children for inner in _below(child))]
 
 
 def _inner(guard: Node) -> list[Node]:

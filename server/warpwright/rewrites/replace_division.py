@@ -94,7 +94,7 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, overlaps, squeezed, with_names
 from warpwright.rewrites._indices import Indices, as_number, coefficient, indices_of, symbols
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._quotients import computed_from_data, made_whole, wider_than_float
@@ -146,8 +146,7 @@ def _divisor(source: Source, indices: Indices, division: Node, loop: Node) -> st
     name = source.node_text(right)
     if as_number(indices.named(name)) is not None:
         raise NoMatchError(f"Nothing to gain: the compiler divides by the constant {name} with a product and a shift.")
-    within = {declared_name(source, d) for n in descendants(loop, "declaration")
-              for d in n.children_by_field_name("declarator")}  # fmt: skip
+    within = declared_names(source, loop)
     if name in within or name in set(changed_names(source, loop)):
         raise NoMatchError(f"`{name}` changes in the loop at line {line_of(source, loop)}.")
     if name not in indices.variables.types:
@@ -308,8 +307,7 @@ def _require_grows(source: Source, indices: Indices, loop: CountedLoop, dividend
     """The dividend grows by 1 with each step, from a value that is not negative."""
     value, start = indices.read(dividend), indices.number(loop.start)
     line = line_of(source, dividend)
-    within = {declared_name(source, d) for n in descendants(loop.body, "declaration")
-              for d in n.children_by_field_name("declarator")}  # fmt: skip
+    within = declared_names(source, loop.body)
     for use in descendants(dividend, "identifier"):
         if source.node_text(use) in within:
             raise NoMatchError(f"`{source.node_text(use)}` at line {line} is another one at each step.")

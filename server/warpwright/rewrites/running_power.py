@@ -64,12 +64,12 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, macro_texts, overlaps, squeezed
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
-from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, uncommented, walk
 from warpwright.syntax.source import Source, Span
 
 NAME = "running-power"
@@ -145,13 +145,9 @@ def _base(source: Source, loop: CountedLoop, call: Node) -> Node:
     if len(arguments) != 2 or not _is_counter(source, loop, call, arguments[1]):
         raise NoMatchError
     base, line = arguments[0], line_of(source, call)
-    if any(n.type not in _PURE for n in _below(base)):
+    if any(n.is_named and n.type not in _PURE for n in walk(base)):
         raise NoMatchError(f"`{source.node_text(base)}` at line {line} is more than a value that is read.")
     return base
-
-
-def _below(node: Node) -> list[Node]:
-    return [node, *(inner for child in node.named_children for inner in _below(child))]
 
 
 def _is_counter(source: Source, loop: CountedLoop, call: Node, exponent: Node) -> bool:
@@ -192,13 +188,12 @@ def _require_steps(source: Source, indices: Indices, loop: CountedLoop) -> None:
 def _require_steady(kernel: Kernel, indices: Indices, loop: CountedLoop, base: Node) -> None:
     """The base has one value over the loop, and may be read before it."""
     source, line = kernel.source, line_of(kernel.source, base)
-    declared = {declared_name(source, d) for n in descendants(loop.node, "declaration")
-                for d in n.children_by_field_name("declarator")}  # fmt: skip
+    declared = declared_names(source, loop.node)
     changed = declared | set(changed_names(source, loop.body))
     for name in descendants(base, "identifier") if base.type != "identifier" else [base]:
         if source.node_text(name) in changed:
             raise NoMatchError(f"`{source.node_text(name)}` changes in the loop at line {line}.")
-    if not any(n.type in _MEMORY for n in _below(base)):
+    if not any(True for _ in descendants(base, *_MEMORY)):
         return
     for store in descendants(loop.body, "assignment_expression", "update_expression", "call_expression"):
         target = store.child_by_field_name("left") or store.child_by_field_name("argument")

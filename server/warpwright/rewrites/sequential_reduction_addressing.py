@@ -67,13 +67,12 @@ exact.
 
 from __future__ import annotations
 
-import re
-
 from tree_sitter import Node
 
 from warpwright.facts.model import Basis, Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
+    as_factor,
     body,
     called_name,
     host_launches,
@@ -128,7 +127,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: InterleavedLoop) -> Rewrite:
     if loop.is_step_outer and any(use.start_byte >= loop.node.end_byte for use in names(block, source, step)):
         raise NoMatchError(f"`{step}` is used behind the loop, where it would have another value.")
     edits = [
-        TextEdit(loop.initial.start_byte, loop.initial.end_byte, f"{_factor(source.node_text(loop.bound))} / 2"),
+        TextEdit(loop.initial.start_byte, loop.initial.end_byte, f"{as_factor(source.node_text(loop.bound))} / 2"),
         TextEdit(loop.condition.start_byte, loop.condition.end_byte, f"{step} > 0"),
         TextEdit(loop.update.start_byte, loop.update.end_byte, f"{step} >>= 1"),
         TextEdit(loop.guard.start_byte, loop.guard.end_byte, f"{thread} < {step}"),
@@ -250,8 +249,3 @@ def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
             raise NoMatchError(
                 f"The loop runs to {bound}, which is not known to be the {x} threads of the block at {launch.source}."
             )
-
-
-def _factor(text: str) -> str:
-    """Text that can be divided as it stands."""
-    return text if re.fullmatch(r"[\w.]+", text) else f"({text})"

@@ -92,7 +92,7 @@ from warpwright.rewrites._first_thread import (
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._interleaved import statements_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of, reindented, without_text
-from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.rewrites._locals import Locals, declared_name, declared_names, locals_of
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, is_in_header, unmovable
 from warpwright.rewrites._parts import Part, parts_of
@@ -213,25 +213,13 @@ def _require_same_for_lanes(
     for other in alone.others:
         if not is_uniform(kernel, variables, other, known):
             raise NoMatchError(f"`{source.node_text(other)}` is not known to be the same for all threads of the block.")
-    declared = (
-        {
-            declared_name(source, declarator)
-            for declaration in descendants(kernel.node, "declaration")
-            for declarator in declaration.children_by_field_name("declarator")
-        }
-        if kernel.node is not None
-        else set()
-    )
+    declared = declared_names(source, kernel.node) if kernel.node is not None else set()
     of_threads = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(declared)))})\b")
     for macro in macros_naming(source, of_threads):
         if re.search(rf"\b{re.escape(macro)}\b", source.node_text(alone.loop)):
             raise NoMatchError(f"The macro {macro} in the loop names a variable of the kernel's.")
     own = {loop.step, *(part.target for part in parts)}
-    own |= {
-        declared_name(source, declarator)
-        for declaration in descendants(alone.loop, "declaration")
-        for declarator in declaration.children_by_field_name("declarator")
-    }
+    own |= declared_names(source, alone.loop)
     shared = {array.name for array in kernel.shared_arrays}
     read_only = _never_written(kernel)
     for use in descendants(alone.loop, "identifier"):

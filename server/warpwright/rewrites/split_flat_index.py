@@ -63,11 +63,10 @@ from tree_sitter import Node
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, macros_naming, names
+from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_naming, names
 from warpwright.rewrites._elementwise import Elements, match_elements, not_the_thread
 from warpwright.rewrites._flat_index import (
     Part,
-    as_factor,
     axes_of,
     formula_of,
     parts_of,

@@ -88,7 +88,6 @@ which each block takes 1 KB besides (CUDA C++ Programming Guide, "Technical Spec
 FEWEST = 3
 """Elements from which the compiler is taken to do more than pick one of two."""
 _LOOPS = ("for_statement", "while_statement", "do_statement")
-_LOADS = ("subscript_expression", "pointer_expression", "call_expression")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
