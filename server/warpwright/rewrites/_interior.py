@@ -30,6 +30,8 @@ _TOUCHES = (
     "assignment_expression",
     "update_expression",
 )
+_SIGNED = re.compile(r"-?(?:\d+|0[xX][\da-fA-F]{1,7})[lL]*")
+"""A literal of a signed type: `100`, not `100u`, nor `0xffffffff`."""
 _MOST_STEPS = 16
 """Of a loop that is unrolled on the way."""
 
@@ -157,9 +159,7 @@ def _passed(indices: Indices, branch: Node, late: set[str], conditions: list[str
         steps = [w for w in walks if w.name in used]
         if any(coefficient(value, w.name) is None for value in sides if value is not None for w in steps):
             return
-        if not all(
-            _is_signed(indices, n) for side in (condition.left, condition.right) for n in _leaves_of(indices, side)
-        ):
+        if not all(_is_signed(indices, side) for side in (condition.left, condition.right)):
             return
         new = {w.name: _worst(w, condition.operator, sides) for w in steps}
         texts = [_written_out(indices, node, new) for node in (condition.left, condition.right)]
@@ -198,11 +198,48 @@ def _in_loop(indices: Indices, name: str) -> Node | None:
     return value if value is not None and any(n.type == "for_statement" for n in ancestors(value)) else None
 
 
-def _is_signed(indices: Indices, name: str) -> bool:
-    """Whether a name is a signed integer of 32 bits or more, or a constant of the file."""
-    if name not in indices.variables.types:
-        return name in indices.macros or name in indices.constants
-    known = builtin_type(indices.variables.types[name])
+def _is_signed(indices: Indices, node: Node) -> bool:
+    """Whether an expression is computed in signed integers of 32 bits or more: its names, literals and casts, and the
+    values of variables that are declared in loops. In `(unsigned)(i + k) < n` and `i + k < 100u` a sum below 0 is
+    large."""
+    source = indices.kernel.source
+    for part in descendants(node, "number_literal", "cast_expression", "call_expression"):
+        text = source.node_text(part)
+        kind = part.child_by_field_name("type") if part.type == "cast_expression" else None
+        function = part.child_by_field_name("function")
+        cast = re.fullmatch(r"static_cast\s*<([^<>]*)>|([\w ]+)", source.node_text(function)) if function else None
+        written = source.node_text(kind) if kind is not None else (cast[1] or cast[2]) if cast is not None else ""
+        if not (_SIGNED.fullmatch(text) if part.type == "number_literal" else _is_signed_type(written)):
+            return False
+    for use in descendants(node, "identifier"):
+        value = _in_loop(indices, source.node_text(use))
+        called = use.parent is not None and use.parent.type == "call_expression"
+        if not (called or _is_signed_name(indices, source.node_text(use))):
+            return False
+        if value is not None and not _is_signed(indices, value):
+            return False
+    return True
+
+
+def _is_signed_name(indices: Indices, name: str) -> bool:
+    """Whether a name is a signed integer of 32 bits or more, as a variable or a constant of the file."""
+    if name in indices.variables.types:
+        return _is_signed_type(indices.variables.types[name])
+    if name in indices.macros:
+        return all(
+            _is_signed_name(indices, word) if word[0].isalpha() or word[0] == "_" else _SIGNED.fullmatch(word)
+            for text in indices.macros[name]
+            for word in re.findall(r"[\w.]+", text)
+        )
+    if name in indices.constants:
+        declaration = next(n for n in ancestors(indices.constants[name]) if n.type == "declaration")
+        kind = declaration.child_by_field_name("type")
+        return kind is not None and _is_signed_type(indices.kernel.source.node_text(kind))
+    return False
+
+
+def _is_signed_type(kind: str) -> bool:
+    known = builtin_type(kind)
     return known is not None and known.kind == "int" and (known.size or 0) >= 4
 
 
@@ -255,9 +292,8 @@ def _end(indices: Indices, node: Node | None) -> str | None:
     if node is None or value is None:
         return None
     fixed = all(indices.variables.is_fixed(n) or n not in indices.variables.types for n in _leaves_of(indices, node))
-    signed = all(_is_signed(indices, name) for name in _leaves_of(indices, node))
     text = indices.kernel.source.node_text(node)
-    return text if fixed and signed else None
+    return text if fixed and _is_signed(indices, node) else None
 
 
 def _written_out(indices: Indices, node: Node, new: dict[str, str]) -> str:

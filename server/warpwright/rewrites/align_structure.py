@@ -212,8 +212,9 @@ def _members(indices: Indices, node: Node, name: str) -> dict[str, tuple[int, in
 
 def _require_whole(source: Source, node: Node, name: str) -> None:
     """Structures lie in arrays of their own: none is a part of another one, or made of memory of another type."""
+    names = _with_aliases(source, set(_names(source, node)))
     for use in descendants(source.root, "type_identifier"):
-        if source.node_text(use) not in set(_names(source, node)) or node.start_byte <= use.start_byte < node.end_byte:
+        if source.node_text(use) not in names or node.start_byte <= use.start_byte < node.end_byte:
             continue
         line = source.position(use.start_byte)[0]
         for around in ancestors(use):
@@ -230,6 +231,22 @@ def _require_whole(source: Source, node: Node, name: str) -> None:
                     raise NoMatchError(f"Memory of another type is cast to {name} at line {line}.")
             if around.type in ("compound_statement", "translation_unit", "parameter_list"):
                 break
+
+
+def _with_aliases(source: Source, names: set[str]) -> set[str]:
+    """The names of a structure with those that `using P = Particle;` and `typedef Particle P;` give it further."""
+    for alias in descendants(source.root, "alias_declaration", "type_definition"):
+        kind = alias.child_by_field_name("type")
+        words = set(re.findall(r"\w+", source.node_text(kind))) if kind is not None else set[str]()
+        if alias.type == "alias_declaration" and (new := alias.child_by_field_name("name")) and words & names:
+            names = names | {source.node_text(new)}
+        elif alias.type == "type_definition" and words & names:
+            names = names | {
+                source.node_text(n)
+                for d in alias.children_by_field_name("declarator")
+                for n in (d, *descendants(d, "type_identifier"))
+            }
+    return names
 
 
 def _casts(source: Source, arguments: Node) -> bool:

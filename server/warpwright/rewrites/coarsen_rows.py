@@ -99,7 +99,7 @@ from warpwright.rewrites._elements import (
     require_covered,
     require_repeatable,
 )
-from warpwright.rewrites._guards import Condition, comparisons, is_early_return, leading
+from warpwright.rewrites._guards import Condition, comparisons, is_early_return, leading, loads_nothing
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._interior import Way, interior, unrolled
 from warpwright.rewrites._launch_shape import grid_divided_by
@@ -108,6 +108,7 @@ from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._names import reached_names
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
 
 NAME = "coarsen-rows"
@@ -115,6 +116,7 @@ title = "Give each thread several rows"
 goals = ("speed",)
 
 ROWS = 4
+_TOUCHES = ("subscript_expression", "pointer_expression", "call_expression")
 FEWEST_BLOCKS = 1024
 """Of a grid that is known: with fewer, a quarter of it leaves multiprocessors idle (an H200 has 132)."""
 
@@ -166,7 +168,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
     elements = _of_rows(kernel, block, elements_of(kernel, indices, block, head, statements[len(head) :]), head)
     per_row = [s for s in statements if s not in elements.hoisted]
     require_repeatable(source, per_row)
-    conditions = [c for s in per_row for c in _guards(kernel, s, s is per_row[-1])]
+    conditions = _tested_first(kernel, block, per_row, elements.own["y"])
     launches = host_launches(kernel)
     require_covered(kernel, indices, conditions, (1, ROWS), launches)
     way = interior(indices, [s for s in per_row if s.type != "declaration" or s not in head])
@@ -188,6 +190,22 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices) -> Rewrite:
         f"what two rows both need is loaded once. The grid has {ROWS} times fewer blocks; each thread needs more "
         "registers.",
     )
+
+
+def _tested_first(kernel: Kernel, block: Node, statements: list[Node], row: str) -> list[Condition]:
+    """The comparisons that are made of a row before anything is stored, or loaded for that row."""
+    source, found = kernel.source, list[Condition]()
+    for statement in statements:
+        own = row in reached_names(block, source, statement)
+        if loads_nothing(source, statement) or (statement.type == "declaration" and not own):
+            continue
+        clause = statement.child_by_field_name("condition")
+        touched = next(descendants(clause, *_TOUCHES), None) if clause is not None else None
+        guards = _guards(kernel, statement, statement is statements[-1])
+        found += [c for c in guards if touched is None or c.right.end_byte <= touched.start_byte]
+        if touched is not None or not is_early_return(statement):
+            break
+    return found
 
 
 def _guards(kernel: Kernel, statement: Node, is_last: bool) -> list[Condition]:

@@ -60,8 +60,9 @@ from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._launch_shape import covers, grid_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
-from warpwright.rewrites._locals import declared_names
+from warpwright.rewrites._locals import declared_name, declared_names
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -109,7 +110,7 @@ def _rewrite(kernel: Kernel, block: Node, indices: Indices, count: int) -> Rewri
         raise NoMatchError(
             f"Line {line_of(source, per_element[0])} has other code before the index, where no directive can stand."
         )
-    _require_own(source, per_element)
+    _require_own(kernel, statements[:first], per_element)
     tested = _tested(kernel, indices, per_element)
     edits: list[TextEdit] = []
     for launch in host_launches(kernel):
@@ -177,13 +178,22 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(reason)
 
 
-def _require_own(source: Source, statements: list[Node]) -> None:
-    """What runs for each element changes no variable but its own."""
+def _require_own(kernel: Kernel, before: list[Node], statements: list[Node]) -> None:
+    """What runs for each element changes no variable but its own, nor a part of one."""
+    source = kernel.source
+    for address in (n for s in before for n in descendants(s, "pointer_expression", "reference_declarator")):
+        raise NoMatchError(
+            f"`{source.node_text(address)}` at line {line_of(source, address)} may be changed for all elements."
+        )
+    arrays = {declared_name(source, d) for s in before for d in descendants(s, "array_declarator")}
+    numbers = {p.name for p in kernel.parameters if not p.is_pointer} | arrays
     own = declared_names(source, *statements)
     for statement in statements:
         for change in descendants(statement, "assignment_expression", "update_expression"):
             target = change.child_by_field_name("left") or change.child_by_field_name("argument")
-            if target is not None and target.type == "identifier" and source.node_text(target) not in own:
+            name = root_name(source, target) if target is not None else ""
+            shared = target is not None and (target.type == "identifier" or name in numbers)
+            if target is not None and shared and name not in own:
                 raise NoMatchError(
                     f"`{source.node_text(target)}` changes at line {line_of(source, change)} for all elements."
                 )

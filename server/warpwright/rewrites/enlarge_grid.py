@@ -204,6 +204,9 @@ def _require_independent(indices: Indices, block: Node, loop: Node, counter: Cou
         if name not in pointers or at is None or counter.name not in symbols(at):
             line = line_of(source, change)
             raise NoMatchError(f"`{source.node_text(target)}` at line {line} is not an element of the iteration's own.")
+        if _overlaps(indices, at, counter.name):
+            line = line_of(source, change)
+            raise NoMatchError(f"`{source.node_text(target)}` at line {line} may be stored by several iterations.")
         if stored.setdefault(name, at) != at:
             raise NoMatchError(f"`{name}` is stored to at several places.")
     for use in descendants(block, "identifier"):
@@ -213,6 +216,17 @@ def _require_independent(indices: Indices, block: Node, loop: Node, counter: Cou
     for one, other in handed_the_same(kernel):
         if one in stored or other in stored:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
+
+
+def _overlaps(indices: Indices, at: Polynomial, counter: str) -> bool:
+    """Whether an index that moves with the loop may move as far by something else: `i + k`, `(row + k) * width`."""
+    variables = indices.variables
+
+    def factors(name: str) -> set[tuple[str, ...]]:
+        return {tuple(n for n in product if n != name) for product in at if name in product}
+
+    moving = {n for n in symbols(at) if n != counter and (n.startswith("threadIdx") or not variables.is_fixed(n))}
+    return any(factors(name) & factors(counter) for name in moving)
 
 
 def _index(indices: Indices, element: Node) -> Polynomial | None:

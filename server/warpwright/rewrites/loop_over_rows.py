@@ -54,6 +54,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
+from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
@@ -155,6 +156,9 @@ def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
         row = declared_name(source, declarators[0]) if axis is not None else ""
         if axis is None or not variables.is_fixed(row):
             continue
+        known = builtin_type(variables.types.get(row, ""))
+        if known is not None and (known.size or 0) < 4:
+            raise NoMatchError(f"`{row}` has {8 * (known.size or 0)} bits, which going on by a grid may overflow.")
         found = guarded_work(source, variables, row, [s for s in statements if s != statement])
         if found is not None:
             return _Rows(row, axis[1], statement, found)
@@ -270,7 +274,10 @@ def _kernel_edits(
     start, end = rows.tested.work[0].start_byte, with_comment(source, rows.tested.work[-1])[1]
     if rows.tested.guard is not None:  # comments before the first statement are kept
         inner_block = rows.tested.work[0].parent or block
-        behind = with_comment(source, rows.tested.guard)[1] if rows.tested.is_early else inner_block.start_byte
+        clause = rows.tested.guard.child_by_field_name("condition")
+        behind = (
+            with_comment(source, rows.tested.guard)[1] if rows.tested.is_early or clause is None else clause.end_byte
+        )
         start = next(n.start_byte for n in inner_block.named_children if n.start_byte >= behind)
     inside = [
         TextEdit(n.start_byte, n.end_byte, "continue;")
