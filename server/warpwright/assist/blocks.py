@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tree_sitter import Node
+
 from warpwright.assist.screen import DEVICE_FUNCTIONS, added_refusal
 from warpwright.facts.model import Kernel
 from warpwright.syntax.edits import OverlappingEditsError, TextEdit, apply_edits
@@ -130,6 +132,6 @@ def _screened(why: str, edits: tuple[TextEdit, ...], kernel: Kernel) -> Proposal
     return refused or Proposal(why, edits)
 
 
-def _starts_template(node: object, start: int) -> bool:
-    parent = getattr(node, "parent", None)
+def _starts_template(node: Node, start: int) -> bool:
+    parent = node.parent
     return parent is not None and parent.type == "template_declaration" and parent.start_byte == start

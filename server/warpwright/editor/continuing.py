@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from warpwright.editor.job_request import Json
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Program
-from warpwright.syntax.edits import TextEdit, unified_diff
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, include_reader
 from warpwright.verify.report import Report
 
@@ -77,7 +77,6 @@ def continued(
         (*start.explanations, *found.explanations),
         own,
         found.source_after,
-        unified_diff(own.text(), found.source_after.text(), Path(own.path).name),
         report,
     )
     candidates = (*outcome.candidates, whole)

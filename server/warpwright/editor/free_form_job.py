@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.free_form import Attempt, Task, asking, attempts, unfit
@@ -18,7 +17,6 @@ from warpwright.facts.model import Kernel
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.optimize.rank import PREDICTED_NOISE, gain_of, may_be_offered
 from warpwright.progress import CancelledError, IsCancelled, Progress
-from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.source import Source
 from warpwright.verify.report import Report
 from warpwright.verify.verify import verify
@@ -82,9 +80,7 @@ def _is_gain(goal: str, report: Report) -> bool:
 
 
 def _candidate(kernel: Kernel, attempt: Attempt, text: Source, report: Report) -> Candidate:
-    own = kernel.source
-    diff = unified_diff(own.text(), text.text(), Path(own.path).name)
-    return Candidate((NAME,), (f"In the model's own words: {attempt.why}",), own, text, diff, report)
+    return Candidate((NAME,), (f"In the model's own words: {attempt.why}",), kernel.source, text, report)
 
 
 def _why_none(seen: Sequence[Attempt], model: str) -> str:

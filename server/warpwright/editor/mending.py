@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from warpwright.editor.analysis import Analysis, compiled_as, compiler_options
 from warpwright.editor.compile_errors import Repair, certain_repair
 from warpwright.editor.remarks import remarks_of
@@ -14,7 +12,6 @@ from warpwright.facts.model import Program
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.problems.extension.entries import is_extension
 from warpwright.progress import IsCancelled, Progress
-from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.verify.report import Report, Status
@@ -56,7 +53,6 @@ def mended(analysis: Analysis, name: str, settings: Settings, progress: Progress
         tuple(repair.explanation for repair in repairs),
         own,
         source,
-        unified_diff(own.text(), source.text(), Path(own.path).name),
         report,
     )
     if acceptable(report, "fix"):

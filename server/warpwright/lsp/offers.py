@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An answer of the job "search" with one of its choices. `given` is what was open when it was asked, by path;
+    """An answer of the job "optimize" with one of its choices. `given` is what was open when it was asked, by path;
     `wish` are the words that it was asked in."""
 
     number: str

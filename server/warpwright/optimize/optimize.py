@@ -1,11 +1,10 @@
-"""The search for a better version of a kernel: a plan orders it, facts bound it, verification judges it."""
+"""The search for a better version of a kernel: an order or a plan leads it, facts bound it, verification judges it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import Plan, make_plan
@@ -21,7 +20,6 @@ from warpwright.progress import CancelledError, IsCancelled, Progress, never_can
 from warpwright.rewrites.base import Rewrite
 from warpwright.rewrites.registry import proposals
 from warpwright.rules.base import Finding
-from warpwright.syntax.edits import unified_diff
 from warpwright.verify.report import Report
 from warpwright.verify.several import Trial, verify_several
 
@@ -111,6 +109,5 @@ def _plan(
 
 
 def _candidate(tried: Tried) -> Candidate:
-    version, before, after = tried.version, tried.trial.original, tried.trial.candidate
-    diff = unified_diff(before.text(), after.text(), Path(before.path).name)
-    return Candidate(version.rewrites, version.explanations, before, after, diff, tried.report)
+    version, trial = tried.version, tried.trial
+    return Candidate(version.rewrites, version.explanations, trial.original, trial.candidate, tried.report)

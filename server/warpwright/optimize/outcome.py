@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from warpwright.assist.plan import Plan
 from warpwright.rewrites.base import Declined
+from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.source import Source
 from warpwright.verify.report import Report
 
@@ -18,8 +20,13 @@ class Candidate:
     explanations: tuple[str, ...]
     source_before: Source
     source_after: Source
-    diff: str
     report: Report
+
+    @property
+    def diff(self) -> str:
+        """From the user's own text to the candidate's, unified."""
+        before, after = self.source_before, self.source_after
+        return unified_diff(before.text(), after.text(), Path(before.path).name)
 
     def to_json(self) -> dict[str, object]:
         return {
