@@ -15,7 +15,7 @@ import { findInterpreter, type Interpreter } from "./interpreter";
 import type { Status } from "./status";
 
 /** The server's commands that compile and run what the opened folder holds. */
-const RUNS_CODE: ReadonlySet<string> = new Set(KERNEL_COMMANDS);
+const RUNS_CODE: ReadonlySet<string> = new Set([...KERNEL_COMMANDS, "warpwright.propose"]);
 const MOST_RESTARTS = 5;
 const RESTARTS_WITHIN_MILLISECONDS = 180_000;
 
