@@ -60,15 +60,15 @@ def stands_with_first_thread(source: Source, block: Node, node: Node) -> bool:
     return False
 
 
-def conjuncts(condition: Node) -> list[Node]:
-    """`a`, `b` and `c` of `a && (b && c)`."""
+def conjuncts(condition: Node, operator: str = "&&") -> list[Node]:
+    """`a`, `b` and `c` of `a && (b && c)`, or of what another operator joins."""
     inner = condition
     while inner.type == "parenthesized_expression" and len(inner.named_children) == 1:
         inner = inner.named_children[0]
     left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
-    joins = inner.type == "binary_expression" and any(child.type == "&&" for child in inner.children)
+    joins = inner.type == "binary_expression" and any(child.type == operator for child in inner.children)
     if joins and left is not None and right is not None:
-        return conjuncts(left) + conjuncts(right)
+        return conjuncts(left, operator) + conjuncts(right, operator)
     return [inner]
 
 

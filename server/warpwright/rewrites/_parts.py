@@ -14,7 +14,7 @@ from warpwright.rewrites._code import NoMatchError, names, squeezed
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name, locals_of
-from warpwright.rewrites._row_loop import RowLoop, row_loop, step_loop, targets
+from warpwright.rewrites._row_loop import RowLoop, require_same_order, row_loop, step_loop, targets
 from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
@@ -85,6 +85,7 @@ def parts_of(kernel: Kernel, node: Node) -> tuple[RowLoop, tuple[Part, ...]]:
             raise NoMatchError(
                 f"`{source.node_text(operand)}` is not plainly an integer, and `{target}` would round it off."
             )
+        require_same_order(source, update, kind, types)
         earlier = found.get(target)
         if earlier is not None and (earlier.operation, earlier.function) != (update.operation, update.function):
             raise NoMatchError(f"`{target}` is changed by different operations in one loop.")

@@ -4,19 +4,19 @@ the variables that it accumulates into."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import WARP, AccessKind, Kernel, Space
-from warpwright.facts.types import CType
+from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._accumulate import Update, is_idempotent, is_neutral, match_update, shuffled_type
 from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import is_floating, locals_of
-from warpwright.rewrites._threads import constant_of
+from warpwright.rewrites._threads import NUMBERS, constant_of
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
@@ -276,6 +276,44 @@ def require_kind(kernel: Kernel, update: Update, kind: CType) -> None:
     if kind.is_integer and operand is not None and is_floating(source, operand, locals_of(kernel).types):
         name, line = source.node_text(update.target), line_of(source, update.node)
         raise NoMatchError(f"`{name}` is an integer and takes a floating-point number at line {line}.")
+    require_same_order(source, update, kind, locals_of(kernel).types)
+
+
+def require_same_order(source: Source, update: Update, kind: CType, types: Mapping[str, str]) -> None:
+    """An integer maximum or minimum compares as its variable's type does, and keeps what it takes: `m = max(m, x)` with
+    an int and an unsigned compares them as unsigned, and parts of the sum of the lanes as int."""
+    if update.operation not in ("max", "min") or not kind.is_integer or update.operand is None:
+        return
+    own = kind.size or 4
+    for other in _kinds(source, update.operand, types):
+        size = other.size or 4
+        if size > own or (kind.kind == "int" and other.kind == "uint" and size == own):
+            name, line = source.node_text(update.target), line_of(source, update.node)
+            raise NoMatchError(f"`{name}` is {kind.name} and takes {other.name} at line {line}: the order is another.")
+
+
+def _kinds(source: Source, node: Node, types: Mapping[str, str]) -> Iterator[CType]:
+    """The types of integers that an expression is made of, as far as they are known."""
+    text, parts = source.node_text(node), node.named_children
+    match node.type:
+        case "identifier":
+            written = "unsigned int" if text in NUMBERS else types.get(text, "")
+        case "number_literal":
+            written = "unsigned int" if re.search(r"[uU]", text) else ""
+        case "cast_expression":
+            kind = node.child_by_field_name("type")
+            written, parts = (source.node_text(kind) if kind is not None else ""), []
+        case _:
+            written = ""
+    if node.type == "subscript_expression":
+        parts = [n for n in (node.child_by_field_name("argument"),) if n is not None]
+    elif node.type == "conditional_expression":
+        parts = [n for f in ("consequence", "alternative") if (n := node.child_by_field_name(f)) is not None]
+    known = builtin_type(written)
+    if known is not None and known.is_integer:
+        yield known
+    for part in parts:
+        yield from _kinds(source, part, types)
 
 
 def variable_type(kernel: Kernel, block: Node, name: str) -> CType:

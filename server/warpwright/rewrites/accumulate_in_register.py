@@ -231,13 +231,23 @@ def _require_only(kernel: Kernel, block: Node, loop: Node, start: Node, element:
     for one, other in handed_the_same(kernel):
         if name in (one, other):
             raise NoMatchError(f"A launch hands {one} and {other} the same array, so the loop may read what it stores.")
-    for declared in descendants(block, "init_declarator"):
-        inner, value = declared.child_by_field_name("declarator"), declared.child_by_field_name("value")
-        pointer = inner is not None and inner.type in ("pointer_declarator", "reference_declarator")
-        if pointer and value is not None and any(names(value, source, name)):
-            raise NoMatchError(f"What the pointer at line {line_of(source, declared)} leads to is not followed.")
+    for given in descendants(block, "init_declarator", "assignment_expression"):
+        value = given.child_by_field_name("value") or given.child_by_field_name("right")
+        inner = given.child_by_field_name("declarator")
+        refers = inner is not None and inner.type == "reference_declarator"
+        if value is not None and any(refers or _leads(use) for use in names(value, source, name)):
+            raise NoMatchError(f"What the pointer at line {line_of(source, given)} leads to is not followed.")
     if loop.parent is None or loop.parent.type != "compound_statement":
         raise NoMatchError(f"The loop at line {line} is the body of another statement without braces.")
+
+
+def _leads(use: Node) -> bool:
+    """Whether the address of an array or of its element is taken, not the number that is there."""
+    element = use.parent
+    if element is None or element.type != "subscript_expression" or element.child_by_field_name("argument") != use:
+        return element is None or element.type != "subscript_argument_list"
+    around = element.parent
+    return around is not None and around.type == "pointer_expression" and around.children[0].type == "&"
 
 
 def _require_fixed(source: Source, loop: Node, start: Node, element: Node) -> None:

@@ -70,6 +70,7 @@ from tree_sitter import Node
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import combined, neutral, shuffled_type, written_type
+from warpwright.rewrites._block_tests import block_tests, is_outer
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
@@ -221,7 +222,9 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrit
     first = early[0] if early else found.outer
     _require_apart(kernel, block, found, first, last)
     name = free_name(kernel.span.text, f"{found.root}_part")
-    behind = _block_lines(kernel, block, found, name) if for_block else _warp_lines(kernel, block, found, name)
+    visible = early[0] if early else found.outer
+    tests = block_tests(kernel, block, found.call, early, visible)
+    behind = (_block_lines if for_block else _warp_lines)(kernel, block, found, name, tests)
     edits = _edits(kernel, block, found, early, last, name, behind)
     exact = found.kind.is_integer
     one = "one thread of the block, which adds up those of its warps," if for_block else "one lane"
@@ -262,7 +265,7 @@ def _require_one_address(kernel: Kernel, block: Node, found: _Sum, early: list[N
     visible = early[0].start_byte if early else found.outer.start_byte
     for name in {source.node_text(n) for n in descendants(found.address, "identifier")}:
         value = variables.values.get(name)
-        if value is not None and not (_is_outer(value, block) and value.end_byte < visible):
+        if value is not None and not (is_outer(value, block) and value.end_byte < visible):
             raise NoMatchError(f"`{name}`, a part of the address `{text}`, is declared too late to be used behind.")
     is_parameter = any(p.name == found.root and p.is_pointer for p in kernel.parameters)
     is_shared = any(a.name == found.root for a in kernel.shared_arrays)
@@ -277,11 +280,6 @@ def _require_one_address(kernel: Kernel, block: Node, found: _Sum, early: list[N
         raise NoMatchError(f"`{text}` is not known to be one address for the whole block.")
     if not all(is_uniform(kernel, variables, node, known) for node in inner):
         raise NoMatchError(f"`{text}` is not known to be one address for the whole block.")
-
-
-def _is_outer(value: Node, block: Node) -> bool:
-    statement = next((n for n in ancestors(value) if n.type == "declaration"), None)
-    return statement is not None and statement.parent == block
 
 
 def _require_apart(kernel: Kernel, block: Node, found: _Sum, first: Node, last: Node) -> None:
@@ -361,15 +359,15 @@ def _shuffles(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
     ]
 
 
-def _warp_lines(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
+def _warp_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str]) -> list[str]:
     return [
         *_shuffles(kernel, block, found, name),
-        f"if (threadIdx.x % {WARP} == 0)",
+        f"if ({' && '.join([f'threadIdx.x % {WARP} == 0', *tests])})",
         indent_unit(kernel.source, block) + _atomic(kernel.source, found, name),
     ]
 
 
-def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
+def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str]) -> list[str]:
     unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.text, f"{name}s")
     warp = free_name(kernel.span.text, "warp")
     return [
@@ -378,7 +376,7 @@ def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[st
         f"if (threadIdx.x % {WARP} == 0)",
         f"{unit}{parts}[threadIdx.x / {WARP}] = {name};",
         "__syncthreads();",
-        "if (threadIdx.x == 0) {",
+        f"if ({' && '.join(['threadIdx.x == 0', *tests])}) {{",
         f"{unit}for (int {warp} = 1; {warp} < blockDim.x / {WARP}; {warp}++)",
         unit * 2 + _step(found, name, f"{parts}[{warp}]"),
         unit + _atomic(kernel.source, found, name),

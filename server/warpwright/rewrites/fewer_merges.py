@@ -281,6 +281,12 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
         if reason and not is_barrier(statement, source):
             raise NoMatchError(reason)
         copies |= _copies(source, statement, merge.arrays)
+    for name, origin in copies.items():
+        written, of = locals_of(kernel).types.get(name, ""), kinds[origin]
+        kept = builtin_type(written)
+        same = kept is not None and of is not None and (kept.kind, kept.size) == (of.kind, of.size)
+        if written != "auto" and not same:
+            raise NoMatchError(f"`{name}` keeps what the block counted as {written or 'another type'}.")
     own = {
         declared_name(source, d)
         for statement in merge.behind

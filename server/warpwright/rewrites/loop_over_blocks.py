@@ -157,6 +157,9 @@ def _require_alone(kernel: Kernel, block: Node) -> None:
     for use in names(block, source, "blockIdx"):
         if use.parent is None or use.parent.type != "field_expression":
             raise NoMatchError(f"`blockIdx` is used as a whole at line {line_of(source, use)}.")
+    for parameter in kernel.parameters:
+        if not variables.is_fixed(parameter.name):
+            raise NoMatchError(f"{kernel.name} changes `{parameter.name}`, which the next piece of work starts from.")
     called = {
         name
         for name, found in functions_of(source).items()

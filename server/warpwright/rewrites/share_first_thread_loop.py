@@ -274,8 +274,9 @@ def _edits(kernel: Kernel, block: Node, alone: Alone, loop: RowLoop, parts: tupl
         part.combined(names[part.target], f"__shfl_down_sync(0xffffffff, {names[part.target]}, {offset})")
         for part in parts
     ]
-    test = source.node_text(alone.branch.child_by_field_name("condition") or alone.branch)
-    head = test.replace(source.node_text(alone.test), f"{alone.thread} < {WARP}", 1)
+    clause = alone.branch.child_by_field_name("condition") or alone.branch
+    head = source.text(clause.start_byte, alone.test.start_byte) + f"{alone.thread} < {WARP}"
+    head += source.text(alone.test.end_byte, clause.end_byte)
     lines = [
         *(f"{part.type} {names[part.target]} = {part.neutral};" for part in parts),
         f"if {head} {{",
@@ -305,7 +306,8 @@ def _edits(kernel: Kernel, block: Node, alone: Alone, loop: RowLoop, parts: tupl
 def _strided(source: Source, alone: Alone, loop: RowLoop, parts: tuple[Part, ...], names: dict[str, str]) -> str:
     """The loop's text for a lane: every 32nd iteration, into the lane's part."""
     first = source.node_text(loop.initial)
-    start = alone.thread if squeezed(first) in ("0", "0u", "0U") else f"{first} + {alone.thread}"
+    plain = first if re.fullmatch(r"[\w.\s*+]+", first) else f"({first})"
+    start = alone.thread if squeezed(first) in ("0", "0u", "0U") else f"{plain} + {alone.thread}"
     new = [
         (loop.initial.start_byte, loop.initial.end_byte, start),
         (loop.update.start_byte, loop.update.end_byte, f"{loop.step} += {WARP}"),
