@@ -20,7 +20,7 @@ from warpwright.rewrites._indices import Indices, Polynomial
 from warpwright.rewrites._launch_shape import covers
 from warpwright.rewrites._layout import line_of, with_comment, without_text
 from warpwright.rewrites._locals import changed_names, declared_name
-from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source
@@ -78,7 +78,7 @@ def elements_of(kernel: Kernel, indices: Indices, block: Node, head: list[Node],
     follows. Raises NoMatchError with the reason."""
     source = kernel.source
     text = source.node_text(block)
-    if found := WARP_LEVEL.search(text):
+    if found := TIES.search(text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     for macro in macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):

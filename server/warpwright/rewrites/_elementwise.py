@@ -17,14 +17,13 @@ from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, in_mac
 from warpwright.rewrites._formulas import Values, formula, holds
 from warpwright.rewrites._indent import end_with_comment, indented
 from warpwright.rewrites._layout import indent_unit
-from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
+from warpwright.rewrites._thread_numbers import NUMBER, OF_GRID, WARP_LEVEL, calls_by_number
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
 _BLOCK, _SIZE, _THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
 _INTEGER = re.compile(r"(?:(?:un)?signed|int|long|auto|size_t|(?:std::)?u?int(?:32|64)_t|\s)+")
-_OF_BLOCK = re.compile(r"\b(?:blockIdx|gridDim)\b")
 _BARRIERS = re.compile(r"__syncthreads\w*|sync|arrive\w*|wait\w*")
 _LEAVING = ("return_statement", "goto_statement", "labeled_statement", "lambda_expression", "asm_statement")
 
@@ -212,14 +211,14 @@ def _leaves(source: Source, statement: Node) -> str:
 
 def tied_to_thread(source: Source, elements: Elements) -> set[str]:
     """Variables before the guard that hold something else in another thread, `__shared__` ones in another block."""
-    numbers, own = set(macros_naming(source, NUMBER)), set(macros_naming(source, _OF_BLOCK))
+    numbers, own = set(macros_naming(source, NUMBER)), set(macros_naming(source, OF_GRID))
     tied: set[str] = set()
     of_block = {elements.index}
     for statement in elements.before:
         text = source.node_text(statement)
         words = set(re.findall(r"[A-Za-z_]\w*", text))
         names = set(declared_in(source, statement)) | {name for name, _, _ in _written(source, statement)}
-        by_block = bool(words & (of_block | own) or _OF_BLOCK.search(text))
+        by_block = bool(words & (of_block | own) or OF_GRID.search(text))
         if by_block:
             of_block |= names
         if by_block or words & (tied | numbers) or NUMBER.search(text):

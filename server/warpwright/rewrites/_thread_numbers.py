@@ -14,6 +14,8 @@ from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 
 NUMBER = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize)\b")
+OF_GRID = re.compile(r"\b(?:blockIdx|gridDim)\b")
+"""Which block it is, and of how many."""
 WARP_LEVEL = re.compile(
     r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|warpSize|asm"
     r"|cooperative_groups|cg|wmma|mma_sync|__nanosleep)\b"

@@ -21,7 +21,7 @@ from warpwright.syntax.nodes import descendants, launch_configuration, node_at, 
 from warpwright.syntax.source import Source
 
 NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize")
-WARP_LEVEL = re.compile(
+TIES = re.compile(
     r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|__syncthreads\w*|asm"
     r"|__asm__|volatile|cooperative_groups|cg|wmma|mma_sync|__nanosleep|this_thread_block|tiled_partition|__shared__"
     r"|clock|clock64|__trap|__threadfence\w*)\b"
@@ -85,7 +85,7 @@ def builtin_call(name: str) -> bool:
 def _unfit_function(source: Source, definitions: list[Node], name: str) -> str:
     for function in definitions:
         text = source.node_text(function)
-        if any(re.search(rf"\b{number}\b", text) for number in NUMBERS) or WARP_LEVEL.search(text):
+        if any(re.search(rf"\b{number}\b", text) for number in NUMBERS) or TIES.search(text):
             return f"{name} depends on which thread calls it."
         if _SIDE_EFFECT.search(text):
             return f"{name} does more than compute a value."

@@ -70,7 +70,7 @@ from warpwright.rewrites._layout import after_statement, free_name, line_of
 from warpwright.rewrites._locals import Locals, is_template_type, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import own_variables, targets
-from warpwright.rewrites._threads import WARP_LEVEL, constant_of, unfit_call
+from warpwright.rewrites._threads import TIES, constant_of, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
@@ -219,7 +219,7 @@ def _require_only(kernel: Kernel, block: Node, loop: Node, start: Node, element:
     _require_fixed(source, loop, start, element)
     if "volatile" in kernel.span.text:
         raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
-    tied = WARP_LEVEL.search(source.node_text(loop)) or re.search(r"\batomic\w+", source.node_text(loop))
+    tied = TIES.search(source.node_text(loop)) or re.search(r"\batomic\w+", source.node_text(loop))
     if tied:
         raise NoMatchError(f"The loop at line {line} uses `{tied.group()}`: other threads may look at the element.")
     if reason := unfit_call(kernel, loop):

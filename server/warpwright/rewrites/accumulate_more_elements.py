@@ -75,11 +75,13 @@ from warpwright.rewrites._elementwise import (
 from warpwright.rewrites._first_thread import conjuncts
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._layout import indent_unit, line_of
+from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS, Tail
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import is_in_header, unmovable
 from warpwright.rewrites._row_loop import RowLoop, accumulated, updates_of
-from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
+from warpwright.rewrites._thread_numbers import OF_GRID
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
@@ -88,10 +90,6 @@ from warpwright.syntax.source import Span
 NAME = "accumulate-more-elements"
 title = "Let each thread put several elements together"
 goals = ("speed",)
-
-THREADS = 128 * 2048
-"""Threads that 128 multiprocessors hold at once, about as many as the largest GPUs have: more would wait for these."""
-_OF_GRID = re.compile(r"\b(?:blockIdx|gridDim)\b")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -145,7 +143,7 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
     then = elements.guard.child_by_field_name("consequence") or elements.guard
     if reason := unfit_call(kernel, elements.guard):
         raise NoMatchError(reason)
-    if tied := WARP_LEVEL.search(source.node_text(elements.guard)):
+    if tied := TIES.search(source.node_text(elements.guard)):
         raise NoMatchError(f"`{tied.group()}` ties the threads together that work on their elements.")
     for leave in descendants(block, "return_statement"):
         raise NoMatchError(f"Threads may leave at line {line_of(source, leave)}.")
@@ -183,7 +181,7 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
 def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> None:
     """Nothing but the element's index, used in its `if` alone, depends on the block's number."""
     source, index = kernel.source, elements.index
-    if macros := macros_naming(source, re.compile(rf"{_OF_GRID.pattern}|\b{re.escape(index)}\b")):
+    if macros := macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(index)}\b")):
         text = source.node_text(block)
         if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
             raise NoMatchError(f"The macro {used} names `{index}` or the block's number.")
@@ -192,7 +190,7 @@ def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> Non
         name = source.node_text(use)
         in_guard = elements.guard.start_byte <= use.start_byte < elements.guard.end_byte
         in_declaration = declared.start_byte <= use.start_byte < declared.end_byte
-        if (_OF_GRID.fullmatch(name) and not in_declaration) or (name == index and not (in_guard or in_declaration)):
+        if (OF_GRID.fullmatch(name) and not in_declaration) or (name == index and not (in_guard or in_declaration)):
             raise NoMatchError(f"`{name}` is used at line {line_of(source, use)}, where another element is meant.")
     bound = {source.node_text(n) for n in descendants(elements.bound, "identifier")}
     fixed = locals_of(kernel)

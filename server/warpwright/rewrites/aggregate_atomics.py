@@ -85,6 +85,7 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._early import around_rest, closing, early_returns, is_integer_text, without_overlap
 from warpwright.rewrites._first_thread import stands_with_first_thread
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
@@ -184,7 +185,7 @@ def _is_for_block(kernel: Kernel, found: _Sum) -> bool:
     """Whether there is more than a warp to put together, in blocks that are numbered by threadIdx.x alone."""
     shapes = [launch.block for launch in host_launches(kernel)]
     shared = any(a.name == found.root for a in kernel.shared_arrays)
-    room = (kernel.shared_bytes or 0) + WARP * 8 <= 48 * 1024
+    room = (kernel.shared_bytes or 0) + WARP * 8 <= SHARED_BYTES
     return room and not shared and all(x is not None and x > WARP and (y, z) == (1, 1) for x, y, z in shapes)
 
 

@@ -63,7 +63,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, line_of, reinden
 from warpwright.rewrites._locals import declared_name, declared_names
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._row_loop import root_name
-from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
@@ -162,7 +162,7 @@ def _count(kernel: Kernel) -> int:
 
 def _require_independent(kernel: Kernel, block: Node) -> None:
     source, text = kernel.source, kernel.source.node_text(block)
-    if found := re.search(WARP_LEVEL.pattern + r"|\batomic\w*", text):
+    if found := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     if re.search(r"\bgridDim\b", text):
         raise NoMatchError(f"{kernel.name} uses gridDim, which would have another value.")

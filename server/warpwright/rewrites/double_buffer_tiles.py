@@ -99,6 +99,7 @@ from warpwright.rewrites._code import NoMatchError, body, called_name, is_macro_
 from warpwright.rewrites._copies import Copy, copy_of
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
@@ -111,8 +112,6 @@ NAME = "double-buffer-tiles"
 title = "Load the next tile meanwhile"
 goals = ("speed",)
 
-LIMIT = 48 * 1024
-"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 OLDEST = 80
 HEADER = "cuda_pipeline_primitives.h"
 
@@ -261,7 +260,7 @@ def _require_tiles(kernel: Kernel, block: Node, node: Node, tiles: list[str]) ->
     if kernel.shared_bytes is None or None in dynamic:
         raise NoMatchError(f"How much shared memory {kernel.name} uses is not known from the text.")
     used = kernel.shared_bytes + max((bytes_ or 0 for bytes_ in dynamic), default=0)
-    if used + more > LIMIT:
+    if used + more > SHARED_BYTES:
         raise NoMatchError(f"The block uses {used} bytes of shared memory, and twice the tiles would pass 48 KB.")
 
 

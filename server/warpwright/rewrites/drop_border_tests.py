@@ -71,7 +71,7 @@ from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._interior import Way, interior
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
-from warpwright.rewrites._threads import WARP_LEVEL
+from warpwright.rewrites._threads import TIES
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.source import Source, Span
@@ -103,7 +103,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     way = interior(indices, work)
     if not way.edits:
         raise NoMatchError(f"No test of borders in a loop of {kernel.name} could be made before the loop.")
-    if found := WARP_LEVEL.search(source.node_text(block)):
+    if found := TIES.search(source.node_text(block)):
         raise NoMatchError(
             f"{kernel.name} uses `{found.group()}`, which threads on a way of their own would not come to."
         )

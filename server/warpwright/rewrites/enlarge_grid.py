@@ -63,6 +63,7 @@ from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, indices_of, symbols
 from warpwright.rewrites._launch_shape import grid_multiplied
 from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._loops import Counter, counted_loop, counter_of
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
@@ -76,10 +77,8 @@ NAME = "enlarge-grid"
 title = "Launch more blocks"
 goals = ("speed",)
 
-THREADS = 128 * 2048
-"""Threads that 128 multiprocessors hold at once, about as many as the largest GPUs have."""
 WAVES = 4
-"""As many times so many threads are launched, so that blocks that end early leave none of them idle."""
+"""So many times THREADS are launched, so that blocks that end early leave none of them idle."""
 MOST_BLOCKS = 65535
 """Largest grid extent in y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
 

@@ -72,10 +72,12 @@ from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, 
 from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._interleaved import is_barrier, statements_of
 from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
-from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
+from warpwright.rewrites._thread_numbers import OF_GRID
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
@@ -84,10 +86,6 @@ from warpwright.syntax.source import Source, Span
 NAME = "fewer-merges"
 title = "Let each block take more elements before it merges"
 goals = ("speed",)
-
-THREADS = 128 * 2048
-"""Threads that 128 multiprocessors hold at once, about as many as the largest GPUs have: more would wait for these."""
-_OF_GRID = re.compile(r"\b(?:blockIdx|gridDim)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +197,10 @@ def _require_alike(kernel: Kernel, block: Node, elements: Elements) -> None:
         text, inside = source.node_text(use), guard.start_byte <= use.start_byte < guard.end_byte
         if declaration.start_byte <= use.start_byte < declaration.end_byte:
             continue
-        if _OF_GRID.fullmatch(text) or (text == elements.index and not inside):
+        if OF_GRID.fullmatch(text) or (text == elements.index and not inside):
             raise NoMatchError(f"`{text}` is used at line {line_of(source, use)}, where it would be another.")
     text = source.node_text(block)
-    for macro in macros_naming(source, re.compile(rf"{_OF_GRID.pattern}|\b{re.escape(elements.index)}\b")):
+    for macro in macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(elements.index)}\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
             raise NoMatchError(
                 f"{kernel.name} uses the macro {macro}, which reads the element's or the block's number."
@@ -235,7 +233,7 @@ def _require_counted(kernel: Kernel, merge: _Merge) -> bool:
     """The work adds to the arrays by atomics and changes nothing else; whether all that it adds are ones."""
     source, ones = kernel.source, True
     guard = merge.elements.guard
-    if tied := WARP_LEVEL.search(source.node_text(guard)):
+    if tied := TIES.search(source.node_text(guard)):
         raise NoMatchError(f"The work on an element uses `{tied.group()}`, which ties the threads together.")
     if reason := unfit_call(kernel, guard):
         raise NoMatchError(reason)
@@ -274,7 +272,7 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
     copies: dict[str, str] = {}
     for statement in merge.behind:
         text = source.node_text(statement)
-        tied = WARP_LEVEL.search(re.sub(r"\b__syncthreads\b", "", text))
+        tied = TIES.search(re.sub(r"\b__syncthreads\b", "", text))
         reason = (
             f"`{tied.group()}` behind the work ties the threads together." if tied else unfit_call(kernel, statement)
         )

@@ -106,6 +106,7 @@ from warpwright.rewrites._elementwise import (
 )
 from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._invariant_calls import hoisted, invariant_expressions
+from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -114,9 +115,6 @@ from warpwright.syntax.source import Span
 NAME = "grid-stride-loop"
 title = "Loop over the elements by the size of the grid"
 goals = ("speed",)
-
-THREADS = 128 * 2048
-"""Threads that 128 multiprocessors hold at once, about as many as the largest GPUs have: more would wait for these."""
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:

@@ -87,7 +87,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, line_of, reinden
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
-from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import descendants, uncommented
@@ -193,7 +193,7 @@ def _require_independent(kernel: Kernel, indices: Indices, nest: _Nest) -> None:
     source, outer = kernel.source, nest.outer
     line = line_of(source, nest.inner)
     text = source.node_text(outer.node)
-    if found := WARP_LEVEL.search(text) or re.search(r"\batomic\w*", text):
+    if found := TIES.search(text) or re.search(r"\batomic\w*", text):
         raise NoMatchError(f"The loop at line {line_of(source, outer.node)} uses `{found.group()}`.")
     if reason := unfit_call(kernel, outer.node):
         raise NoMatchError(reason)

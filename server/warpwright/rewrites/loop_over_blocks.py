@@ -71,8 +71,10 @@ from warpwright.rewrites._code import NoMatchError, body, functions_of, macro_te
 from warpwright.rewrites._grids import call_of, capped, extent, launches_along_x
 from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, with_comment
+from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import changed_names, declared_name, locals_of
 from warpwright.rewrites._movable import block_by_directive, is_in_header, unmovable
+from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
@@ -84,17 +86,14 @@ NAME = "loop-over-blocks"
 title = "Let each block do the work of several"
 goals = ("speed",)
 
-THREADS = 128 * 2048
-"""Threads that 128 multiprocessors hold at once, about as many as the largest GPUs have: more would wait for these."""
 MOST = 128 * 32
-"""Blocks that they hold at once."""
+"""Blocks that 128 multiprocessors hold at once."""
 MANY = 4
 """Times as many blocks as a GPU holds from which their starts are taken to cost something."""
 _TIED = re.compile(
     r"\b(?:__threadfence\w*|cooperative_groups|cg|this_grid|this_thread_block|tiled_partition|__nanosleep|clock|clock64"
     r"|__cluster\w*|gridDim|volatile)\b"
 )
-_OF_BLOCK = re.compile(r"\b(?:blockIdx|gridDim)\b")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -163,9 +162,9 @@ def _require_alone(kernel: Kernel, block: Node) -> None:
     called = {
         name
         for name, found in functions_of(source).items()
-        if name != kernel.name and any(_OF_BLOCK.search(source.node_text(function)) for function in found)
+        if name != kernel.name and any(OF_GRID.search(source.node_text(function)) for function in found)
     }
-    for hidden in [*macros_naming(source, _OF_BLOCK), *sorted(called)]:
+    for hidden in [*macros_naming(source, OF_GRID), *sorted(called)]:
         if re.search(rf"\b{re.escape(hidden)}\b", text):
             raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's number.")
     shared = {array.name for array in kernel.shared_arrays}

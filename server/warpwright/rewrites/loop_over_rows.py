@@ -73,7 +73,8 @@ from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_c
 from warpwright.rewrites._locals import Locals, changed_names, declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
-from warpwright.rewrites._threads import WARP_LEVEL, unfit_call
+from warpwright.rewrites._thread_numbers import OF_GRID
+from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
@@ -87,7 +88,6 @@ ROWS = 8
 """Rows of a thread: what they share takes an eighth of the time then, and enough blocks are left of most grids."""
 FEWEST_BLOCKS = 512
 """Of a grid that is known, afterwards: an H200 has 132 multiprocessors."""
-_NUMBERS = re.compile(r"\b(?:blockIdx|gridDim)\b")
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop", "switch_statement")
 
 
@@ -167,7 +167,7 @@ def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
 
 def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[str]) -> None:
     source, text = kernel.source, kernel.source.node_text(block)
-    if found := re.search(WARP_LEVEL.pattern + r"|\batomic\w*|\b__shared__\b|\b__syncthreads\w*", text):
+    if found := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     uses = [squeezed(source.node_text(n)) for n in descendants(block, "field_expression")]
     if uses.count(f"blockIdx.{rows.axis}") != 1 or f"gridDim.{rows.axis}" in uses:
@@ -179,9 +179,9 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
     called = {
         name
         for name, found in functions_of(source).items()
-        if name != kernel.name and any(_NUMBERS.search(source.node_text(function)) for function in found)
+        if name != kernel.name and any(OF_GRID.search(source.node_text(function)) for function in found)
     }
-    for hidden in [*macros_naming(source, _NUMBERS), *sorted(called)]:
+    for hidden in [*macros_naming(source, OF_GRID), *sorted(called)]:
         if re.search(rf"\b{re.escape(hidden)}\b", text):
             raise NoMatchError(f"{kernel.name} uses {hidden}, which reads the block's number.")
     if reason := unfit_call(kernel, block):

@@ -61,6 +61,7 @@ from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import declarator_of, misuse, walks_over_rows
 from warpwright.rewrites._code import body, by_cost, overlaps
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
@@ -69,8 +70,6 @@ NAME = "pad-shared-array"
 title = "Pad the shared array"
 goals = ("speed",)
 
-LIMIT = 48 * 1024
-"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 WIDEST_PAD = 8
 """Elements tried; one 4-byte word is 4 elements of one byte, and 16-byte elements need no more than one."""
 
@@ -154,7 +153,7 @@ def _best_pad(kernel: Kernel, array: SharedArray) -> int | str:
     used = kernel.shared_bytes + max((launch.dynamic_shared_bytes or 0 for launch in kernel.launches), default=0)
     rows = (array.bytes or 0) // (width * size)
     costs = {pad: _cost(kernel, array, width * size, pad * size) for pad in range(WIDEST_PAD + 1)}
-    room = [pad for pad in costs if used + rows * pad * size <= LIMIT]
+    room = [pad for pad in costs if used + rows * pad * size <= SHARED_BYTES]
     enough = min((costs[pad] for pad in room), default=0) * GOOD_ENOUGH
     best = next((pad for pad in room if costs[pad] <= enough), 0)
     if best:

@@ -82,6 +82,7 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._early import around_rest, closing, early_returns, without_overlap
 from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import constant_of
@@ -94,8 +95,6 @@ NAME = "privatize-histogram"
 title = "Add up in shared memory first"
 goals = ("speed",)
 
-LIMIT = 48 * 1024
-"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 BINS_PER_THREAD = 4
 """Bins for each thread of a block up to which adding them up at the end is taken to pay."""
 IN_LOOP = 16
@@ -273,7 +272,7 @@ def _require_blocks(kernel: Kernel, count: int, in_loop: bool) -> bool:
             )
     shared = kernel.shared_bytes
     dynamic = [launch.dynamic_shared_bytes for launch in launches]
-    if shared is None or None in dynamic or shared + max(d or 0 for d in dynamic) + 4 * count > LIMIT:
+    if shared is None or None in dynamic or shared + max(d or 0 for d in dynamic) + 4 * count > SHARED_BYTES:
         raise NoMatchError(f"{count} bins are not known to fit with the block's other shared memory in 48 KB.")
     return all(launch.block[1] == 1 for launch in launches)
 

@@ -82,7 +82,8 @@ from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._locals import Locals, declared_name, locals_of
 from warpwright.rewrites._loops import counted_loop, pragmas_before
 from warpwright.rewrites._movable import is_in_header, unmovable
-from warpwright.rewrites._threads import WARP_LEVEL, constant_of, unfit_call
+from warpwright.rewrites._thread_numbers import OF_GRID
+from warpwright.rewrites._threads import TIES, constant_of, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
@@ -94,7 +95,6 @@ goals = ("speed",)
 
 FEWEST_BLOCKS = 1024
 """Of a grid that is known: with fewer, a quarter of it leaves multiprocessors idle (an H200 has 132)."""
-_NUMBERS = re.compile(r"\b(?:blockIdx|gridDim)\b")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -176,7 +176,7 @@ def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, b
     source, text = kernel.source, kernel.source.node_text(block)
     if is_in_header(source):
         raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
-    if tied := re.search(WARP_LEVEL.pattern + r"|\batomic\w*", text):
+    if tied := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so its threads are not independent.")
     if reason := unfit_call(kernel, block):
         raise NoMatchError(reason)
@@ -185,7 +185,7 @@ def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, b
     uses = [squeezed(source.node_text(n)) for n in descendants(block, "field_expression")]
     if uses.count("blockIdx.y") != 1 or "gridDim.y" in uses:
         raise NoMatchError(f"{kernel.name} uses the number of its block in y for more than the row.")
-    if used := next((m for m in macros_naming(source, _NUMBERS) if re.search(rf"\b{re.escape(m)}\b", text)), None):
+    if used := next((m for m in macros_naming(source, OF_GRID) if re.search(rf"\b{re.escape(m)}\b", text)), None):
         raise NoMatchError(f"The macro {used} names the block's number.")
     for statement in before:
         for use in descendants(statement, "identifier"):
@@ -216,7 +216,7 @@ def _of_loop(kernel: Kernel, block: Node, node: Node) -> Rewrite | None:
     line = line_of(source, node)
     if count is not None and start is not None and count - start < 2 * ROWS:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has few iterations.")
-    if tied := re.search(WARP_LEVEL.pattern + r"|\batomic\w*", source.node_text(node)):
+    if tied := re.search(TIES.pattern + r"|\batomic\w*", source.node_text(node)):
         raise NoMatchError(f"The loop at line {line} uses `{tied.group()}`.")
     if reason := unfit_call(kernel, node):
         raise NoMatchError(reason)

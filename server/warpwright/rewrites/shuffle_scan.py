@@ -91,6 +91,7 @@ from warpwright.rewrites._accumulate import shuffled_type
 from warpwright.rewrites._code import NoMatchError, body, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, without_lines
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
@@ -166,7 +167,7 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
         raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
     if scan.node.parent is None or scan.node.parent.type != "compound_statement":
         raise NoMatchError(f"The loop at line {line_of(source, scan.node)} is the body of another statement.")
-    if threads <= WARP or (kernel.shared_bytes or 0) + WARP * 8 > 48 * 1024:
+    if threads <= WARP or (kernel.shared_bytes or 0) + WARP * 8 > SHARED_BYTES:
         raise NoMatchError(
             "Nothing to gain: the block is one warp, or has no shared memory left for the warps' totals."
         )

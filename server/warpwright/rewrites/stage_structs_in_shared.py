@@ -87,6 +87,7 @@ from warpwright.rewrites._elementwise import Elements, match_elements, not_the_t
 from warpwright.rewrites._grids import launches_in_sight
 from warpwright.rewrites._indent import end_with_comment
 from warpwright.rewrites._layout import free_name, indent_unit
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -103,8 +104,6 @@ WORTHWHILE = 0.75
 """Share of the sectors that may be left."""
 CONFLICT = 2.0
 """Wavefronts for each one needed in shared memory from which nothing is won."""
-LIMIT = 48 * 1024
-"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 WORD = 4
 L1, RESIDENT = 256 * 1024, 2048
 """Bytes of a multiprocessor's L1 cache, and threads that use it at once, of compute capability 9.0 (CUDA C++
@@ -154,7 +153,7 @@ def _staged(kernel: Kernel, elements: Elements, access: Access) -> Rewrite:
     (threads,) = sizes
     if structure.bytes % WORD or structure.align % WORD:
         raise _RefusedError(f"A structure of {structure.bytes} bytes is no whole number of words.")
-    if threads * structure.bytes > LIMIT:
+    if threads * structure.bytes > SHARED_BYTES:
         raise _RefusedError(f"{threads} structures of {structure.bytes} bytes do not fit into 48 KB of shared memory.")
     kind = _plain_type(source, parameter)
     uses = _uses(kernel, elements, parameter)

@@ -80,6 +80,7 @@ from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import Guard, guard_of, loads_nothing, move_guard_behind
 from warpwright.rewrites._indices import Indices, constant_named, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
@@ -94,8 +95,6 @@ NAME = "stage-tile-in-shared"
 title = "Stage tiles in shared memory"
 goals = ("speed",)
 
-LIMIT = 48 * 1024
-"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 SMALLEST, LARGEST = 8, 32
 """Threads along a side of the block; 32 x 32 is the largest square block."""
 
@@ -165,7 +164,7 @@ def _side(kernel: Kernel, indices: Indices, product: Product) -> int:
     if kernel.shared_bytes is None or None in dynamic:
         raise NoMatchError(f"How much shared memory {kernel.name} uses is not known from the text.")
     used = kernel.shared_bytes + max(bytes_ or 0 for bytes_ in dynamic)
-    if used + sum((element_bytes(load) or 8) * x * (x + 1) for load in product.loads) > LIMIT:
+    if used + sum((element_bytes(load) or 8) * x * (x + 1) for load in product.loads) > SHARED_BYTES:
         raise NoMatchError(f"The block uses {used} bytes of shared memory, and two tiles would pass 48 KB.")
     return x
 

@@ -67,6 +67,7 @@ from warpwright.facts.types import CType, builtin_type
 from warpwright.rewrites._arrays import element_uses, extents_of, misuse
 from warpwright.rewrites._code import NoMatchError, body, host_launches, overlaps, squeezed
 from warpwright.rewrites._layout import after_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._names import assignments
@@ -80,8 +81,6 @@ NAME = "thread-array-in-shared"
 title = "Keep the thread's array in shared memory"
 goals = ("speed",)
 
-LIMIT = 48 * 1024
-"""Shared memory that every block may have without asking for more (CUDA C++ Programming Guide, "Shared Memory")."""
 MOST = 144
 """Bytes of a thread up to which 1,024 threads, in blocks of 128, have room in the 164 KB of compute capability 8.0, of
 which each block takes 1 KB besides (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
@@ -177,7 +176,7 @@ def _rewrite(kernel: Kernel, block: Node, declaration: Node, declarator: Node, n
     others = [launch.dynamic_shared_bytes for launch in host_launches(kernel)]
     shared = kernel.shared_bytes
     taken = own * shape[0]
-    if shared is None or None in others or shared + max(o or 0 for o in others) + taken > LIMIT or own > MOST:
+    if shared is None or None in others or shared + max(o or 0 for o in others) + taken > SHARED_BYTES or own > MOST:
         raise NoMatchError(
             f"`{name}` of all {shape[0]} threads takes {taken} bytes: too much, with the block's other shared memory, "
             "for blocks enough on a multiprocessor."

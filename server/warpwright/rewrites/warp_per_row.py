@@ -83,7 +83,7 @@ from warpwright.rewrites._layout import after_statement, before_statement, free_
 from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
-from warpwright.rewrites._threads import NUMBERS, WARP_LEVEL, constant_of, grid_times, unfit_call, whole_warps
+from warpwright.rewrites._threads import NUMBERS, TIES, constant_of, grid_times, unfit_call, whole_warps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
@@ -214,7 +214,7 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(f"{kernel.name} could not be followed whole: {kernel.incomplete}")
     if kernel.shared_arrays:
         raise NoMatchError(f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads.")
-    if tied := WARP_LEVEL.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)):
+    if tied := TIES.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
     if reason := unfit_call(kernel, block):
         raise NoMatchError(reason)
