@@ -55,8 +55,19 @@ A plan took {seconds:.1f} s ({cpu}, load {load:g}), a candidate in the searches 
 """
 
 
-def page(result: Mapping[str, Any], plans: Mapping[str, Any]) -> str:
-    """The page as Markdown; `plans` is what benchmarks/plans.py wrote."""
+PROGRAMS = """
+## Kernels of real programs
+
+`{command}`
+searched the {kernels} kernels of {programs} programs of {sources} in the same way ({gpu}).
+Nobody wrote these for this project, and most were tuned by hand. {runnable} of them can be run as they are launched;
+rewrites made {candidates} candidates for {tried}: {verdicts}.
+{gain}
+"""
+
+
+def page(result: Mapping[str, Any], plans: Mapping[str, Any], programs: Mapping[str, Any]) -> str:
+    """The page as Markdown; `plans` is what benchmarks/plans.py wrote, `programs` what optimize_programs.py did."""
     hardware, versions = result["hardware"], result["versions"]
     head = HEAD.format(
         command=result["command"],
@@ -66,7 +77,34 @@ def page(result: Mapping[str, Any], plans: Mapping[str, Any]) -> str:
         figures="\n".join(f"- {line}" for line in figures(result)),
     )
     rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |\n" for row in result["kernels"])
-    return head + "".join(rows) + _plans(plans, result)
+    return head + "".join(rows) + _programs(programs) + _plans(plans, result)
+
+
+def _programs(programs: Mapping[str, Any]) -> str:
+    rows = programs["kernels"]
+    candidates = [candidate for row in rows for candidate in row["candidates"]]
+    statuses = Counter(str(candidate["status"]) for candidate in candidates)
+    pitfalls = sum(bool(row["pitfalls"]) and row["problem"] == "" for row in rows)
+    gains = [(row["kernel"], _gain(row)) for row in rows if _gain(row) >= AIMS[0]]
+    listed = ", ".join(f"{gain:.2f}x on {kernel}" for kernel, gain in gains)
+    return PROGRAMS.format(
+        command=programs["command"],
+        kernels=len(rows),
+        programs=len({row["kernel"].split()[0] for row in rows}),
+        sources=programs["sources"],
+        gpu=programs["hardware"]["name"],
+        runnable=programs["summary"]["with_a_problem"],
+        tried=sum(bool(row["candidates"]) for row in rows),
+        candidates=len(candidates),
+        verdicts=", ".join(f"{count} {status}" for status, count in statuses.most_common()),
+        gain=f"{AIMS[0]}x or more: {listed or 'none'}.\nOf the {pitfalls} that can be run and in which a rule finds a "
+        f"pitfall, {programs['summary']['at_least_1.2x']} gain that much.",
+    )
+
+
+def _gain(row: Mapping[str, Any]) -> float:
+    best = row["candidates"][row["best"]] if row["best"] is not None else None
+    return float(best["speedups"][0]) if best and best["status"] == "faster" else 1.0
 
 
 def _plans(plans: Mapping[str, Any], result: Mapping[str, Any]) -> str:

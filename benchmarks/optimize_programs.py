@@ -222,7 +222,8 @@ def main() -> int:
             rows.append(searched(asked, arguments.sources.resolve(), arguments.kernel_seconds))
             print(told(rows[-1]), flush=True)
         result = {**about, "left_out": left_out, "summary": summary(rows), "kernels": rows}
-        out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(result, indent=1).replace(f"{arguments.sources.resolve()}/", "")
+        out.write_text(text + "\n", encoding="utf-8")
     print(json.dumps(summary(rows)), f"left out: {len(left_out)}")
     offered = [row["candidates"][row["best"]] for row in rows if row["best"] is not None]
     return 1 if any(candidate["status"] == "wrong" for candidate in offered) else 0

@@ -43,7 +43,10 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "rules/index.md", rule_index(rules)
     yield "rewrites/index.md", rewrite_index(rewrites)
     yield "attacks.md", attacks_page()
-    yield "optimize.md", optimize_page(_result("optimize_cuda.json"), _result("plans.json"))
+    yield (
+        "optimize.md",
+        optimize_page(_result("optimize_cuda.json"), _result("plans.json"), _result("programs_cuda.json")),
+    )
 
 
 def rule_page(rule: Rule) -> str:

@@ -38,6 +38,9 @@ _CACHES = {
     "TRITON_CACHE_DIR": "triton",
     "TORCH_EXTENSIONS_DIR": "extensions",
 }
+_FEW_WORKERS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""torch.compile would start as many processes as there are processors, up to 32, in each harness; a reference has a few
+kernels, which are compiled sooner than those are ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def harness_kind() -> Kind:
     """
     confined = harness_python() not in _unconfined
     kept = _cache()
-    environment = harness_environment()
+    environment = harness_environment() | _FEW_WORKERS
     if kept is not None:
         environment |= {variable: str(kept / name) for variable, name in _CACHES.items()}
     served = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"))
