@@ -142,7 +142,8 @@ def _passed(indices: Indices, branch: Node, late: set[str], conditions: list[str
     inside = {n for n in late if _in_loop(indices, n) is not None} | {w.name for w in walks}
     if not _is_known_before(indices, test, late - inside, {w.name for w in walks}):
         return
-    if any(n in late - inside for n in _leaves_of(indices, test)):
+    changed = indices.variables.changed - {w.name for w in walks}
+    if any(n in (late - inside) | changed for n in _leaves_of(indices, test)):
         return
     found: list[str] = []
     skips = _is_continue(consequence)

@@ -16,8 +16,9 @@ from warpwright.rewrites._code import (
     unseen_launch,
 )
 from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._locals import declared_name, declared_names
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, launch_configuration, node_at, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 NUMBERS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize")
@@ -93,6 +94,8 @@ def _unfit_function(source: Source, definitions: list[Node], name: str) -> str:
             declared = source.node_text(parameter)
             if re.search(r"[*&\[]", declared) and not re.search(r"\bconst\b", declared):
                 return f"{name} may write through its parameter `{declared}`."
+        if changed := _changed_outside(source, function, name):
+            return f"{name} changes `{changed}`, which stays changed."
         for call in descendants(function, "call_expression"):
             inner = called_name(call, source)
             if not (KNOWN_FUNCTIONS.fullmatch(inner) or inner.endswith("_cast") or builtin_call(inner)):
@@ -167,3 +170,22 @@ def times(source: Source, node: Node, factor: int) -> str:
     named = called_name(node, source) if node.type == "call_expression" else text
     plain = plain and not any(re.search(r"\W", value) for value in macros.get(named, ()))
     return f"{text} * {factor}" if plain else f"({text}) * {factor}"
+
+
+def _changed_outside(source: Source, function: Node, name: str) -> str:
+    """What a function changes beside its own variables, such as a member of its object; empty for nothing."""
+    for static in descendants(function, "storage_class_specifier"):
+        if static.parent is not None and static.parent.type == "declaration" and source.node_text(static) == "static":
+            return source.node_text(static.parent)
+    kind = next((n for n in ancestors(function) if n.type in ("struct_specifier", "class_specifier")), None)
+    own_kind = kind.child_by_field_name("name") if kind is not None else None
+    if own_kind is not None and source.node_text(own_kind) == name:  # a constructor sets an object that is new
+        return ""
+    parameters = {declared_name(source, p.child_by_field_name("declarator")) for p in parameters_of(function)}
+    own = parameters | declared_names(source, function)
+    for change in descendants(function, "assignment_expression", "update_expression"):
+        target = change.child_by_field_name("left") or change.child_by_field_name("argument")
+        first = next(descendants(target, "identifier"), None) if target is not None else None
+        if target is not None and (first is None or source.node_text(first) not in own):
+            return source.node_text(target)
+    return ""

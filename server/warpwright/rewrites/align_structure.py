@@ -212,7 +212,7 @@ def _members(indices: Indices, node: Node, name: str) -> dict[str, tuple[int, in
 
 def _require_whole(source: Source, node: Node, name: str) -> None:
     """Structures lie in arrays of their own: none is a part of another one, or made of memory of another type."""
-    names = _with_aliases(source, set(_names(source, node)))
+    names = _with_aliases(source, set(_names(source, node)), name)
     for use in descendants(source.root, "type_identifier"):
         if source.node_text(use) not in names or node.start_byte <= use.start_byte < node.end_byte:
             continue
@@ -233,19 +233,22 @@ def _require_whole(source: Source, node: Node, name: str) -> None:
                 break
 
 
-def _with_aliases(source: Source, names: set[str]) -> set[str]:
-    """The names of a structure with those that `using P = Particle;` and `typedef Particle P;` give it further."""
+def _with_aliases(source: Source, names: set[str], name: str) -> set[str]:
+    """The names of a structure with those that `using P = Particle;` and `typedef Particle P;` give it further. Refuses
+    names of pointers to it: in `(Pointer)(bytes + 8)` they are no type in the syntax tree."""
     for alias in descendants(source.root, "alias_declaration", "type_definition"):
         kind = alias.child_by_field_name("type")
-        words = set(re.findall(r"\w+", source.node_text(kind))) if kind is not None else set[str]()
-        if alias.type == "alias_declaration" and (new := alias.child_by_field_name("name")) and words & names:
-            names = names | {source.node_text(new)}
-        elif alias.type == "type_definition" and words & names:
-            names = names | {
-                source.node_text(n)
-                for d in alias.children_by_field_name("declarator")
-                for n in (d, *descendants(d, "type_identifier"))
-            }
+        written = source.node_text(kind).partition("{")[0] if kind is not None else ""
+        given = [*alias.children_by_field_name("name"), *alias.children_by_field_name("declarator")]
+        own = {source.node_text(n) for new in given for n in (new, *descendants(new, "type_identifier"))}
+        if not (set(re.findall(r"\w+", written)) | own) & names:
+            continue
+        names = names | own
+        if "*" in written or any("*" in source.node_text(new) for new in given):
+            line = source.position(alias.start_byte)[0]
+            raise NoMatchError(
+                f"A pointer to {name} has a name of its own at line {line}, so casts to it are not seen."
+            )
     return names
 
 

@@ -185,8 +185,10 @@ def _require_own(kernel: Kernel, before: list[Node], statements: list[Node]) -> 
         raise NoMatchError(
             f"`{source.node_text(address)}` at line {line_of(source, address)} may be changed for all elements."
         )
-    arrays = {declared_name(source, d) for s in before for d in descendants(s, "array_declarator")}
-    numbers = {p.name for p in kernel.parameters if not p.is_pointer} | arrays
+    pointers = {declared_name(source, d) for s in before for d in descendants(s, "pointer_declarator")}
+    into_arrays = pointers if any(True for s in before for _ in descendants(s, "array_declarator")) else set[str]()
+    parameters = {p.name for p in kernel.parameters if not p.is_pointer}
+    numbers = parameters | (declared_names(source, *before) - pointers) | into_arrays
     own = declared_names(source, *statements)
     for statement in statements:
         for change in descendants(statement, "assignment_expression", "update_expression"):
