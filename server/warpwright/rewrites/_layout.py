@@ -90,6 +90,17 @@ def with_comment(source: Source, node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
 
+def with_comments(source: Source, node: Node) -> tuple[int, int]:
+    """As `with_comment`, from the first of the comments on lines of their own before the statement."""
+    start, end = with_comment(source, node)
+    before = node.prev_named_sibling
+    while before is not None and before.type == "comment":
+        if source.text(_line_start(source, before.start_byte), before.start_byte).strip():
+            break
+        start, before = before.start_byte, before.prev_named_sibling
+    return start, end
+
+
 def reindented(text: str, old: str, new: str) -> str:
     """A statement's text, from its first character on, at another indentation; its first line has none in the text.
 

@@ -83,7 +83,7 @@ from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import Indices, indices_of
-from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented, with_comment
+from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented, with_comments
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
@@ -317,10 +317,12 @@ def _text(kernel: Kernel, nest: _Nest, count: int, whole: bool) -> TextEdit:
     head = source.text(nest.inner.start_byte, nest.inside[0].start_byte).partition("{")[0].rstrip()
     pieces = [_with_arrays(source, s, arrays, counter) for s in nest.inside]
     own = looped([*setup(pieces), *(line for piece in pieces for line in piece.split("\n"))])
+    ahead = source.text(with_comments(source, nest.inner)[0], nest.inner.start_byte).strip()
+    inner += [line.strip() for line in ahead.split("\n") if line]
     inner += [*(source.node_text(p).rstrip() for p in pragmas_before(source, nest.inner)), f"{head} {{"]
     inner += [*(f"{unit}{line}" for line in own), "}"]
     behind = [
-        reindented(source.text(*with_comment(source, s)), source.line_indent(s.start_byte), "") for s in nest.behind
+        reindented(source.text(*with_comments(source, s)), source.line_indent(s.start_byte), "") for s in nest.behind
     ]
     if behind:
         words = set(re.findall(r"[A-Za-z_]\w*", " ".join(behind)))
@@ -343,7 +345,7 @@ def _text(kernel: Kernel, nest: _Nest, count: int, whole: bool) -> TextEdit:
 
 def _with_arrays(source: Source, statement: Node, arrays: dict[str, str], counter: str) -> str:
     """A statement with an element of an array in place of each sum."""
-    start, end = with_comment(source, statement)
+    start, end = with_comments(source, statement)
     edits = [
         TextEdit(use.start_byte - start, use.end_byte - start, f"{arrays[name]}[{counter}]")
         for use in descendants(statement, "identifier")

@@ -114,7 +114,10 @@ def _joined(kernel: Kernel, elements: Elements) -> Rewrite:
     second = _text(source, odd, indent + unit, _next(source, odd, index))
     head = f"if ({index} + 1 < {bound})"
     second = f"{head} {{\n{indent}{unit}{second}\n{indent}}}" if braces else f"{head}\n{indent}{unit}{second}"
-    edits.append(TextEdit(branch.start_byte, branch.end_byte, f"{first}\n{indent}{second}"))
+    both = f"{first}\n{indent}{second}"
+    if branch.parent is not None and branch.parent.type != "compound_statement":
+        both = f"{{\n{indent}{unit}{reindented(both, indent, indent + unit)}\n{indent}}}"
+    edits.append(TextEdit(branch.start_byte, branch.end_byte, both))
     return Rewrite(
         rewrite=NAME,
         title=title,
@@ -229,7 +232,7 @@ def _text(source: Source, statements: list[Node], indent: str, new: dict[tuple[i
         start, end = parent.named_children[0].start_byte, parent.named_children[-1].end_byte
     edits = [TextEdit(first - start, last - start, text) for (first, last), text in new.items()]
     text = apply_edits(source.data[start:end], edits).decode("utf-8", "replace")
-    return reindented(text, source.line_indent(start), indent)
+    return reindented(text, source.line_indent(statements[0].start_byte), indent)
 
 
 def _has_comment(node: Node) -> bool:
