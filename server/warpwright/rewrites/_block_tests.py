@@ -5,7 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import NoMatchError
+from warpwright.rewrites._code import NoMatchError, condition_of
 from warpwright.rewrites._early import is_integer_text
 from warpwright.rewrites._first_thread import conjuncts
 from warpwright.rewrites._guards import comparisons
@@ -26,7 +26,7 @@ def block_tests(kernel: Kernel, block: Node, atomic: Node, early: list[Node], fi
     for around in ancestors(atomic):
         if around == block:
             break
-        test = _test_of(around) if around.type == "if_statement" else None
+        test = condition_of(around) if around.type == "if_statement" else None
         if test is None or test.start_byte <= atomic.start_byte < test.end_byte:
             continue
         then = around.child_by_field_name("consequence")
@@ -38,17 +38,12 @@ def block_tests(kernel: Kernel, block: Node, atomic: Node, early: list[Node], fi
         tests += [_plain(source, leaf) for leaf in leaves]
         _require_visible(kernel, block, leaves, visible)
     for guard in early:
-        test = _test_of(guard)
+        test = condition_of(guard)
         for leaf in conjuncts(test, "||") if test is not None else []:
             if is_uniform(kernel, variables, leaf):
                 _require_visible(kernel, block, [leaf], visible)
                 tests.append(_opposite(kernel, leaf))
     return list(dict.fromkeys(tests))
-
-
-def _test_of(branch: Node) -> Node | None:
-    clause = branch.child_by_field_name("condition")
-    return clause.child_by_field_name("value") if clause is not None else None
 
 
 def _plain(source: Source, test: Node) -> str:

@@ -10,7 +10,7 @@ from warpwright.facts.aliasing import LOOPS, handed_the_same
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
 from warpwright.rewrites._chunks import Chunk, one_for_block
-from warpwright.rewrites._code import KNOWN_FUNCTIONS, NoMatchError, body, called_name, names
+from warpwright.rewrites._code import KNOWN_FUNCTIONS, NoMatchError, body, called_name, condition_of, names
 from warpwright.rewrites._indices import Polynomial
 from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._names import reached_names
@@ -249,8 +249,7 @@ def _leaves_inner(jump: Node, loop: Node) -> bool:
 def _at_the_end(chunk: Chunk, jump: Node) -> bool:
     """`if (i >= n) break;`: the elements of the iterations that follow lie behind the bound, too."""
     branch, indices = enclosing(jump, "if_statement"), chunk.indices
-    clause = branch.child_by_field_name("condition") if branch is not None else None
-    test = clause.child_by_field_name("value") if clause is not None else None
+    test = condition_of(branch) if branch is not None else None
     if branch is None or test is None or test.type != "binary_expression" or enclosing(branch, *LOOPS) != chunk.node:
         return False
     operator, bound = test.child_by_field_name("operator"), test.child_by_field_name("right")

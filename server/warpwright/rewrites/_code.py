@@ -68,6 +68,12 @@ def bare(node: Node) -> Node:
     return node
 
 
+def condition_of(branch: Node) -> Node | None:
+    """What an `if` or a `while` tests, without the parentheses that belong to it; None where it is no condition."""
+    clause = branch.child_by_field_name("condition")
+    return clause.child_by_field_name("value") if clause is not None else None
+
+
 def as_factor(text: str) -> str:
     """An expression that can be multiplied or divided as it stands, in parentheses where it is no single word.
 

@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import squeezed
+from warpwright.rewrites._code import condition_of, squeezed
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._locals import locals_of
@@ -35,8 +35,7 @@ def negated(kernel: Kernel, branch: Node) -> str:
     """What holds where the condition of an `if` does not: `i < n` for `if (i >= n)` with integers, else `!(...)`, which
     a NaN passes as it failed the other."""
     source, types = kernel.source, locals_of(kernel).types
-    clause = branch.child_by_field_name("condition")
-    test = clause.child_by_field_name("value") if clause is not None else None
+    test = condition_of(branch)
     conditions = comparisons(source, test, leaves=True) if test is not None else None
     if test is not None and conditions and is_integer_text(source, test, types):
         return " && ".join(condition.text(source) for condition in conditions)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import NoMatchError, names
+from warpwright.rewrites._code import NoMatchError, condition_of, names
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import Locals
@@ -42,8 +42,7 @@ def guarded_work(source: Source, variables: Locals, name: str, statements: list[
     around = guard.type == "if_statement" and last and guard.child_by_field_name("alternative") is None
     if not early and not around:
         return GuardedWork(None, None, (), before, tuple(statements[first:]))
-    clause = guard.child_by_field_name("condition")
-    test = clause.child_by_field_name("value") if clause is not None else None
+    test = condition_of(guard)
     bound: Node | None = None
     others: list[str] = []
     for part in _parts(test, "||" if early else "&&") if test is not None else []:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, bare, with_names
+from warpwright.rewrites._code import NoMatchError, bare, condition_of, with_names
 from warpwright.rewrites._guards import comparisons
 from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
 from warpwright.rewrites._layout import with_comment, without_text
@@ -96,8 +96,7 @@ def interior(indices: Indices, statements: list[Node]) -> Way:
 
 
 def _test(statement: Node) -> Node | None:
-    clause = statement.child_by_field_name("condition") if statement.type == "if_statement" else None
-    return clause.child_by_field_name("value") if clause is not None else None
+    return condition_of(statement) if statement.type == "if_statement" else None
 
 
 def _is_known_before(indices: Indices, test: Node, late: Collection[str], steps: Collection[str] = ()) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import NoMatchError, called_name, names, squeezed
+from warpwright.rewrites._code import NoMatchError, called_name, condition_of, names, squeezed
 from warpwright.syntax.source import Source
 
 _BARRIERS = frozenset({"__syncthreads", "sync"})
@@ -73,8 +73,7 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
         raise NoMatchError(f"No barrier follows the reduction step in the loop over {step}.")
     if branch.child_by_field_name("alternative") is not None:
         raise NoMatchError(f"The `if` in the loop over {step} has an `else`.")
-    clause = branch.child_by_field_name("condition")
-    guard = clause.child_by_field_name("value") if clause is not None else None
+    guard = condition_of(branch)
     if guard is None:
         raise NoMatchError
     bound = squeezed(source.node_text(right))

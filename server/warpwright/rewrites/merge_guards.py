@@ -55,7 +55,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, macro_texts, names, overlaps, squeezed
+from warpwright.rewrites._code import NoMatchError, body, condition_of, macro_texts, names, overlaps, squeezed
 from warpwright.rewrites._layout import indent_unit, line_of, reindented, with_comment, without_text
 from warpwright.rewrites._locals import Locals, declared_name, locals_of
 from warpwright.rewrites._movable import unmovable
@@ -108,13 +108,8 @@ def _runs(source: Source, block: Node) -> list[list[Node]]:
     return [run for run in found if len(run) > 1]
 
 
-def _test(guard: Node) -> Node | None:
-    clause = guard.child_by_field_name("condition")
-    return clause.child_by_field_name("value") if clause is not None else None
-
-
 def _condition(source: Source, guard: Node) -> str:
-    test = _test(guard)
+    test = condition_of(guard)
     return squeezed(source.node_text(test)) if test is not None else ""
 
 
@@ -144,7 +139,7 @@ def _merged(kernel: Kernel, block: Node, guards: list[Node]) -> Rewrite:
         text = source.text(start, end)
         lines.append(reindented(text, source.line_indent(statements[0].start_byte), indent + unit))
         at = guard.end_byte
-    test = _test(first)
+    test = condition_of(first)
     condition = source.node_text(test) if test is not None else ""
     head = f"if ({condition}) {{"
     whole = "".join(f"\n{indent}{unit}{line}" for line in lines)
@@ -163,7 +158,7 @@ def _merged(kernel: Kernel, block: Node, guards: list[Node]) -> Rewrite:
 
 def _require_same(source: Source, variables: Locals, guard: Node) -> None:
     """The condition has one value for a thread, whenever it is evaluated."""
-    test, line = _test(guard), line_of(source, guard)
+    test, line = condition_of(guard), line_of(source, guard)
     if test is None or any(n.is_named and n.type not in _PLAIN for n in walk(test)):
         raise NoMatchError(f"The condition at line {line} is more than a comparison of numbers.")
     for name in descendants(test, "identifier"):

@@ -204,7 +204,8 @@ def _require_steady(kernel: Kernel, indices: Indices, loop: CountedLoop, base: N
             raise NoMatchError(f"The loop stores to memory at line {line_of(source, store)}.")
     start, last = indices.number(loop.start), indices.number(loop.bound)
     if start is None or last is None or last <= start:
-        raise NoMatchError(f"The loop at line {line_of(source, loop.node)} may not run, and `base` would be read.")
+        read = source.node_text(base)
+        raise NoMatchError(f"The loop at line {line_of(source, loop.node)} may not run, and `{read}` would be read.")
 
 
 def _at_the_end(source: Source, block: Node, loop: CountedLoop, line: str) -> list[TextEdit]:

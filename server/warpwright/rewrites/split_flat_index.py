@@ -153,7 +153,7 @@ def _require_alone(kernel: Kernel, elements: Elements, indices: Indices, launche
     if not indices.variables.is_fixed(index):
         raise NoMatchError(f"`{index}` changes in {kernel.name}.")
     if indices.variables.types.get(index) == "auto":
-        raise NoMatchError(f"Of which type `{index}` is, is not written.")
+        raise NoMatchError(f"The type of `{index}` is not written.")
     for statement in elements.before:
         if statement != elements.declaration:
             raise NoMatchError(f"Line {line_of(source, statement)} stands before the test of `{index}`.")
