@@ -134,7 +134,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     reason = "Nothing to gain: no atomic here is known to bring a block to one address again and again."
     atomics = [a for a in kernel.accesses if a.kind is AccessKind.ATOMIC and (at is None or overlaps(a.span, at))]
     for access in sorted(atomics, key=lambda a: a.requests, reverse=True):
-        if not access.addresses_per_request:
+        if not access.requests or not access.addresses_per_request:
             continue
         try:
             found = _matched(kernel, block, access)
