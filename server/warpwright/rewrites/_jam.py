@@ -10,13 +10,16 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, macros_naming, with_names
-from warpwright.rewrites._layout import free_name, line_of, reindented
+from warpwright.rewrites._layout import free_name, line_of, reindented, with_comment
 from warpwright.rewrites._locals import declared_name
+from warpwright.rewrites._loops import header_of
 from warpwright.rewrites._row_loop import targets
 from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.source import Source
 
 ROWS = 4
 """Rows at once: more take registers from the warps."""
+_BESIDE = ("comment", "preproc_call")
 _JUMPS = ("break_statement", "continue_statement", "return_statement", "goto_statement", "switch_statement")
 
 
@@ -89,8 +92,26 @@ class _Writer:
     depends: set[str]
 
     def piece(self, statement: Node) -> str:
+        """The statement with its new names, and with the comments and directives that belong to it."""
         source = self.kernel.source
-        return reindented(with_names(source, statement, self.new), source.line_indent(statement.start_byte), "")
+        text = reindented(with_names(source, statement, self.new), source.line_indent(statement.start_byte), "")
+        return "\n".join([*self.leading(statement), text + self.trailing(statement)])
+
+    def leading(self, statement: Node) -> list[str]:
+        """The comments and directives on lines of their own right before a statement; those before the first statement
+        of the work stay where they are."""
+        source, found = self.kernel.source, list[str]()
+        before = statement.prev_named_sibling if statement != self.rows.statements[0] else None
+        while before is not None and before.type in _BESIDE and _is_alone(source, before):
+            found.insert(0, source.node_text(before).rstrip())
+            before = before.prev_named_sibling
+        return found
+
+    def trailing(self, statement: Node) -> str:
+        """The comment behind a statement on its last line; that behind the last of the work stays where it is."""
+        start, end = with_comment(self.kernel.source, statement)
+        kept = start == end or statement == self.rows.statements[-1]
+        return "" if kept else self.kernel.source.text(statement.end_byte, end)
 
     def declare(self, text: _Text, declaration: Node, per_row: set[str]) -> None:
         """What is the same for all rows as it stands, the others as arrays, with their values for each row."""
@@ -102,6 +123,7 @@ class _Writer:
             text.lines += self.piece(declaration).split("\n")
             return
         prefix = source.text(declaration.start_byte, declarators[0].start_byte).strip()
+        text.lines += self.leading(declaration)
         for name, declarator in zip(names, declarators, strict=True):
             inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
             value = declarator.child_by_field_name("value")
@@ -111,6 +133,8 @@ class _Writer:
                 raise NoMatchError(f"Line {line_of(source, declaration)} declares more than one kind of variable.")
             kept = prefix if pointer else re.sub(r"\bconst(?:expr)?\s+|\s+const\b", "", prefix)
             text.lines.append(f"{kept} {'*' if pointer else ''}{name}[{ROWS}];")
+            if declarator == declarators[-1]:
+                text.lines[-1] += self.trailing(declaration)
             if value is not None:
                 text.pending.append(f"{self.new[name]} = {with_names(source, value, self.new)};")
 
@@ -121,7 +145,8 @@ class _Writer:
             return
         self.flush(text, last=False)
         inner, dependent = _Text(), False
-        for statement in uncommented(inside) if inside.type == "compound_statement" else [inside]:
+        statements = uncommented(inside) if inside.type == "compound_statement" else [inside]
+        for statement in (s for s in statements if s.type != "preproc_call"):
             once = statement.type == "declaration" and not _uses(self.kernel, statement, self.depends)
             if _is_shared(self.kernel, statement, self.depends) and not dependent:
                 self.loop(inner, statement)
@@ -132,8 +157,17 @@ class _Writer:
                 dependent = dependent or statement.type == "declaration"
                 inner.pending.append(self.piece(statement))
         self.flush(inner, last=False)
-        header = source.text(loop.start_byte, inside.start_byte).rstrip()
-        text.lines += [f"{header} {{", *(self.unit + line for line in inner.lines), "}"]
+        header = header_of(source, loop)
+        until = loop.start_byte + len(header.encode())
+        beside = [c for c in loop.named_children if c.type == "comment" and c.start_byte >= until]
+        if inside.type == "compound_statement":
+            last = statements[-1].end_byte if statements else inside.end_byte
+            beside += [c for c in inside.named_children[:1] if c.type == "comment" and not _is_alone(source, c)]
+            after = [c for c in inside.named_children if c.start_byte >= last and _is_alone(source, c)]
+            inner.lines += [source.node_text(c).rstrip() for c in after]
+        comments = "".join(f" {source.node_text(c)}" for c in beside)
+        text.lines += [*self.leading(loop), f"{header} {{{comments}"]
+        text.lines += [*(self.unit + line for line in inner.lines), f"}}{self.trailing(loop)}"]
 
     def flush(self, text: _Text, last: bool) -> None:
         """Put what each row does into a loop over the rows."""
@@ -153,6 +187,11 @@ class _Writer:
         head = f"for (int {self.counter} = 0; {self.counter} < {ROWS}; {self.counter}++)"
         text.lines += ["#pragma unroll", f"{head} {{", *(unit + line for line in lines), "}"]
         text.pending = []
+
+
+def _is_alone(source: Source, node: Node) -> bool:
+    """Whether a comment or directive starts a line."""
+    return not source.text(source.line_starts[source.position(node.start_byte)[0] - 1], node.start_byte).strip()
 
 
 def _per_row(kernel: Kernel, rows: Rows) -> set[str]:

@@ -78,6 +78,14 @@ def _steps(source: Source, update: Node, name: str) -> list[Node | None]:
     return [update.child_by_field_name("right")] if re.match(rf"{v}\+=", text) else []
 
 
+def header_of(source: Source, loop: Node) -> str:
+    """A `for` or `while` up to the bracket that ends its header: what follows may be a comment."""
+    body = loop.child_by_field_name("body")
+    until = body.start_byte if body is not None else loop.end_byte
+    ends = [c.end_byte for n in (loop, *loop.named_children) for c in n.children if c.type == ")"]
+    return source.text(loop.start_byte, max((end for end in ends if end <= until), default=until))
+
+
 def only_statement(body: Node) -> Node | None:
     """The one statement of a loop's body, with or without braces; None where there are more."""
     inner = [c for c in body.named_children if c.type != "comment"] if body.type == "compound_statement" else [body]

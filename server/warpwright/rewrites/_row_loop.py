@@ -94,7 +94,9 @@ def step_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
     if (constant_of(source, bound) or least) < least:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {least} iterations.")
     changed = {source.node_text(t) for t in targets(inside, source) if t.type == "identifier"}
-    if any(n in changed for n in re.findall(r"\w+", bound)) or re.search(r"[(\[]", bound.replace("sizeof(", "")):
+    if any(n in changed for n in re.findall(r"(?<![.\w])\w+", bound)) or re.search(
+        r"[(\[]", bound.replace("sizeof(", "")
+    ):
         raise NoMatchError(f"The bound {source.node_text(right)} at line {line} may change while the loop runs.")
     if step in changed:
         raise NoMatchError(f"The loop at line {line} changes {step} in its body.")

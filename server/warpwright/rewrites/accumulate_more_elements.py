@@ -232,6 +232,7 @@ def _kernel_edits(kernel: Kernel, block: Node, elements: Elements, others: list[
     if not others:
         return [*edits, TextEdit(guard.start_byte, clause.end_byte, header)]
     unit, indent = indent_unit(source, block), source.line_indent(guard.start_byte)
+    header = "".join(f"{source.node_text(c)}\n{indent}" for c in descendants(clause, "comment")) + header
     tests = " && ".join(source.node_text(other) for other in others)
     head = TextEdit(guard.start_byte, clause.end_byte, f"{header}\n{indent}{unit}if ({tests})")
     first = source.position(clause.end_byte)[0]

@@ -138,7 +138,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             continue
         try:
             found = _matched(kernel, block, access)
-            together = access.active_lanes >= TOGETHER * access.addresses_per_request
+            lanes = not stands_with_first_thread(kernel.source, block, found.call)
+            together = lanes and access.active_lanes >= TOGETHER * access.addresses_per_request
             if together or _comes_again(kernel, block, access, found):
                 return _rewrite(kernel, block, access, found)
         except NoMatchError as mismatch:

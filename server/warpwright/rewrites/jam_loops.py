@@ -85,7 +85,7 @@ from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented, with_comments
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
-from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
+from warpwright.rewrites._loops import CountedLoop, counted_loop, header_of, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
@@ -314,7 +314,7 @@ def _text(kernel: Kernel, nest: _Nest, count: int, whole: bool) -> TextEdit:
             raise NoMatchError(f"A sum of the loop at line {line_of(source, outer.node)} has no initial value.")
         pairs = zip(arrays.values(), values, strict=True)
         inner += looped([*setup(values), *(f"{array}[{counter}] = {value};" for array, value in pairs)])
-    head = source.text(nest.inner.start_byte, nest.inside[0].start_byte).partition("{")[0].rstrip()
+    head = header_of(source, nest.inner)
     pieces = [_with_arrays(source, s, arrays, counter) for s in nest.inside]
     own = looped([*setup(pieces), *(line for piece in pieces for line in piece.split("\n"))])
     ahead = source.text(with_comments(source, nest.inner)[0], nest.inner.start_byte).strip()

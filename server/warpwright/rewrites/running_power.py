@@ -61,12 +61,22 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, macro_texts, overlaps, squeezed
+from warpwright.rewrites._code import (
+    KNOWN_FUNCTIONS,
+    NoMatchError,
+    body,
+    called_name,
+    functions_of,
+    macro_texts,
+    overlaps,
+    squeezed,
+)
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop
 from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented, walk
@@ -114,6 +124,8 @@ def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop, call: Node) -> Rewr
     name = called_name(call, source)
     if name in functions_of(source) or name in macro_texts(source):
         raise NoMatchError(f"{name} at line {line_of(source, call)} is the program's own.")
+    if whole := made_whole(source, indices, call):
+        raise NoMatchError(f"`{whole}` is a whole number, which the last bit of a power may decide.")
     kind = "float" if name == "powf" else "double"
     text = squeezed(source.node_text(base))
     calls = [c for c in descendants(loop.body, "call_expression") if called_name(c, source) == name]
@@ -198,8 +210,10 @@ def _require_steady(kernel: Kernel, indices: Indices, loop: CountedLoop, base: N
     for store in descendants(loop.body, "assignment_expression", "update_expression", "call_expression"):
         target = store.child_by_field_name("left") or store.child_by_field_name("argument")
         if store.type == "call_expression":
-            if re.match(r"atomic|__syncthreads", called_name(store, source)):
-                raise NoMatchError(f"The loop changes memory at line {line_of(source, store)}.")
+            called = called_name(store, source)
+            known = KNOWN_FUNCTIONS.fullmatch(called) is not None and called not in functions_of(source)
+            if not known or re.match(r"atomic|__sync|printf", called):
+                raise NoMatchError(f"{called} may change memory at line {line_of(source, store)}, in the loop.")
         elif target is not None and target.type != "identifier":
             raise NoMatchError(f"The loop stores to memory at line {line_of(source, store)}.")
     start, last = indices.number(loop.start), indices.number(loop.bound)

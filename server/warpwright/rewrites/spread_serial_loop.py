@@ -267,5 +267,5 @@ def _edit(source: Source, branch: Node, loop: CountedLoop, thread: str) -> TextE
     text = source.text(inside[0].start_byte, loop.start.start_byte) + first
     text += source.text(loop.start.end_byte, update.start_byte) + f"{loop.name} += blockDim.x"
     text += source.text(update.end_byte, inside[-1].end_byte)
-    old, new = source.line_indent(inside[0].start_byte), source.line_indent(branch.start_byte)
+    old, new = source.line_indent(loop.node.start_byte), source.line_indent(branch.start_byte)
     return TextEdit(branch.start_byte, branch.end_byte, reindented(text, old, new))

@@ -82,6 +82,7 @@ from warpwright.rewrites._elementwise import (
 from warpwright.rewrites._grids import as_operand, divided_along, extent, launches_along_x, uncovered
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
 from warpwright.rewrites._locals import changed_names, declared_name
+from warpwright.rewrites._loops import header_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_elements import (
     Line,
@@ -241,9 +242,7 @@ def _kernel_edits(kernel: Kernel, block: Node, row: Row, lines: list[Line], fact
     ]
     deep = unit
     if row.loop is not None:
-        loop_body = row.loop.child_by_field_name("body")
-        header = source.text(row.loop.start_byte, loop_body.start_byte).rstrip() if loop_body is not None else ""
-        out.append(f"{unit}{header} {{")
+        out.append(f"{unit}{header_of(source, row.loop)} {{")
         deep = 2 * unit
     out += [
         f"{deep}{each}" if not each.startswith("#") else each
@@ -254,6 +253,10 @@ def _kernel_edits(kernel: Kernel, block: Node, row: Row, lines: list[Line], fact
     out += ["}", f"for ({column} += {factor} * {vectors}; {column} < {bound}; {step}) {{"]
     first, last = row.tested.work[0], row.tested.work[-1]
     start, end = first.start_byte, with_comment(source, last)[1]
+    above = first.prev_named_sibling
+    while above is not None and above.type == "comment" and above.start_byte > guard.start_byte:
+        out.insert(0, reindented(source.node_text(above), source.line_indent(above.start_byte), inner))
+        above = above.prev_named_sibling
     rest = reindented(source.text(start, end), source.line_indent(start), inner + unit)
     out += [f"{unit}{rest}", "}"]
     written = "\n".join(line if line.startswith("#") else f"{inner}{line}" for line in out).removeprefix(inner)
