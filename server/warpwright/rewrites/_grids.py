@@ -11,10 +11,12 @@ from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rewrites._code import called_name, host_launches, is_enclosed, macro_texts, unseen_launch
 from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds, member_formula
 from warpwright.rewrites._host_variables import written
+from warpwright.rewrites._locals import declared_name
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source
 
+_DECLARATIONS = ("declaration", "parameter_declaration", "field_declaration")
 _OPERANDS = (
     "identifier", "number_literal", "call_expression", "parenthesized_expression", "field_expression",
     "qualified_identifier", "subscript_expression",
@@ -280,3 +282,23 @@ def capped(source: Source, launch: Launch, most: int) -> TextEdit | str:
 def _operator(node: Node) -> str:
     operator = node.child_by_field_name("operator")
     return operator.type if operator is not None else ""
+
+
+def is_shape(source: Source, node: Node) -> bool:
+    """Whether it is a variable of the type dim3: as the function that names it declares it, or else the file."""
+    if node.type != "identifier":
+        return False
+    name, function = source.node_text(node), enclosing(node, "function_definition")
+    for scope in (function, source.root):
+        kinds: list[str] = []
+        for declaration in descendants(scope, *_DECLARATIONS) if scope is not None else ():
+            for declarator in declaration.children_by_field_name("declarator"):
+                local = enclosing(declaration, "function_definition") not in (None, function)
+                if declared_name(source, declarator) == name and not local:
+                    kind, value = declaration.child_by_field_name("type"), declarator.child_by_field_name("value")
+                    written = source.node_text(kind) if kind is not None else ""
+                    made = called_name(value, source) if value is not None and value.type == "call_expression" else ""
+                    kinds.append(made if written == "auto" else written)
+        if kinds:
+            return set(kinds) == {"dim3"}
+    return False

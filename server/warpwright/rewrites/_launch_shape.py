@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import called_name
 from warpwright.rewrites._formulas import Values, holds
-from warpwright.rewrites._grids import arguments_of, as_operand, divided_text, grid_formula
+from warpwright.rewrites._grids import arguments_of, as_operand, divided_text, grid_formula, is_shape
 from warpwright.rewrites._threads import times
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import launch_configuration, node_at, uncommented
@@ -31,7 +31,7 @@ def block_divided(kernel: Kernel, launch: Launch, axis: str, by: int) -> TextEdi
         if place < len(extents):
             return TextEdit(extents[place].start_byte, extents[place].end_byte, quotient(source, extents[place], by))
     text = source.node_text(block)
-    if _is_shape(source, block):
+    if is_shape(source, block):
         last = 2 if launch.block[2] != 1 else 1 if launch.block[1] != 1 else 0
         parts = [f"{text}.{a}{f' / {by}' if a == axis else ''}" for a in "xyz"[: last + 1]]
         return TextEdit(block.start_byte, block.end_byte, f"dim3({', '.join(parts)})")
@@ -66,7 +66,7 @@ def grid_divided(kernel: Kernel, launch: Launch, by: int) -> TextEdit | str:
         return configuration
     source, grid = kernel.source, configuration[0]
     extents = extents_of(source, grid)
-    if not extents and _is_shape(source, grid):
+    if not extents and is_shape(source, grid):
         text = source.node_text(grid)
         rest = f", {text}.y, {text}.z" if launch.grid[1:] != (1, 1) else ""
         return TextEdit(grid.start_byte, grid.end_byte, f"dim3(({text}.x + {by - 1}) / {by}{rest})")
@@ -82,7 +82,7 @@ def grid_multiplied(kernel: Kernel, launch: Launch, by: int, axis: str) -> TextE
         return configuration
     source, grid = kernel.source, configuration[0]
     extents = extents_of(source, grid)
-    if not extents and _is_shape(source, grid):
+    if not extents and is_shape(source, grid):
         text = source.node_text(grid)
         last = max(axis, *(a for a, n in zip("xyz", launch.grid, strict=True) if n != 1), "x")
         parts = [f"{text}.{a} * {by}" if a == axis else f"{text}.{a}" for a in "xyz" if a <= last]
@@ -105,7 +105,7 @@ def grid_divided_by(kernel: Kernel, launch: Launch, by: tuple[int, ...]) -> list
     source, grid = kernel.source, configuration[0]
     extents = extents_of(source, grid)
     text = source.node_text(grid)
-    if not extents and _is_shape(source, grid):
+    if not extents and is_shape(source, grid):
         parts = [divided_text(source, grid, f"{text}.{axis}", n) for axis, n in zip("xyz", by, strict=False)]
         rest = f", {text}.z" if launch.grid[2] != 1 and len(by) < 3 else ""
         return [TextEdit(grid.start_byte, grid.end_byte, f"dim3({', '.join(parts)}{rest})")]
@@ -155,10 +155,3 @@ def _configuration(kernel: Kernel, launch: Launch) -> list[Node] | str:
     call = launch_configuration(node) if node is not None else None
     found = uncommented(call)
     return found if len(found) >= 2 else f"The launch at {launch.source} is in a macro."
-
-
-def _is_shape(source: Source, node: Node) -> bool:
-    """Whether it is a variable of the type dim3."""
-    name = re.escape(source.node_text(node))
-    declared = re.search(rf"\bdim3\b[^;]*\b{name}\b", source.text(0, node.start_byte))
-    return node.type == "identifier" and declared is not None

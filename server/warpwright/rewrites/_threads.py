@@ -15,6 +15,7 @@ from warpwright.rewrites._code import (
     macro_texts,
     unseen_launch,
 )
+from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name, declared_names
 from warpwright.syntax.edits import TextEdit
@@ -143,9 +144,7 @@ def grid_times(source: Source, launch: Launch, factor: int) -> TextEdit | str:
         if not uncommented(arguments):
             return f"The grid of the launch at {launch.source} is not written as a number of blocks."
         grid = uncommented(arguments)[0]
-    elif grid.type == "identifier" and re.search(
-        rf"\bdim3\b[^;]*\b{re.escape(text)}\b", source.text(0, grid.start_byte)
-    ):
+    elif is_shape(source, grid):
         rest = "" if launch.grid[1:] == (1, 1) else f", {text}.y, {text}.z"
         new = f"dim3({text}.x * {factor}{rest})" if rest else f"{text}.x * {factor}"
         return TextEdit(grid.start_byte, grid.end_byte, new)

@@ -69,6 +69,7 @@ from warpwright.rewrites._code import (
     unseen_launch,
 )
 from warpwright.rewrites._gain import no_fewer_sectors
+from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -217,9 +218,7 @@ def _swapped(source: Source, value: Node, extents: tuple[int | None, int | None,
             TextEdit(y.start_byte, y.end_byte, source.node_text(x)),
         ]
     text = source.node_text(value)
-    if value.type == "identifier" and re.search(
-        rf"\bdim3\b[^;]*\b{re.escape(text)}\b", source.text(0, value.start_byte)
-    ):
+    if is_shape(source, value):
         depth = "" if extents[2] == 1 else f", {text}.z"
         return [TextEdit(value.start_byte, value.end_byte, f"dim3({text}.y, {text}.x{depth})")]
     return None
