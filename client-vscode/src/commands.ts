@@ -19,7 +19,10 @@ const TITLES: Readonly<Record<string, string>> = {
 
 export const KERNEL_COMMANDS: readonly string[] = Object.keys(TITLES);
 
-/** Run a command of the server. One that works on a kernel and was given none gets the one at the cursor. */
+/**
+ * Run a command of the server. One that works on a kernel and was given none gets the one at the cursor, or
+ * what is selected of it.
+ */
 export async function executeCommand(client: LanguageClient, command: string, given: unknown[]): Promise<unknown> {
   const title = TITLES[command];
   if (title === undefined) {
@@ -63,8 +66,10 @@ function atCursor(client: LanguageClient, editor: TextEditor | undefined): objec
   if (editor === undefined || !["cuda-cpp", "cuda"].includes(editor.document.languageId)) {
     return undefined;
   }
+  const converter = client.code2ProtocolConverter;
   return {
-    uri: client.code2ProtocolConverter.asUri(editor.document.uri),
-    position: client.code2ProtocolConverter.asPosition(editor.selection.active),
+    uri: converter.asUri(editor.document.uri),
+    position: converter.asPosition(editor.selection.active),
+    ...(editor.selection.isEmpty ? {} : { range: converter.asRange(editor.selection) }),
   };
 }
