@@ -166,8 +166,7 @@ def _require_line_before(source: Source, loop: Node) -> None:
 
 
 def _before(source: Source, loop: Node, statement: str) -> TextEdit:
-    first = next(iter(pragmas_before(source, loop)), loop)
-    return TextEdit(first.start_byte, first.start_byte, f"{statement}\n{source.line_indent(first.start_byte)}")
+    return before_statement(source, loop, statement.split("\n"))
 
 
 def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, at: Span | None) -> Rewrite:
@@ -263,19 +262,18 @@ def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divis
     rest, quotient = free_name(source.text(), "wrapped"), free_name(source.text(), "quotient")
     start = source.node_text(counted.start)
     first = _at_start(source, dividend, counted.name, start)
-    indent = source.line_indent(next(iter(pragmas_before(source, loop)), loop).start_byte)
     lines = [f"auto {rest} = {first} % {divisor};"]
     step = f"if (++{rest} == {divisor}) {rest} = 0;"
     if uses["/"]:
         lines.append(f"auto {quotient} = {first} / {divisor};")
         step = f"if (++{rest} == {divisor}) {{ {rest} = 0; {quotient}++; }}"
-    edits = [_before(source, loop, f"\n{indent}".join(lines))]
+    edits = [before_statement(source, loop, lines)]
     edits += [TextEdit(n.start_byte, n.end_byte, rest) for n in uses["%"]]
     edits += [TextEdit(n.start_byte, n.end_byte, quotient) for n in uses["/"]]
     last = counted.body.named_children[-1]
     inner = source.line_indent(last.start_byte)
     if line_of(source, last) == line_of(source, loop):
-        inner = indent + indent_unit(source, body(kernel) or counted.body)
+        inner = source.line_indent(loop.start_byte) + indent_unit(source, body(kernel) or counted.body)
     edits.append(TextEdit(last.end_byte, last.end_byte, f"\n{inner}{step}"))
     return Rewrite(
         NAME,
