@@ -67,10 +67,13 @@ async function showMenu(status: Status): Promise<void> {
   pick.show();
   if (state.kind === "running") {
     pick.busy = true;
-    const found = await commands.executeCommand<{ readonly parts: readonly Part[] }>("warpwright.doctor");
-    const heading = { label: "On this machine", kind: QuickPickItemKind.Separator };
-    pick.items = [...items, heading, ...found.parts.map(itemOf)];
-    pick.busy = false;
+    try {
+      const found = await commands.executeCommand<{ readonly parts: readonly Part[] }>("warpwright.doctor");
+      const heading = { label: "On this machine", kind: QuickPickItemKind.Separator };
+      pick.items = [...items, heading, ...found.parts.map(itemOf)];
+    } finally {
+      pick.busy = false;
+    }
   }
 }
 

@@ -6,7 +6,7 @@
 __global__ void weights(float *out, const float *in, const float *top, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
-    out[i] = exp((double)in[i] - top[0]) / (double)n;
+    out[i] = tanh((double)in[i] - top[0]) / (double)n;
 }
 
 void run(float *out, const float *in, const float *top, int n) {
@@ -20,7 +20,7 @@ void run(float *out, const float *in, const float *top, int n) {
 __global__ void weights(float *out, const float *in, const float *top, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
-    out[i] = exp(in[i] - top[0]) / (float)n;
+    out[i] = tanh(in[i] - top[0]) / (float)n;
 }
 
 void run(float *out, const float *in, const float *top, int n) {
@@ -38,7 +38,8 @@ void run(float *out, const float *in, const float *top, int n) {
 
 Each step is rounded to float: by at most 2^-24 of its result, where a double is rounded by 2^-53 (IEEE 754). Functions
 have the errors of their float versions, such as 1 ulp for exp and log (CUDA C++ Programming Guide, mathematical
-functions). Where nearly equal numbers are subtracted, the error of the difference is larger than that.
+functions). Where nearly equal numbers are subtracted, the error of the difference is larger than that, and a step that
+leaves float's range, as exp does above 88.7, is infinite though the result may not be.
 """
 
 from __future__ import annotations
