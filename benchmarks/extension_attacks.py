@@ -14,6 +14,7 @@ software: they can be run one after the other.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import math
 import os
@@ -42,6 +43,8 @@ HONEST = ROOT / "tests" / "honest" / "extension"
 OUT = ROOT / "benchmarks" / "results" / "extension_attacks.json"
 HONEST_AT_ONCE, ATTACKS_AT_ONCE = 1, 5
 """Verifications at once: a cheat is to be seen beside others, and how long an honest one takes without them."""
+GRACE_SECONDS = 25.0
+"""After the time that was given: what has not ended then never will, and where it hangs is printed."""
 PASSED = ("correct", "faster", "inconclusive", "slower")
 
 
@@ -133,6 +136,8 @@ def main(arguments: Sequence[str]) -> int:
     assert isinstance(torch, TorchBuild)
     chosen = [check for check in CHECKS if not asked.names or check.name in asked.names]
     limit = [f"--seconds {asked.seconds:g}"] if asked.seconds < math.inf else []
+    if limit:
+        faulthandler.dump_traceback_later(asked.seconds + GRACE_SECONDS, exit=True)
     command = " ".join(["python benchmarks/extension_attacks.py", *asked.names, *limit])
     run = Run(chosen, command, gpu, asked.out, asked.reports, asked.seconds)
     for checks, at_once in (
