@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.processes import gone, running
+from warpwright.sandbox import confine
 from warpwright.sandbox.confine import Confined, Policy, system_folders
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
@@ -75,6 +76,21 @@ def tried(policy: Policy, own: Path, secret: Path, outside: Path) -> tuple[dict[
     said = (own / "log").read_text()
     answer: dict[str, Any] = json.loads(said) if said.startswith("{") else {"said": said}
     return answer, in_force
+
+
+def test_a_command_that_does_not_start_is_not_waited_for_without_end(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launcher that says nothing and does not end, as on a machine that is out of memory."""
+    (own / "launcher.py").write_text("import time; time.sleep(60)\n")
+    monkeypatch.setattr(confine, "_LAUNCHER", own / "launcher.py")
+    monkeypatch.setattr(confine, "START_SECONDS", 0.2)
+    confined = Confined([sys.executable], Policy(), environment={}, output=subprocess.DEVNULL)
+    try:
+        with pytest.raises(TimeoutError, match="not started within 0.2 seconds"):
+            confined.in_force()
+    finally:
+        confined.kill()
 
 
 def test_a_confined_command_keeps_to_its_folder(own: Path, tmp_path: Path) -> None:

@@ -201,6 +201,12 @@ def _of_part(source: Source, node: Node, types: Types) -> Iterator[TextEdit]:
             signs = [child.type for child in node.children if not child.is_named]
             if not set(signs) <= _ARITHMETIC:
                 raise _unfit(source, node)
+            if set(signs) & {"+", "-"} and _of_integers(source, node, types):
+                text = re.sub(r"\s+", " ", source.node_text(node))
+                raise NoMatchError(
+                    f"`{text}` at line {line_of(source, node)} is of integers alone: in float, large ones lose what "
+                    "their difference is made of."
+                )
             for field in ("left", "right", "argument"):
                 inner_node = node.child_by_field_name(field)
                 if inner_node is not None:
@@ -224,6 +230,13 @@ def _of_part(source: Source, node: Node, types: Types) -> Iterator[TextEdit]:
         case _:
             if not _kind(source, node, types):
                 raise _unfit(source, node)
+
+
+def _of_integers(source: Source, node: Node, types: Types) -> bool:
+    """Whether both sides of a sum or difference are integers that a cast makes double."""
+    sides = [node.child_by_field_name(field) for field in ("left", "right")]
+    operands = [_operand(source, side) or side for side in sides if side is not None]
+    return len(operands) == 2 and all(_kind(source, operand, types) == "int" for operand in operands)
 
 
 def _is_floating(source: Source, node: Node, types: Types) -> bool:

@@ -9,15 +9,21 @@ process group (seccomp). No rights of root are needed. What the kernel lacks is 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import selectors
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
+
+START_SECONDS = 120.0
+"""For a command's start, on a machine that is at work."""
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _PRIVATE = frozenset(
@@ -97,10 +103,19 @@ class Confined:
                 os.close(each)
 
     def in_force(self) -> tuple[str, ...]:
-        """What was put in force, in words; waits until the command is started. Raises OSError where it cannot be."""
+        """What was put in force, in words; waits until the command is started. Raises OSError where it cannot be, and
+        TimeoutError, which is one, where it is not within START_SECONDS."""
         if self._status >= 0:
-            while chunk := os.read(self._status, 1 << 12):
-                self._said += chunk
+            deadline = time.monotonic() + START_SECONDS
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._status, selectors.EVENT_READ)
+                while True:
+                    if not selector.select(max(0.0, deadline - time.monotonic())):
+                        raise TimeoutError(errno.ETIMEDOUT, f"it was not started within {START_SECONDS:g} seconds")
+                    chunk = os.read(self._status, 1 << 12)
+                    if not chunk:
+                        break
+                    self._said += chunk
             os.close(self._status)
             self._status = -1
         words: tuple[str, ...] = ()
