@@ -87,7 +87,7 @@ def test_a_command_that_does_not_start_is_not_waited_for_without_end(
     monkeypatch.setattr(confine, "START_SECONDS", 0.2)
     confined = Confined([sys.executable], Policy(), environment={}, output=subprocess.DEVNULL)
     try:
-        with pytest.raises(TimeoutError, match="not started within 0.2 seconds"):
+        with pytest.raises(TimeoutError, match="not started within"):
             confined.in_force()
     finally:
         confined.kill()
