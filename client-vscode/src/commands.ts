@@ -7,6 +7,7 @@ import {
   WorkDoneProgressCancelNotification,
   type LanguageClient,
 } from "vscode-languageclient/node";
+import { LANGUAGES } from "./languages";
 
 const TITLES: Readonly<Record<string, string>> = {
   "warpwright.optimize": "Optimizing",
@@ -63,7 +64,7 @@ function isTarget(value: unknown): value is { uri: string } {
 }
 
 function atCursor(client: LanguageClient, editor: TextEditor | undefined): object | undefined {
-  if (editor === undefined || !["cuda-cpp", "cuda"].includes(editor.document.languageId)) {
+  if (editor === undefined || !LANGUAGES.includes(editor.document.languageId)) {
     return undefined;
   }
   const converter = client.code2ProtocolConverter;

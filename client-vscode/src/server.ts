@@ -12,6 +12,7 @@ import {
 } from "vscode-languageclient/node";
 import { executeCommand, KERNEL_COMMANDS } from "./commands";
 import { findInterpreter, type Interpreter } from "./interpreter";
+import { LANGUAGES } from "./languages";
 import type { Status } from "./status";
 
 /** The server's commands that compile and run what the opened folder holds. */
@@ -105,7 +106,7 @@ export class Server implements Disposable {
 
   private clientOptions(): LanguageClientOptions {
     return {
-      documentSelector: ["cuda-cpp", "cuda"].flatMap((language) =>
+      documentSelector: LANGUAGES.flatMap((language) =>
         ["file", "untitled"].map((scheme) => ({ scheme, language })),
       ),
       outputChannel: this.log,

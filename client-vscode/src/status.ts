@@ -1,5 +1,6 @@
 /** The item in the status bar: what state the server is in. */
 import { languages, LanguageStatusSeverity, type Disposable, type LanguageStatusItem } from "vscode";
+import { LANGUAGES } from "./languages";
 
 export type State =
   | { readonly kind: "starting" }
@@ -11,7 +12,7 @@ export class Status implements Disposable {
   private shown: State = { kind: "starting" };
 
   constructor() {
-    this.item = languages.createLanguageStatusItem("warpwright", [{ language: "cuda-cpp" }, { language: "cuda" }]);
+    this.item = languages.createLanguageStatusItem("warpwright", [...LANGUAGES]);
     this.item.name = "warpwright";
     this.item.command = { command: "warpwright.showMenu", title: "Menu" };
     this.show(this.shown);

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Assumptions, Dim3
 
 _ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
-_WHEN = ("onPause", "onSave", "off")
-_PLANS = ("fixed", "model")
 _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
 
 
@@ -100,18 +98,6 @@ def _architectures(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_arch, value)))
 
 
-def _when(value: object) -> str:
-    if value not in _WHEN:
-        raise ValueError
-    return str(value)
-
-
-def _plan(value: object) -> str:
-    if value not in _PLANS:
-        raise ValueError
-    return str(value)
-
-
 def _block(value: object) -> Dim3:
     if isinstance(value, int) and not isinstance(value, bool):
         value = [value]
@@ -170,16 +156,20 @@ def _macros(value: object) -> dict[str, str]:
 class Setting:
     """One setting as a user sees it.
 
-    `name` is its key under `warpwright`, `attribute` that of Settings. `read` makes the value of what an editor sent
-    or raises ValueError or TypeError; `form` says what it takes, `meaning` what it is for. `schema` is its JSON schema.
+    `name` is its key under `warpwright`. `read` makes the value of what an editor sent or raises ValueError or
+    TypeError; `form` says what it takes, `meaning` what it is for. `schema` is its JSON schema.
     """
 
     name: str
-    attribute: str
     read: Callable[[object], object]
     form: str
     meaning: str
     schema: Mapping[str, object]
+
+    @property
+    def attribute(self) -> str:
+        """Its name in Settings: `optimize_seconds` for `optimizeSeconds`."""
+        return re.sub(r"[A-Z]", lambda capital: f"_{capital[0].lower()}", self.name)
 
     @property
     def default(self) -> object:
@@ -190,21 +180,29 @@ class Setting:
         return list(value) if isinstance(value, tuple) else value
 
 
-def _several(what: str, read: Callable[[object], object], form: str, meaning: str, **items: object) -> Setting:
-    attribute = re.sub(r"[A-Z]", lambda capital: f"_{capital[0].lower()}", what)
-    return Setting(what, attribute, read, form, meaning, {"type": "array", "items": {"type": "string", **items}})
+def _several(name: str, read: Callable[[object], object], form: str, meaning: str, **items: object) -> Setting:
+    return Setting(name, read, form, meaning, {"type": "array", "items": {"type": "string", **items}})
 
 
-def _at_most(name: str, attribute: str, meaning: str) -> Setting:
+def _choice(name: str, among: tuple[str, ...], meaning: str) -> Setting:
+    def read(value: object) -> object:
+        if value not in among:
+            raise ValueError
+        return value
+
+    *others, last = (f'"{each}"' for each in among)
+    return Setting(name, read, f"{', '.join(others)} or {last}", meaning, {"type": "string", "enum": list(among)})
+
+
+def _at_most(name: str, meaning: str) -> Setting:
     schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 86400}
-    return Setting(name, attribute, _seconds, "a number of seconds", meaning, schema)
+    return Setting(name, _seconds, "a number of seconds", meaning, schema)
 
 
 _EXTENT = {"type": "integer", "minimum": 1}
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
-        "arch",
         "arch",
         _arch,
         'an architecture such as "sm_90"',
@@ -213,14 +211,12 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "block",
-        "block",
         _block,
         "one to three positive extents of at most 1024 threads in all, such as [32, 8]",
         "The block shape to assume where no launch is in sight, such as `[32, 8]`.",
         {"type": ["array", "integer", "null"], "items": _EXTENT, "minItems": 1, "maxItems": 3},
     ),
     Setting(
-        "defines",
         "defines",
         _macros,
         'an object of macros such as {"TILE": "32"}',
@@ -230,7 +226,6 @@ SETTINGS: tuple[Setting, ...] = (
     _several("includeFolders", _names, "a list of folders", "Folders to look for includes in, as the compiler's `-I`."),
     Setting(
         "compileCommands",
-        "compile_commands",
         _text,
         "a file or a folder",
         "The project's `compile_commands.json` or its folder; empty is the nearest.",
@@ -240,33 +235,25 @@ SETTINGS: tuple[Setting, ...] = (
     _several("ignore", _names, "a list of rule names", "All but these rules or groups."),
     Setting(
         "model",
-        "model",
         _text,
         "a path or a name",
         "The model by path or name; empty is the default one. One that is named here may rewrite kernels.",
         {"type": "string"},
     ),
-    Setting(
+    _choice(
         "plan",
-        "plan",
-        _plan,
-        '"fixed" or "model"',
+        ("fixed", "model"),
         'What a search tries first: what gained most on other kernels, or with `"model"` what the model would try.',
-        {"type": "string", "enum": list(_PLANS)},
     ),
-    _at_most("optimizeSeconds", "optimize_seconds", "The longest that *Optimize*, *Reduce memory* or *Fix* may take."),
+    _at_most("optimizeSeconds", "The longest that *Optimize*, *Reduce memory* or *Fix* may take."),
     _at_most(
         "verifySeconds",
-        "verify_seconds",
         "The longest that verifying one quick fix, or one comparison of *Verify*, may take.",
     ),
-    Setting(
+    _choice(
         "compile",
-        "compile",
-        _when,
-        '"onPause", "onSave" or "off"',
+        ("onPause", "onSave", "off"),
         'When nvcc compiles in the background: also `"onSave"` and `"off"`.',
-        {"type": "string", "enum": list(_WHEN)},
     ),
     _several(
         "architectures",
@@ -275,9 +262,9 @@ SETTINGS: tuple[Setting, ...] = (
         'Those that it compiles for, such as `["sm_80", "sm_90"]`; empty is the one of `arch`.',
         pattern=f"^{_ARCH.pattern}$",
     ),
-    _at_most("compileSeconds", "compile_seconds", "The longest that it may take for one architecture."),
-    Setting("ghostText", "ghost_text", _boolean, "true or false", "Draft kernels from comments.", {"type": "boolean"}),
-    _at_most("ghostTextSeconds", "ghost_text_seconds", "The longest that a draft may take."),
+    _at_most("compileSeconds", "The longest that it may take for one architecture."),
+    Setting("ghostText", _boolean, "true or false", "Draft kernels from comments.", {"type": "boolean"}),
+    _at_most("ghostTextSeconds", "The longest that a draft may take."),
 )
 """All of them, in the order in which an editor shows them."""
 

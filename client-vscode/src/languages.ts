@@ -1,0 +1,2 @@
+/** What VS Code and other extensions call CUDA. */
+export const LANGUAGES: readonly string[] = ["cuda-cpp", "cuda"];
