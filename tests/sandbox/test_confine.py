@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.processes import gone, running
+from support.processes import come, gone
 from warpwright.sandbox import confine
 from warpwright.sandbox.confine import Confined, Policy, system_folders
 
@@ -142,7 +142,7 @@ def test_what_leaves_the_group_in_vain_dies_with_it(tmp_path: Path) -> None:
             if "no network (seccomp)" not in confined.in_force():
                 pytest.skip("no seccomp here")
             confined.process.wait(60)
-            assert len(running("700.125")) == 1
+            assert come("700.125")
         finally:
             confined.kill()
     assert gone("700.125")

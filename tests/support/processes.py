@@ -24,6 +24,16 @@ def running(mark: str, parent: int | None = None) -> list[int]:
     return found
 
 
+def come(mark: str, seconds: float = 10.0) -> bool:
+    """Whether a process with `mark` in its command line runs, or soon will: a new one has its parent's at first."""
+    until = time.monotonic() + seconds
+    while not running(mark):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def gone(mark: str, seconds: float = 10.0, parent: int | None = None) -> bool:
     """Whether no process with `mark` in its command line is left, or soon will be."""
     until = time.monotonic() + seconds
