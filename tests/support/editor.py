@@ -285,6 +285,13 @@ class Page:
         """What stands above the kernels."""
         return [lens.command.title for lens in self.lenses() if lens.command is not None]
 
+    def hints(self) -> list[tuple[str, str]]:
+        """What stands behind which end of a line's text, up to there."""
+        end = self.position(len(self.text))
+        params = types.InlayHintParams(self.identifier, types.Range(types.Position(0, 0), end))
+        found = self.editor.request("textDocument/inlayHint", params) or []
+        return [(self.text[: self.index(h.position)].rsplit("\n", 1)[-1], h.label) for h in found]
+
     def actions(self, where: types.Range, only: Sequence[str] | None = None) -> list[types.CodeAction]:
         kinds: Any = list(only) if only is not None else None
         context = types.CodeActionContext(diagnostics=self.diagnostics(), only=kinds)

@@ -31,6 +31,8 @@ class Settings:
     plan: str = "fixed"
     optimize_seconds: float = 300.0
     verify_seconds: float = 120.0
+    code_lens: bool = True
+    inlay_hints: bool = True
     ghost_text: bool = True
     ghost_text_seconds: float = 20.0
     compile: str = "onPause"
@@ -194,6 +196,10 @@ def _choice(name: str, among: tuple[str, ...], meaning: str) -> Setting:
     return Setting(name, read, f"{', '.join(others)} or {last}", meaning, {"type": "string", "enum": list(among)})
 
 
+def _switch(name: str, meaning: str) -> Setting:
+    return Setting(name, _boolean, "true or false", meaning, {"type": "boolean"})
+
+
 def _at_most(name: str, meaning: str) -> Setting:
     schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 86400}
     return Setting(name, _seconds, "a number of seconds", meaning, schema)
@@ -263,7 +269,9 @@ SETTINGS: tuple[Setting, ...] = (
         pattern=f"^{_ARCH.pattern}$",
     ),
     _at_most("compileSeconds", "The longest that it may take for one architecture."),
-    Setting("ghostText", _boolean, "true or false", "Draft kernels from comments.", {"type": "boolean"}),
+    _switch("codeLens", "Say above each kernel what is known of it and what can be done with it."),
+    _switch("inlayHints", "Say behind each access that costs more transactions than it must how many."),
+    _switch("ghostText", "Draft kernels from comments."),
     _at_most("ghostTextSeconds", "The longest that a draft may take."),
 )
 """All of them, in the order in which an editor shows them."""

@@ -126,7 +126,7 @@ def _take(ls: Server, document: Document, text: bytes, answer: Json) -> None:
         document.build = build_of(answer, text)
     document.revision += 1
     refresh(ls, [document])
-    ls.refresh_lenses()
+    ls.refresh_marks()
 
 
 async def _answer(ls: Server, document: Document, request: Json) -> Json:

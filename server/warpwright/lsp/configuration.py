@@ -57,6 +57,7 @@ def take_settings(ls: Server, value: object) -> None:
         ls.message(" ".join(wrong), types.MessageType.Warning)
     if ls.documents.set_settings(settings):
         refresh(ls, list(ls.documents))
+        ls.refresh_marks()
         includes_changed(ls, ls.documents)
 
 

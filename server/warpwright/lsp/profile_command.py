@@ -46,7 +46,7 @@ async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
     except StoppedError:
         return _result("cancelled", f"{title} was stopped.")
     refresh(ls, ls.documents.mark_all())
-    ls.refresh_lenses()
+    ls.refresh_marks()
     kind = types.MessageType.Warning if answer["faults"] else types.MessageType.Info
     ls.message(f"{kernel}: {answer['summary']}.", kind)
     return _result("profiled", answer["summary"], answer["page"])

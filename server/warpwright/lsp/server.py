@@ -84,11 +84,13 @@ class Server(LanguageServer):
         task.add_done_callback(self._ended)
         return task
 
-    def refresh_lenses(self) -> None:
-        """Have the client ask for lenses again, where it can be told to."""
+    def refresh_marks(self) -> None:
+        """Have the client ask for lenses and hints again, where it can be told to."""
         workspace = self.client_capabilities.workspace
         if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
 
     def message(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """A sentence for the user's eyes."""

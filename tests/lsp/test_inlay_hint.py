@@ -1,0 +1,38 @@
+"""What stands behind a wasteful access, and the settings that take hints and lenses away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lsprotocol import types
+from support.editor import VSCODE, Editor, start_editor
+from support.kernels import CLEAN, CONFLICT
+
+
+def test_a_wasteful_access_says_what_it_costs_and_others_say_nothing(any_editor: Editor) -> None:
+    (line, label), *others = any_editor.open("a.cu", CONFLICT).hints()
+    assert line.endswith("= tile[x][y]")
+    assert label == "32 wavefronts, 1 would do"
+    assert others == []
+    assert any_editor.open("b.cu", CLEAN).hints() == []
+
+
+def test_what_is_assumed_is_said_to_be(vscode: Editor) -> None:
+    kernel = "__global__ void k(float *out, const float *in) { out[threadIdx.x] = in[32 * threadIdx.x]; }\n"
+    ((_, label),) = vscode.open("a.cu", kernel).hints()
+    assert label == "32 sectors, 4 would do (assumed)"
+
+
+def test_only_of_the_range_that_is_shown(vscode: Editor) -> None:
+    page = vscode.open("a.cu", CONFLICT)
+    first_lines = types.Range(types.Position(0, 0), types.Position(2, 0))
+    assert vscode.request("textDocument/inlayHint", types.InlayHintParams(page.identifier, first_lines)) == ()
+
+
+def test_hints_and_lenses_are_switched_off_and_on_by_settings(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path, options={"inlayHints": False, "codeLens": False}) as editor:
+        page = editor.open("a.cu", CONFLICT)
+        assert (page.hints(), page.lenses()) == ([], [])
+        editor.set_settings({"inlayHints": True})
+        editor.wait(page.hints, "hints")
+        assert page.lenses()
