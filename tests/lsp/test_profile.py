@@ -78,12 +78,13 @@ def test_its_numbers_stand_until_the_text_changes(editor: Editor) -> None:
 @pytest.mark.nvcc
 def test_the_page_can_be_opened(editor: Editor) -> None:
     page = editor.open("d.cu", GATHER.replace("gather", "fetch"))
-    run(page, "warpwright.showProfile", kernel="fetch")
-    assert any("There is no profile of fetch" in message for message in editor.messages)
+    shown = Path(run(page, "warpwright.showResults", kernel="fetch")["report"])
+    assert "There is no profile of this kernel" in shown.read_text(encoding="utf-8")
     result = run(page, "warpwright.profile", kernel="fetch")
-    run(page, "warpwright.showProfile", kernel="fetch")
+    assert run(page, "warpwright.showResults", kernel="fetch")["status"] == "shown"
     asked = editor.client.shown_documents[-1]
     assert (asked.uri, asked.external) == (Path(result["report"]).as_uri(), True)
+    assert "There is no profile of this kernel" not in shown.read_text(encoding="utf-8")
 
 
 @pytest.mark.nvcc

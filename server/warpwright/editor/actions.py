@@ -22,7 +22,7 @@ GOALS = {OPTIMIZE: "speed", "warpwright.reduceMemory": "memory", "warpwright.fix
 
 PROFILE = "warpwright.profile"
 VERIFY = "warpwright.verify"
-SHOW_PROFILE = "warpwright.showProfile"
+SHOW_RESULTS = "warpwright.showResults"
 SHOW_SASS = "warpwright.showSass"
 DOCTOR = "warpwright.doctor"
 _TITLES = {"speed": "Optimize {}", "memory": "Reduce memory of {}", "fix": "Fix {}"}

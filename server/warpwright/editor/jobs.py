@@ -60,8 +60,8 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
 def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     """Run one kernel in the emulator and keep what it counted; `page` is its annotated source, None if not written."""
     from warpwright.editor.lens import profile_words
-    from warpwright.editor.profile.page_file import written_page
     from warpwright.editor.profile.store import placed, store_profile
+    from warpwright.editor.results.page_file import written_page
     from warpwright.emulator.profiling import Wanted, emulated_profile
 
     progress("Reading the kernel", 0.0)
@@ -77,7 +77,9 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
         store_profile(made)
     except OSError as error:
         raise JobError(f"The profile cannot be kept ({error.strerror}); set WARPWRIGHT_CACHE_DIR.") from None
-    page = written_page(made, analysis.program)
+    kernel = analysis.program.kernel(made.kernel)
+    file = kernel.source.path if kernel is not None else analysis.source.path
+    page = written_page(made.kernel, file, made, analysis.program)
     return {
         "summary": profile_words(made),
         "faults": len(made.faults),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpwright.editor.actions import OPTIMIZE, PROFILE, SHOW_PROFILE, SHOW_SASS, VERIFY
+from warpwright.editor.actions import OPTIMIZE, PROFILE, SHOW_RESULTS, SHOW_SASS, VERIFY
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import number
 from warpwright.editor.resources_view import resource_words
@@ -52,7 +52,7 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
         yield Lens(span, "Optimize", OPTIMIZE, name)
         yield Lens(span, "Verify", VERIFY, name)
         if profile is not None:
-            yield Lens(span, profile_words(profile), SHOW_PROFILE, name)
+            yield Lens(span, profile_words(profile), SHOW_RESULTS, name)
             yield Lens(span, "Profile again (emulated)", PROFILE, name)
         else:
             yield Lens(span, "Profile (emulated)", PROFILE, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from html import escape
 
 _LIGHT = """
@@ -29,6 +30,20 @@ document.getElementById("theme").onclick = () => {
   root.dataset.theme = dark ? "light" : "dark";
 };
 """
+
+THEME_BUTTON = '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button>'
+
+
+def page(title: str, style: str, body: Iterable[str], script: str) -> str:
+    """A whole page. It has one element `style`, one `script` and neither inside its body, where all text is escaped:
+    an editor that shows it allows these two alone."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n{chr(10).join(body)}\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
 
 _TOKEN = re.compile(
     r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"

@@ -1,6 +1,6 @@
-"""workspace/executeCommand: Profile a kernel with the emulator, and open the page of its last profile.
+"""workspace/executeCommand: Profile a kernel with the emulator, and open the page of its results.
 
-The argument is that of the other kernel commands (`kernel_command`). The result is {"status": "profiled" |
+The argument is that of the other kernel commands (`kernel_command`). The result is {"status": "profiled" | "shown" |
 "cancelled" | "failed", "message", "report": the page's path or null}.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.editor.actions import PROFILE, SHOW_PROFILE
+from warpwright.editor.actions import PROFILE, SHOW_RESULTS
 from warpwright.lsp.documents import uri_of
 from warpwright.lsp.kernel_command import asked_for, job_on_kernel, or_failed
 from warpwright.lsp.progress import StoppedError
@@ -26,14 +26,8 @@ Json = dict[str, Any]
 
 
 def register(server: Server) -> None:
-    async def show(params: types.ExecuteCommandParams) -> None:
-        try:
-            await show_profile(server, params)
-        except WorkError as error:
-            server.message(str(error), types.MessageType.Warning)
-
     server.command(PROFILE)(or_failed(server, partial(profile_command, server), _result))
-    server.command(SHOW_PROFILE)(show)
+    server.command(SHOW_RESULTS)(or_failed(server, partial(show_results, server), _result))
 
 
 async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
@@ -52,19 +46,22 @@ async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
     return _result("profiled", answer["summary"], answer["page"])
 
 
-async def show_profile(ls: Server, params: types.ExecuteCommandParams) -> None:
-    """Open the annotated source of a kernel's profile in a browser, where the client can; else say where it is."""
-    from warpwright.editor.profile.page_file import written_page
+async def show_results(ls: Server, params: types.ExecuteCommandParams) -> Json:
+    """Open a kernel's profile over its source and its verified candidates, plotted; where the client cannot, say where
+    they are."""
+    from warpwright.editor.results.page_file import written_page
 
-    document, kernel = await asked_for(ls, params)
+    document, name = await asked_for(ls, params)
     analysis = await ls.documents.analysed(document)
-    profile = next((profile for profile in analysis.profiles if profile.kernel == kernel), None)
-    if profile is None:
-        raise WorkError(f"There is no profile of {kernel} as its text is now: run Profile first.")
-    page = await asyncio.to_thread(written_page, profile, analysis.program)
+    profile = next((profile for profile in analysis.profiles if profile.kernel == name), None)
+    kernel = analysis.program.kernel(name)
+    file = kernel.source.path if kernel is not None else document.path
+    page = await asyncio.to_thread(written_page, name, file, profile, analysis.program)
     if page is None:
-        raise WorkError("The profile's page cannot be written to the cache; set WARPWRIGHT_CACHE_DIR.")
-    await ls.show(types.ShowDocumentParams(uri=uri_of(str(page)), external=True), f"The profile is in {page}.")
+        raise WorkError("The page of results cannot be written to the cache; set WARPWRIGHT_CACHE_DIR.")
+    where = f"The results of {name} are in {page}."
+    await ls.show(types.ShowDocumentParams(uri=uri_of(str(page)), external=True), where)
+    return _result("shown", where, str(page))
 
 
 def _result(status: str, message: str, report: str | None = None) -> Json:

@@ -12,13 +12,15 @@ from html import escape
 from warpwright.editor.machine.listing import LOCAL_MARKS, Listing, function_name, local_words, remarks, widths_words
 from warpwright.editor.machine.page import SCRIPT, STYLE
 from warpwright.editor.machine.words import widths_by_kind
-from warpwright.editor.page_theme import highlighted
+from warpwright.editor.page_theme import THEME_BUTTON, highlighted, page
 from warpwright.facts.model import Space
 from warpwright.toolchain.machine_view import Mark, Place, Step
 from warpwright.toolchain.opcodes import Family
 
 _GOLDEN_ANGLE = 137.5
 """Between the hues of lines that follow each other: neighbours differ, and few lines share one."""
+_HUES = "".join(f'[data-h="{hue}"]{{--h:{hue}}}' for hue in range(360))
+"""A hue is an attribute and no inline style, which an editor's view of the page forbids."""
 _COUNTED = "its instructions; + where all of them are of functions inlined here"
 _CLASSES = {
     Family.LOAD: "memory", Family.STORE: "memory", Family.ATOMIC: "memory", Family.COPY: "memory",
@@ -32,22 +34,15 @@ def machine_html(listings: Sequence[Listing], left_out: int = 0) -> str:
     """The whole page, of kernels of one file; the first is shown first. `left_out` says how many more there are."""
     files = list(dict.fromkeys(block.path for listed in listings for block in listed.blocks))
     title = listings[0].kernel.name if len(listings) == 1 else f"{len(listings)} kernels"
-    body = "\n".join(
-        [
-            *_header(listings, left_out),
-            *(_about(index, listed) for index, listed in enumerate(listings)),
-            "<main>",
-            *_source(listings[0], files),
-            *_code(listings, files),
-            "</main>",
-        ]
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}: machine code</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
-    )
+    body = [
+        *_header(listings, left_out),
+        *(_about(index, listed) for index, listed in enumerate(listings)),
+        "<main>",
+        *_source(listings[0], files),
+        *_code(listings, files),
+        "</main>",
+    ]
+    return page(f"{title}: machine code", STYLE + _HUES, body, SCRIPT)
 
 
 def _header(listings: Sequence[Listing], left_out: int) -> Iterator[str]:
@@ -61,7 +56,7 @@ def _header(listings: Sequence[Listing], left_out: int) -> Iterator[str]:
     yield f'<header><div><h1>{name} <span class="badge">{escape(first.arch)}</span></h1>'
     more = f" {left_out:,} more instances are not shown." if left_out else ""
     yield f"<p>Compiled by {escape(first.compiler)}{flags}. Click a line to hold it, Escape to let go.{more}</p></div>"
-    yield '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button></header>'
+    yield f"{THEME_BUTTON}</header>"
 
 
 def _about(index: int, listed: Listing) -> str:
@@ -101,14 +96,16 @@ def _source(listed: Listing, files: Sequence[str]) -> Iterator[str]:
     yield '<section class="pane source"><div class="bar"><h2>Source</h2></div><div class="scroll"><table>'
     for index, path in enumerate(files):
         source = listed.sources[path]
+        yield f'<tbody data-path="{escape(source.path)}">'
         count = len(source.line_starts) - (not source.data or source.data.endswith(b"\n"))
         yield f'<tr class="file"><td colspan="3">{escape(source.path)}</td></tr>'
         texts = highlighted([source.line_text(line) for line in range(1, count + 1)])
         for line, text in enumerate(texts, 1):
             yield (
-                f'<tr data-at="{index}:{line}" style="--h:{_hue(line)}"><td class="n">{line}</td>'
+                f'<tr data-at="{index}:{line}" data-line="{line}" data-h="{_hue(line)}"><td class="n">{line}</td>'
                 f'<td class="count" title="{_COUNTED}"></td><td>{text or " "}</td></tr>'
             )
+        yield "</tbody>"
     yield "</table></div></section>"
 
 
@@ -178,7 +175,7 @@ def _at(places: Iterable[Place], files: Sequence[str]) -> str:
     if not shown:
         return ""
     at = " ".join(f"{file}:{line}" for file, line in shown)
-    return f' data-at="{at}" style="--h:{_hue(shown[0][1])}"'
+    return f' data-at="{at}" data-h="{_hue(shown[0][1])}"'
 
 
 def _line(places: Sequence[Place]) -> str:

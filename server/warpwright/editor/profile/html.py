@@ -6,12 +6,12 @@ The file needs nothing else: no network, no font, no script library. What comes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
 
-from warpwright.editor.page_theme import highlighted
+from warpwright.editor.page_theme import THEME_BUTTON, highlighted, page
 from warpwright.editor.profile.page import SCRIPT, STYLE
 from warpwright.editor.profile.view import (
     BASES,
@@ -70,24 +70,19 @@ _MEMORIES = (
 
 def profile_html(view: View) -> str:
     """The whole page."""
-    profile = view.profile
-    name = profile.function or profile.kernel
+    return page(f"{view.profile.kernel}: profile", STYLE, profile_body(view), SCRIPT)
+
+
+def profile_body(view: View, between: Iterable[str] = ()) -> Iterator[str]:
+    """What the page says, with other sections `between` the sums and the source."""
     memories = [column for column in _MEMORIES if column.pair(view.total) is not None]
-    body = "\n".join(
-        [
-            *_header(view, name),
-            *_tiles(view, memories),
-            *_faults(view),
-            *(part for file in view.files for part in _file(view, file, memories)),
-            *_legend(view, memories),
-        ]
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(profile.kernel)}: profile</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
-    )
+    yield from _header(view, view.profile.function or view.profile.kernel)
+    yield from _tiles(view, memories)
+    yield from _faults(view)
+    yield from between
+    for file in view.files:
+        yield from _file(view, file, memories)
+    yield from _legend(view, memories)
 
 
 def _header(view: View, name: str) -> Iterator[str]:
@@ -96,7 +91,7 @@ def _header(view: View, name: str) -> Iterator[str]:
     yield f'<h1><code>{escape(name)}</code> <span class="badge {profile.basis.value}">{profile.basis.value}</span></h1>'
     yield f"<p>{escape(_sentence(made_by(profile)))}. {escape(_sentence(run_of(profile)))}.</p>"
     yield "</div>"
-    yield '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button></header>'
+    yield f"{THEME_BUTTON}</header>"
 
 
 def _sentence(text: str) -> str:
@@ -147,7 +142,8 @@ def _faults(view: View) -> Iterator[str]:
 def _file(view: View, file: FileView, memories: list[_Column]) -> Iterator[str]:
     kind = view.instruction_set.value.upper()
     button = '<button type="button">Show the whole file</button>'
-    yield f'<section class="file"><div class="bar"><h2>{escape(file.path)}</h2>{button}</div>'
+    path = escape(file.path)
+    yield f'<section class="file" data-path="{path}"><div class="bar"><h2>{path}</h2>{button}</div>'
     yield '<table class="kernel"><thead><tr>'
     yield '<th class="n" data-sort="line">Line</th><th class="source">Source</th>'
     yield f'<th data-sort="instructions">{kind} instructions</th><th data-sort="threads">Threads</th>'
@@ -182,7 +178,7 @@ def _row(view: View, file: FileView, row: Row, marked: str, memories: list[_Colu
             pair, most = column.pair(counts), column.pair(view.largest)
             title = escape(_traffic_words(row.line, column.key), quote=True)
             cells.append(
-                "<td></td>" if pair is None else _barred(pair[0], pair[1], most[0] if most else 0, "", "", title)
+                "<td></td>" if pair is None else _barred(pair[0], pair[1], most[0] if most else 0, "", title=title)
             )
         cells.append(_divergence(counts))
     return f'<tr id="{_anchor(file.path, row.number)}" class="{classes}" {order}>{"".join(cells)}</tr>'
@@ -204,7 +200,7 @@ def _order(row: Row, memories: list[_Column]) -> str:
     )
 
 
-def _barred(value: int, ideal: int | None, most: int, note: str, kind: str, title: str = "") -> str:
+def _barred(value: int, ideal: int | None, most: int, note: str, kind: str = "need", title: str = "") -> str:
     """A cell with its number and a bar: the part up to the fewest possible, and the excess."""
     full = 100 * value / most if most else 0.0
     needed = full if ideal is None or not value else full * min(1.0, ideal / value)
@@ -213,11 +209,20 @@ def _barred(value: int, ideal: int | None, most: int, note: str, kind: str, titl
         note = f'<em class="{"bad" if ratio >= WASTEFUL else "more"}">{ratio:.1f}×</em>'
     elif note:
         note = f"<small>{note}</small>"
-    bar = f'<u style="width:{needed:.2f}%" class="{kind}"></u>'
-    if full - needed > 0.005:
-        bar += f'<u style="width:{full - needed:.2f}%" class="excess"></u>'
+    bar = _bar((kind, needed), ("excess", full - needed))
     said = f' title="{title}"' if title else ""
-    return f'<td class="figure"{said}><div><i>{value:,}</i>{note}<s>{bar}</s></div></td>'
+    return f'<td class="figure"{said}><div><i>{value:,}</i>{note}{bar}</div></td>'
+
+
+def _bar(*parts: tuple[str, float]) -> str:
+    """Parts of a bar one behind the other, each as long as its percentage. It has no inline style: an editor's view of
+    the page forbids that."""
+    rects, at = [], 0.0
+    for kind, share in parts:
+        if share > 0.005:
+            rects.append(f'<rect class="{kind}" x="{at:.2f}%" width="{share:.2f}%" height="100%"/>')
+        at += share
+    return f'<svg aria-hidden="true">{"".join(rects)}</svg>'
 
 
 def _divergence(counts: Counts) -> str:
@@ -228,8 +233,7 @@ def _divergence(counts: Counts) -> str:
     said = f"{counts.divergent_branches:,} of {counts.branches:,} conditional branches parted the lanes of their warp"
     rounded = "&lt;1" if 0 < share < 1 else f"{share:.0f}"
     figure = f'<i>{counts.divergent_branches:,}</i><em class="{kind}">{rounded} %</em>'
-    bar = f'<s><u style="width:{share:.2f}%" class="excess"></u></s>'
-    return f'<td class="figure" title="{said}"><div>{figure}{bar}</div></td>'
+    return f'<td class="figure" title="{said}"><div>{figure}{_bar(("excess", share))}</div></td>'
 
 
 def _callouts(row: Row) -> str:

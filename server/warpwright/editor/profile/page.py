@@ -69,11 +69,8 @@ td.figure small,td.figure em{font-style:normal;font-size:11px;color:var(--soft);
  min-width:42px}
 td.figure em.bad{color:var(--bad);font-weight:600}
 td.figure em.more{color:var(--more)}
-td.figure s{position:absolute;left:0;right:0;bottom:0;height:3px;display:flex;background:var(--track);
- border-radius:2px;overflow:hidden;text-decoration:none}
-td.figure u{display:block;height:100%;background:var(--need);text-decoration:none}
-td.figure u.work{background:var(--work)}
-td.figure u.excess{background:var(--excess)}
+td.figure svg{position:absolute;left:0;bottom:0;width:100%;height:3px;background:var(--track);border-radius:2px}
+rect.need{fill:var(--need)}rect.work{fill:var(--work)}rect.excess{fill:var(--excess)}
 .legend dl{display:grid;grid-template-columns:max-content 1fr;gap:5px 18px;margin:0}
 .legend dt{font-weight:600}
 .legend dd{margin:0;color:var(--soft);max-width:100ch}
