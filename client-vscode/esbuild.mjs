@@ -1,13 +1,9 @@
-// Bundles the extension, and with --test its tests, into dist/.
+// Bundles the extension into dist/.
 import { build } from "esbuild";
 
-const entryPoints = process.argv.includes("--test") ? ["src/extension.ts", "test/index.ts"] : ["src/extension.ts"];
-
 await build({
-  entryPoints,
-  outdir: "dist",
-  outbase: ".",
-  entryNames: "[name]",
+  entryPoints: ["src/extension.ts"],
+  outfile: "dist/extension.js",
   bundle: true,
   platform: "node",
   target: "node20",

@@ -14,21 +14,19 @@ const START_MILLISECONDS = 60_000;
  *
  * `files` is the folder that its workspace is a copy of, `settings` are the workspace's, `vsix` is a package to install
  * first, `trust` turns workspace trust on. The result has the copy's path (`workspace`), a folder for what else is needed
- * (`folder`), the `browser`, `address(payload)` of the window, `said()` by the server, and `stop()`.
+ * (`folder`), the `browser`, `address(payload)` of the window, `said()` by the server, and `stop()`; a window on another
+ * workspace is `address(payload, await copied(name, files, settings))`.
  */
 export async function startVscode(editor, { files, settings = {}, vsix, trust = false }) {
   const { chromium } = createRequire(join(editor, "package.json"))("playwright-core");
   const folder = await mkdtemp(join(tmpdir(), "warpwright-vscode-"));
-  const [home, workspace] = ["home", "workspace"].map((name) => join(folder, name));
-  await mkdir(join(workspace, ".vscode"), { recursive: true });
+  const home = join(folder, "home");
   await mkdir(home);
-  await cp(files, workspace, { recursive: true });
-  await writeFile(join(workspace, ".vscode", "settings.json"), JSON.stringify({
-    "files.autoSave": "off",
-    "editor.codeLens": true,
+  await writeSettings(join(folder, "data", "data", "Machine"), {
     "warpwright.interpreter": process.env.WARPWRIGHT_TEST_PYTHON ?? "",
-    ...settings,
-  }));
+  });
+  const copied = (name, from, given) => copyWorkspace(join(folder, name), from, given);
+  const workspace = await copied("workspace", files, settings);
   const env = { ...process.env, HOME: home, XDG_CACHE_HOME: join(home, "cache"), TMPDIR: folder };
   const main = join(editor, "node_modules/code-server/lib/vscode/out/server-main.js");
   const own = ["--server-data-dir", join(folder, "data"), "--extensions-dir", join(folder, "extensions")];
@@ -59,9 +57,21 @@ export async function startVscode(editor, { files, settings = {}, vsix, trust = 
     throw new Error(`${error.message}\n${said().slice(-2000)}`);
   }
   const remote = (path) => `vscode-remote://127.0.0.1:${port}${path}`;
-  const address = (payload = []) =>
-    `http://127.0.0.1:${port}/?folder=${workspace}&payload=${encodeURIComponent(JSON.stringify(payload))}`;
-  return { folder, workspace, browser, remote, address, said, stop };
+  const address = (payload = [], opened = workspace) =>
+    `http://127.0.0.1:${port}/?folder=${opened}&payload=${encodeURIComponent(JSON.stringify(payload))}`;
+  return { folder, workspace, browser, remote, address, copied, said, stop };
+}
+
+/** Copy the folder `files` to `workspace` and give it settings. Returns its path. */
+async function copyWorkspace(workspace, files, settings = {}) {
+  await cp(files, workspace, { recursive: true });
+  await writeSettings(join(workspace, ".vscode"), { "files.autoSave": "off", "editor.codeLens": true, ...settings });
+  return workspace;
+}
+
+async function writeSettings(folder, settings) {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "settings.json"), JSON.stringify(settings));
 }
 
 /** Wait until `holds()`; throws an Error with the words of `otherwise` after so many milliseconds. */
