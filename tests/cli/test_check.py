@@ -221,15 +221,50 @@ class TestBaseline:
         assert "cannot be written" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("limit", "status"), [("error", 0), ("warning", 1), ("information", 1), ("hint", 1), ("never", 0)]
+)
+def test_the_severity_that_fails(limit: str, status: int, folder: Path) -> None:
+    assert run_command("check", "conflict.cu", "--fail-on", limit, cwd=folder).status == status
+    assert run_command("check", "none.cu", "--fail-on", limit, cwd=folder).status == 2
+
+
 def test_github_annotations(folder: Path) -> None:
     (folder / "below").mkdir()
     ran = run_command("check", "../conflict.cu", "--format", "github", cwd=folder / "below")
     assert ran.status == 1
+    assert f"file={folder.resolve()}/conflict.cu," in ran.stdout  # no checkout holds both
+    (folder / ".git").mkdir()
+    ran = run_command("check", "../conflict.cu", "--format", "github", cwd=folder / "below")
+    assert "file=conflict.cu," in ran.stdout
     ran = run_command("check", ".", "--format", "github", cwd=folder)
     (line,) = ran.stdout.splitlines()
     command, _, message = line.removeprefix("::").partition("::")
     assert command.startswith("warning file=conflict.cu,line=5,endLine=5,title=warpwright%3A bank-conflict,col=")
     assert message
+
+
+def test_no_name_of_a_file_breaks_a_github_annotation(tmp_path: Path) -> None:
+    name = "50%, a:b\n::error::x.cu"
+    (tmp_path / name).write_text(CONFLICT, encoding="utf-8")
+    ran = run_command("check", name, "none\n.cu", "--format", "github", cwd=tmp_path)
+    assert ran.status == 2
+    finding, failure = ran.stdout.splitlines()
+    properties, _, message = finding.removeprefix("::warning ").partition("::")
+    assert properties.startswith("file=50%25%2C a%3Ab%0A%3A%3Aerror%3A%3Ax.cu,line=5,")
+    assert "from 50%25, a:b%0A::error::x.cu:9." in message
+    assert failure == "::error title=warpwright::none%0A.cu: no such file"
+
+
+def test_gitlab_code_quality(folder: Path) -> None:
+    ran = run_command("check", ".", "--format", "gitlab", cwd=folder)
+    (finding,) = ran.json
+    assert ran.status == 1
+    assert (finding["check_name"], finding["severity"]) == ("bank-conflict", "major")
+    assert finding["location"] == {"path": "conflict.cu", "lines": {"begin": 5, "end": 5}}
+    assert finding["description"].startswith("32 wavefronts")
+    assert len(finding["fingerprint"]) == 32
+    assert run_command("check", "clean.cu", "--format", "gitlab", cwd=folder).json == []
 
 
 def test_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -42,6 +43,14 @@ def run_command(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def command_on_path(folder: Path) -> str:
+    """A PATH on which `warpwright` is what is under test; the program for it is put into `folder`."""
+    script = folder / "warpwright"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Docstrings of rules and rewrites as their pages: sections and the code in them."""
+"""Pages, and docstrings of rules and rewrites as their pages: sections and the code in them."""
 
 from __future__ import annotations
 
@@ -17,4 +17,13 @@ def sections(doc: str) -> dict[str, str]:
 
 def code(text: str) -> list[str]:
     """The ```cuda blocks of a section."""
-    return re.findall(r"^```cuda\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return blocks(text, "cuda")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """What stands in a page between ```language and ```, in order.
+
+    >>> blocks("Put\\n```sh\\nls\\n```\\nthere.\\n", "sh")
+    ['ls\\n']
+    """
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

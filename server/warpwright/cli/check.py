@@ -21,15 +21,18 @@ from pathlib import Path
 import click
 
 from warpwright.cli import baseline as baselines
-from warpwright.cli.findings import Checked, Row, check_file, unique
+from warpwright.cli.findings import Checked, Row, check_file, checkout, unique
 from warpwright.cli.findings_text import count, findings_text
 from warpwright.cli.github import github_lines
-from warpwright.cli.inputs import FAILING, Compiled, Inputs, Resources, compile_option, compile_options, find_inputs
+from warpwright.cli.gitlab import gitlab_report
+from warpwright.cli.inputs import Compiled, Inputs, Resources, compile_option, compile_options, find_inputs
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
+from warpwright.rules.base import Severity
 from warpwright.rules.registry import all_rules
 
+NEVER = "never"
 MOST_NAMED = 5  # findings of a baseline that are gone
 PARALLEL_FROM = 24  # files; below, starting processes costs more than it saves
 
@@ -51,10 +54,18 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
 @click.option(
     "--format",
     "output",
-    type=click.Choice(["text", "json", "sarif", "github"]),
+    type=click.Choice(["text", "json", "sarif", "github", "gitlab"]),
     default="text",
     show_default=True,
-    help="text for people, sarif for code scanning, github for annotations of a pull request.",
+    help="text for people, sarif for code scanning, github for annotations of a pull request, gitlab for its code "
+    "quality.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([*(severity.value for severity in Severity), NEVER]),
+    default=Severity.WARNING.value,
+    show_default=True,
+    help="The least severity of findings for which the exit status is 1.",
 )
 @click.option("--select", multiple=True, callback=rule_names, metavar="RULES", help="Only these rules or groups.")
 @click.option("--ignore", multiple=True, callback=rule_names, metavar="RULES", help="All but these rules or groups.")
@@ -72,6 +83,7 @@ def command(
     *,
     paths: tuple[str, ...],
     output: str,
+    fail_on: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     compiled: Compiled,
@@ -82,7 +94,8 @@ def command(
 ) -> int:
     """Report what is wrong with CUDA kernels. Directories are walked for .cu and .cuh files.
 
-    Exit status: 0 nothing at warning or above, 1 findings, 2 an input could not be read (the others are reported).
+    Exit status: 0 nothing at warning or above (--fail-on sets another limit), 1 findings, 2 an input could not be read
+    (the others are reported).
     """
     known = baselines.read(Path(baseline)) if baseline else None
     inputs = find_inputs(paths)
@@ -123,7 +136,12 @@ def command(
         say_error(failure)
     if failures:
         return 2
-    return 0 if write_baseline else int(any(row.severity in FAILING for row in rows))
+    return 0 if write_baseline else int(any(row.severity in _failing(fail_on) for row in rows))
+
+
+def _failing(least: str) -> tuple[Severity, ...]:
+    severities = tuple(Severity)  # the gravest first
+    return () if least == NEVER else severities[: severities.index(Severity(least)) + 1]
 
 
 def _stale_note(stale: list[baselines.Entry], baseline: str) -> str:
@@ -218,9 +236,11 @@ def _print(output: str, rows: list[Row], checked: list[Checked], failures: list[
     if output == "json":
         click.echo(json.dumps([row.to_json() for row in rows], indent=2, default=str))
     elif output == "sarif":
-        click.echo(json.dumps(sarif_log(rows, failures, Path.cwd()), indent=2, default=str))
+        click.echo(json.dumps(sarif_log(rows, failures, checkout(Path.cwd())), indent=2, default=str))
+    elif output == "gitlab":
+        click.echo(json.dumps(gitlab_report(rows, checkout(Path.cwd())), indent=2))
     elif output == "github":
-        for line in github_lines(rows, Path.cwd()):
+        for line in github_lines(rows, failures, checkout(Path.cwd())):
             click.echo(line)
     else:
         files = len([one for one in checked if one.failure is None])

@@ -17,7 +17,8 @@ from warpwright.syntax.source import SourceError, Span, read_source
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """1-based, the end exclusive; columns count characters. `text` is the first line's."""
+    """1-based, the end exclusive; columns count characters, `utf16_columns` (start, end) UTF-16 code units. `text` is
+    the first line's."""
 
     file: str
     line: int
@@ -25,6 +26,7 @@ class Place:
     end_line: int
     end_column: int
     text: str
+    utf16_columns: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,8 @@ def fingerprints(rows: Sequence[Row], root: Path | None) -> list[str]:
         words = " ".join(row.place.text.split())
         key = "\0".join((relative(row.place.file, root) if root is not None else "", row.rule, row.kernel, words))
         seen[key] += root is not None
-        result.append(hashlib.sha256(f"{key}\0{seen[key]}".encode()).hexdigest()[:32])
+        marked = f"{key}\0{seen[key]}".encode(errors="surrogateescape")  # a file's name need not be UTF-8
+        result.append(hashlib.sha256(marked).hexdigest()[:32])
     return result
 
 
@@ -134,6 +137,13 @@ def relative(file: str, root: Path) -> str:
     absolute = Path(file).resolve()
     root = root.resolve()
     return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else absolute.as_posix()
+
+
+def checkout(folder: Path) -> Path:
+    """The root of the checkout that holds `folder`, relative to which code scanning names files; `folder` where there
+    is none."""
+    folder = folder.resolve()
+    return next((root for root in (folder, *folder.parents) if (root / ".git").exists()), folder)
 
 
 def _row(finding: Finding) -> Row:
@@ -150,4 +160,14 @@ def _row(finding: Finding) -> Row:
 
 
 def _place(span: Span) -> Place:
-    return Place(span.path, span.line, span.column, span.end_line, span.end_column, span.source.line_text(span.line))
+    text, last = (span.source.line_text(line) for line in (span.line, span.end_line))
+    units = _utf16_column(text, span.column), _utf16_column(last, span.end_column)
+    return Place(span.path, span.line, span.column, span.end_line, span.end_column, text, units)
+
+
+def _utf16_column(line: str, column: int) -> int:
+    """
+    >>> _utf16_column("é😀x", 3)
+    4
+    """
+    return len(line[: column - 1].encode("utf-16-le", errors="surrogatepass")) // 2 + 1

@@ -11,7 +11,8 @@ from warpwright.rules.base import Severity
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFORMATION: "notice", Severity.HINT: "notice"}
 
 
-def github_lines(rows: Sequence[Row], root: Path) -> Iterator[str]:
+def github_lines(rows: Sequence[Row], failures: Sequence[str], root: Path) -> Iterator[str]:
+    """Files below `root`, the checkout, are named relative to it. What could not be read has no place in a file."""
     for row in rows:
         place = row.place
         properties = {
@@ -24,6 +25,8 @@ def github_lines(rows: Sequence[Row], root: Path) -> Iterator[str]:
             properties |= {"col": place.column, "endColumn": max(place.column, place.end_column - 1)}
         listed = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
         yield f"::{LEVELS[row.severity]} {listed}::{_data(row.message)}"
+    for failure in failures:
+        yield f"::error title=warpwright::{_data(failure)}"
 
 
 def _data(text: str) -> str:
