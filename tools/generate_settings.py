@@ -19,8 +19,30 @@ MANIFEST = ROOT / "client-vscode" / "package.json"
 HEAD = """\
 # Settings
 
-Under the key `warpwright` of an editor's settings. A value of the wrong type is named in a message, and its default is
-used.
+Under the key `warpwright` of an editor's settings, for all folders or for each of a workspace. A value of the wrong
+type is named in a message, and its default is used.
+
+A project has them in `warpwright.toml`, or under `[tool.warpwright]` in `pyproject.toml`: the nearest such file in a
+file's folder or above it counts, up to the folder that is open in the editor, else up to the one with `.git`. What it
+says holds over the editor's settings. The commands take it too, as far as it says how files are read, judged and
+compiled; their options hold over it. Files and folders in it count from its own folder.
+
+```toml
+arch = "sm_90"
+flags = ["-std=c++20"]
+ignore = ["narrow-access"]
+
+[severities]
+bank-conflict = "error"
+occupancy = "off"
+
+[blocks]
+transpose = [32, 8]
+```
+
+A change of the file holds at once. What is wrong in it is a diagnostic in the file and one message that names the line;
+the rest of it is used. `"compile": "off"` of an editor stays, whatever a project says: that is how an editor opens a
+folder that its user does not trust.
 
 | setting | default | meaning |
 |---|---|---|

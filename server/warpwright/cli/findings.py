@@ -97,7 +97,9 @@ def check_file(
             program = with_profiles(program, load_profiles(program, assume.defines, assume.arch))
         if resources:
             program = with_compiled(program, resources.get(path, ()))
-        rows = tuple(_row(finding) for finding in run_rules(program, select, ignore))
+        settings = compiled.settings(source)
+        chosen = (select or settings.select, ignore or settings.ignore, settings.severities)
+        rows = tuple(_row(finding) for finding in run_rules(program, *chosen))
     except Exception as error:
         return Checked(path, failure=f"{path}: internal error: {type(error).__name__}: {error}; please report it")
     return Checked(path, rows, len(program.defined_kernels), tuple(program.sources), compiled.warnings(source))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
 
 import click
 
 from warpwright.cli.terminal import CannotRun, say_note, say_warning
+from warpwright.editor.analysis import compiled_as, compiler_options
+from warpwright.editor.project import project_of
+from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.resources import KernelResources
@@ -72,7 +75,8 @@ Resources = Mapping[str, tuple[KernelResources, ...]]
 class Compiled:
     """How the command line says that files are compiled: an architecture, macros, folders of includes.
 
-    What it does not say comes from the file's entry in compile_commands.json.
+    What it does not say comes from the project's settings, and what those do not say from the file's entry in
+    compile_commands.json.
     """
 
     arch: str | None = None
@@ -83,28 +87,38 @@ class Compiled:
         reader = partial(read_include, folders=self.include_folders(source))
         return analyze(source, reader, self.assumptions(source))
 
+    def settings(self, source: Source) -> Settings:
+        """The settings of the project that the file is in, for the architecture of the command line."""
+        settings = project_of(source.path).over(Settings())
+        return replace(settings, arch=self.arch) if self.arch else settings
+
     def found(self, source: Source) -> CompileFlags:
-        """What the project says of the file."""
-        return compile_flags(source.path, arch=self.arch)
+        """What the project's compile_commands.json says of the file."""
+        settings = self.settings(source)
+        return compile_flags(source.path, arch=settings.arch or None, database=settings.compile_commands)
 
     def warnings(self, source: Source) -> tuple[str, ...]:
         """What is odd about the file or about what says how it is compiled, one sentence each."""
         trouble = self.found(source).trouble
-        return (*_encoding_warnings(source), *([trouble] if trouble else []))
+        problems = map(str, project_of(source.path).problems)
+        return (*_encoding_warnings(source), *problems, *([trouble] if trouble else []))
 
     def include_folders(self, source: Source) -> tuple[str, ...]:
-        return (*self.folders, *self.found(source).flags.folders)
+        return (*self.folders, *compiled_as(_absolute(source), self.settings(source))[1])
 
     def flags(self, source: Source) -> tuple[str, ...]:
         """nvcc's options, in any folder, without the architecture."""
         defined = [f"-U{name}" if body is None else f"-D{name}={body}" for name, body in self.defines]
         folders = [f"-I{Path(folder).absolute()}" for folder in self.folders]
-        return merged(self.found(source).options, (*defined, *folders))
+        return merged(compiler_options(_absolute(source), self.settings(source)), (*defined, *folders))
 
     def assumptions(self, source: Source) -> Assumptions:
-        flags = self.found(source).flags
-        assume = Assumptions(self.arch or flags.arch or Assumptions().arch, defines=dict(self.defines))
-        return assume.compiled_with(flags)
+        assume = compiled_as(_absolute(source), self.settings(source))[0]
+        return replace(assume, defines={**assume.defines, **dict(self.defines)})
+
+
+def _absolute(source: Source) -> str:
+    return str(Path(source.path).absolute())
 
 
 def read_program(path: str | Path, compiled: Compiled | None = None) -> Program:

@@ -82,7 +82,7 @@ def analyse(
     if build is not None and build.is_of(source.data) and build.kernels:
         resources = build.kernels.get(assume.arch) or next(iter(build.kernels.values()))
         program = with_compiled(program, resources.values())
-    findings = tuple(run_rules(program, settings.select, settings.ignore))
+    findings = tuple(run_rules(program, settings.select, settings.ignore, settings.severities))
     return Analysis(source, program, findings, profiles=profiles, build=build)
 
 
@@ -93,14 +93,14 @@ def compiled_as(path: str, settings: Settings) -> tuple[Assumptions, tuple[str, 
         return assume, ()
     flags = _found(path, settings).flags
     arch = settings.arch or flags.arch or assume.arch
-    return replace(assume.compiled_with(flags), arch=arch), (*settings.include_folders, *flags.folders)
+    return replace(assume.compiled_with(flags), arch=arch), (*settings.folders, *flags.folders)
 
 
 def compiler_options(path: str, settings: Settings) -> tuple[str, ...]:
     """nvcc's options for a file, in any folder, without the architecture: the settings hold over the project's."""
     found = _found(path, settings).options if Path(path).is_absolute() else ()
     defined = (f"-D{name}={body}" for name, body in settings.defines.items())
-    return merged(found, (*defined, *(f"-I{folder}" for folder in settings.include_folders)))
+    return merged(found, (*settings.flags, *defined, *(f"-I{folder}" for folder in settings.include_folders)))
 
 
 def options_origin(path: str, settings: Settings) -> str:

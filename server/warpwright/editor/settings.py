@@ -1,18 +1,22 @@
-"""The user's settings, as an editor sends them under `warpwright`.
+"""The settings, as an editor sends them under `warpwright` and as a project's file has them (`editor.project`).
 
-An editor may send anything: what is wrong is named in a message and its default is kept, so that one bad value takes
-down nothing else.
+Anything may come: what is wrong is named in a message and its default is kept, so that one bad value takes down
+nothing else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
 
-from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Assumptions, Dim3
+from warpwright.editor import setting_values as values
+from warpwright.facts.model import Assumptions, Dim3
+from warpwright.syntax.flags import parse_flags, read_options
+from warpwright.toolchain.nvcc_options import nvcc_options
 
-_ARCH = re.compile(r"sm_[1-9][0-9]{1,2}[af]?")
 _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
 
 
@@ -22,11 +26,14 @@ class Settings:
 
     arch: str = ""
     block: Dim3 | None = None
+    blocks: Mapping[str, Dim3] = field(default_factory=lambda: {})
+    flags: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=lambda: {})
     include_folders: tuple[str, ...] = ()
     compile_commands: str = ""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    severities: Mapping[str, str] = field(default_factory=lambda: {})
     model: str = ""
     plan: str = "fixed"
     optimize_seconds: float = 300.0
@@ -41,7 +48,35 @@ class Settings:
 
     @property
     def assumptions(self) -> Assumptions:
-        return Assumptions(arch=self.arch or Assumptions().arch, block=self.block, defines=dict(self.defines))
+        arch, defines = self.arch or Assumptions().arch, dict(self.defines)
+        assume = Assumptions(arch=arch, block=self.block, defines=defines, blocks=dict(self.blocks))
+        return assume.compiled_with(parse_flags(self.flags, Path()))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where includes are looked for."""
+        return (*self.include_folders, *parse_flags(self.flags, Path()).folders)
+
+    def rooted(self, folder: Path) -> Settings:
+        """The same with names of files and folders that count from `folder` made whole."""
+        return replace(
+            self,
+            include_folders=tuple(str(folder / Path(each).expanduser()) for each in self.include_folders),
+            compile_commands=self.compile_commands and str(folder / Path(self.compile_commands).expanduser()),
+            flags=nvcc_options(read_options(self.flags), folder).taken,
+            model=str(folder / self.model) if self.model and (folder / self.model).is_file() else self.model,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Something wrong in what was given: the keys that lead to it, and why it is not used."""
+
+    keys: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{'.'.join(('warpwright', *self.keys))}: {self.reason}"
 
 
 def parse_settings(value: object) -> tuple[Settings, tuple[str, ...]]:
@@ -54,12 +89,22 @@ def parse_settings(value: object) -> tuple[Settings, tuple[str, ...]]:
     warpwright.colour: there is no such setting.
     warpwright.ignore: must be a list of rule names, not "bank-conflict"; the default is used.
     """
+    read, wrong = read_settings(value)
+    return Settings(**read), tuple(map(str, wrong))  # type: ignore[arg-type]
+
+
+def read_settings(value: object) -> tuple[dict[str, object], tuple[Wrong, ...]]:
+    """The attributes of Settings that are given and right, and what is wrong.
+
+    >>> read_settings({"arch": "sm_80", "ignore": ["bank-conflit"]})[1][0].reason
+    "there is no rule or group 'bank-conflit'; did you mean 'bank-conflict'?"
+    """
     if value is None:
-        return Settings(), ()
+        return {}, ()
     if not isinstance(value, Mapping):
-        return Settings(), (f"warpwright: settings must be an object, not {_shown(value)}; the defaults are used.",)
-    unknown = (name for name in value if name not in _NAMES and name not in _CLIENTS_OWN)
-    wrong = [f"warpwright.{name}: there is no such setting." for name in unknown]
+        return {}, (Wrong((), f"settings must be an object, not {_shown(value)}; the defaults are used."),)
+    unknown = (str(name) for name in value if name not in _NAMES and name not in _CLIENTS_OWN)
+    wrong = [Wrong((name,), "there is no such setting.") for name in unknown]
     read: dict[str, object] = {}
     for setting in SETTINGS:
         given = value.get(setting.name)
@@ -69,8 +114,27 @@ def parse_settings(value: object) -> tuple[Settings, tuple[str, ...]]:
             read[setting.attribute] = setting.read(given)
         except (ValueError, TypeError):
             form = f"must be {setting.form}, not {_shown(given)}; the default is used."
-            wrong.append(f"warpwright.{setting.name}: {form}")
-    return Settings(**read), tuple(wrong)  # type: ignore[arg-type]
+            wrong.append(Wrong((setting.name,), form))
+    for name in _OF_RULES:
+        given = read.get(name, ())
+        assert isinstance(given, tuple | dict)
+        wrong += [
+            Wrong((name, rule) if isinstance(given, dict) else (name,), reason)
+            for rule in given
+            if (reason := _unknown_rule(rule))
+        ]
+    return read, tuple(wrong)
+
+
+def _unknown_rule(name: str) -> str:
+    """Why a name is none of a rule or a group; "" where it is one."""
+    from warpwright.rules.registry import all_rules
+
+    known = {each for rule in all_rules() for each in (rule.name, rule.group)}
+    if name in known:
+        return ""
+    near = get_close_matches(name, sorted(known), n=1)
+    return f"there is no rule or group '{name}'" + (f"; did you mean '{near[0]}'?" if near else ".")
 
 
 def settings_json(settings: Settings) -> dict[str, object]:
@@ -79,79 +143,13 @@ def settings_json(settings: Settings) -> dict[str, object]:
     >>> parse_settings(settings_json(Settings(block=(8, 8, 1))))[0] == Settings(block=(8, 8, 1))
     True
     """
-    values = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    given = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
 def _shown(value: object) -> str:
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _arch(value: object) -> str:
-    if not isinstance(value, str) or (value and not _ARCH.fullmatch(value)):
-        raise ValueError
-    return value
-
-
-def _architectures(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(value):
-        raise ValueError
-    return tuple(dict.fromkeys(map(_arch, value)))
-
-
-def _block(value: object) -> Dim3:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = [value]
-    if not isinstance(value, list | tuple) or not 1 <= len(value) <= 3:
-        raise ValueError
-    dims = [_positive_int(item) for item in value]
-    x, y, z = (*dims, 1, 1)[:3]
-    if x * y * z > MAX_THREADS_PER_BLOCK:
-        raise ValueError
-    return x, y, z
-
-
-def _positive_int(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError
-    return value
-
-
-def _seconds(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 86400:
-        raise ValueError
-    return float(value)
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _names(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise TypeError
-    return tuple(_text(item) for item in value)
-
-
-def _macros(value: object) -> dict[str, str]:
-    """A macro's value may be written as a number: {"TILE": 32}."""
-    if not isinstance(value, Mapping):
-        raise TypeError
-    macros: dict[str, str] = {}
-    for name, body in value.items():
-        if not isinstance(name, str) or not name.isidentifier() or not isinstance(body, str | int | float):
-            raise ValueError
-        macros[name] = str(int(body)) if isinstance(body, bool) else str(body)
-    return macros
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,51 +195,76 @@ def _choice(name: str, among: tuple[str, ...], meaning: str) -> Setting:
 
 
 def _switch(name: str, meaning: str) -> Setting:
-    return Setting(name, _boolean, "true or false", meaning, {"type": "boolean"})
+    return Setting(name, values.boolean, "true or false", meaning, {"type": "boolean"})
 
 
 def _at_most(name: str, meaning: str) -> Setting:
     schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 86400}
-    return Setting(name, _seconds, "a number of seconds", meaning, schema)
+    return Setting(name, values.seconds, "a number of seconds", meaning, schema)
 
 
-_EXTENT = {"type": "integer", "minimum": 1}
+_SHAPE = {"items": {"type": "integer", "minimum": 1}, "minItems": 1, "maxItems": 3}
+_OF_RULES = ("select", "ignore", "severities")
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "arch",
-        _arch,
+        values.arch,
         'an architecture such as "sm_90"',
         "The GPU architecture that `#if` is evaluated for; empty is that of the file's flags, else `sm_90`.",
-        {"type": "string", "pattern": f"^$|^{_ARCH.pattern}$"},
+        {"type": "string", "pattern": f"^$|^{values.ARCH.pattern}$"},
     ),
     Setting(
         "block",
-        _block,
+        values.block,
         "one to three positive extents of at most 1024 threads in all, such as [32, 8]",
         "The block shape to assume where no launch is in sight, such as `[32, 8]`.",
-        {"type": ["array", "integer", "null"], "items": _EXTENT, "minItems": 1, "maxItems": 3},
+        {"type": ["array", "integer", "null"], **_SHAPE},
+    ),
+    Setting(
+        "blocks",
+        values.blocks,
+        'an object of kernels and their block shapes such as {"transpose": [32, 8]}',
+        'The block shapes of kernels by name, such as `{"transpose": [32, 8]}`, where no launch gives them.',
+        {"type": "object", "additionalProperties": {"type": ["array", "integer"], **_SHAPE}},
+    ),
+    _several(
+        "flags",
+        values.flags,
+        'a list of nvcc\'s options for device code, one word each, such as ["-std=c++20", "--use_fast_math"]',
+        'nvcc\'s options, one word each and without the architecture, such as `["-std=c++20", "--use_fast_math"]`.',
     ),
     Setting(
         "defines",
-        _macros,
+        values.macros,
         'an object of macros such as {"TILE": "32"}',
         "Macros that the compiler's command line defines.",
         {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
     ),
-    _several("includeFolders", _names, "a list of folders", "Folders to look for includes in, as the compiler's `-I`."),
+    _several(
+        "includeFolders", values.names, "a list of folders", "Folders to look for includes in, as the compiler's `-I`."
+    ),
     Setting(
         "compileCommands",
-        _text,
+        values.text,
         "a file or a folder",
         "The project's `compile_commands.json` or its folder; empty is the nearest.",
         {"type": "string"},
     ),
-    _several("select", _names, "a list of rule names", "Only these rules or groups."),
-    _several("ignore", _names, "a list of rule names", "All but these rules or groups."),
+    _several("select", values.names, "a list of rule names", "Only these rules or groups."),
+    _several("ignore", values.names, "a list of rule names", "All but these rules or groups."),
+    Setting(
+        "severities",
+        values.severities,
+        "an object of rules and one each of " + ", ".join(f'"{each}"' for each in values.SEVERITIES),
+        'How much findings of a rule or a group matter, such as `{"bank-conflict": "error"}`: '
+        + ", ".join(f'`"{each}"`' for each in values.SEVERITIES)
+        + ". A rule's own entry holds over its group's.",
+        {"type": "object", "additionalProperties": {"type": "string", "enum": list(values.SEVERITIES)}},
+    ),
     Setting(
         "model",
-        _text,
+        values.text,
         "a path or a name",
         "The model by path or name; empty is the default one. One that is named here may rewrite kernels.",
         {"type": "string"},
@@ -263,10 +286,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _several(
         "architectures",
-        _architectures,
+        values.architectures,
         'a list of architectures such as ["sm_80", "sm_90"]',
         'Those that it compiles for, such as `["sm_80", "sm_90"]`; empty is the one of `arch`.',
-        pattern=f"^{_ARCH.pattern}$",
+        pattern=f"^{values.ARCH.pattern}$",
     ),
     _at_most("compileSeconds", "The longest that it may take for one architecture."),
     _switch("codeLens", "Say above each kernel what is known of it and what can be done with it."),

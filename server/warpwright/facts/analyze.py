@@ -21,6 +21,7 @@ from warpwright.facts.model import (
     Barrier,
     Basis,
     Branch,
+    Dim3,
     Kernel,
     Launch,
     Parameter,
@@ -38,6 +39,7 @@ from warpwright.syntax.source import Source, Span
 
 T = TypeVar("T")
 
+_SETTINGS = "settings"
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
 
@@ -64,12 +66,12 @@ def analyze(
     unit = collect(source, include, assume or Assumptions())
     unit.step_budget = step_budget(unit)
     launches = UnitLaunches(cache.launches if cache is not None else None)
-    sites = by_kernel(unit.kernels(), launches.of(unit))
+    sites = _sites(unit, launches)
     uneven: dict[FunctionText, list[LaunchSite]] = {}
 
     def uneven_sites(text: FunctionText) -> list[LaunchSite]:
         if not uneven:
-            uneven.update(by_kernel(unit.kernels(), launches.of(replace(unit, extent=UNEVEN_EXTENT))))
+            uneven.update(_sites(replace(unit, extent=UNEVEN_EXTENT), launches))
         return uneven[text]
 
     kernels = [_cached_kernel(unit, text, of_it, partial(uneven_sites, text), cache) for text, of_it in sites.items()]
@@ -80,6 +82,21 @@ def analyze(
             kernels.append(Kernel(name, first.source, first, first, None, launches=tuple(s.launch for s in launched)))
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
     return Program(source, unit.sources, tuple(kernels), unit.assume)
+
+
+def _sites(unit: Unit, launches: UnitLaunches) -> dict[FunctionText, list[LaunchSite]]:
+    """The launches of each kernel; the block of one that the text does not give is the user's for that kernel."""
+    found = by_kernel(unit.kernels(), launches.of(unit))
+    blocks = unit.assume.blocks
+    if not blocks:
+        return found
+    return {text: [_with_block(site, blocks.get(text.name)) for site in sites] for text, sites in found.items()}
+
+
+def _with_block(site: LaunchSite, block: Dim3 | None) -> LaunchSite:
+    if block is None or site.launch.basis is Basis.EXACT:
+        return site
+    return replace(site, launch=replace(site.launch, block=block, source=f"{site.launch.source}, {_SETTINGS}"))
 
 
 def _cached_kernel(
@@ -266,8 +283,8 @@ def _template_bindings(text: FunctionText, site: LaunchSite | None) -> dict[str,
 def _assumed_launch(unit: Unit, text: FunctionText) -> Launch:
     """The shape taken where no launch is in sight: the user's, that of __launch_bounds__, or one of its dimensions."""
     grid: tuple[None, None, None] = (None, None, None)
-    if unit.assume.block is not None:
-        return Launch(grid, unit.assume.block, None, Basis.ASSUMED, "settings")
+    if (block := unit.assume.block_of(text.name)) is not None:
+        return Launch(grid, block, None, Basis.ASSUMED, _SETTINGS)
     bounds = next(descendants(text.node, "launch_bounds"), None)
     if bounds is not None and bounds.named_children:
         threads = Lowerer(unit, text.source).constant(bounds.named_children[0])

@@ -79,7 +79,7 @@ def kernel_key(unit: Unit, functions: list[FunctionText], launches: Hashable) ->
         for meaning in _meanings(unit, name):
             meanings.append(f"{name}={meaning}")
             pending |= set(_NAME.findall(meaning)) - names
-    return unit.assume.arch, unit.assume.block, texts, tuple(sorted(meanings)), launches
+    return unit.assume.arch, unit.assume.block_of(functions[0].name), texts, tuple(sorted(meanings)), launches
 
 
 def _meanings(unit: Unit, name: str) -> Iterator[str]:

@@ -327,13 +327,19 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What analysis takes for granted where the text is silent. `block` comes from the user's settings. `defines` are
-    macros by name; None for one that is taken away. `included` are files that are read before the text."""
+    """What analysis takes for granted where the text is silent. `block`, and `blocks` by kernels' names, come from the
+    user's settings. `defines` are macros by name; None for one that is taken away. `included` are files that are read
+    before the text."""
 
     arch: str = "sm_90"
     block: Dim3 | None = None
     defines: Mapping[str, str | None] = field(default_factory=lambda: {})
     included: tuple[str, ...] = ()
+    blocks: Mapping[str, Dim3] = field(default_factory=lambda: {})
+
+    def block_of(self, kernel: str) -> Dim3 | None:
+        """The block shape that the user gives for a kernel."""
+        return self.blocks.get(kernel, self.block)
 
     def compiled_with(self, flags: Flags) -> Assumptions:
         """These and what the compiler's command line says; where both say something, these hold."""

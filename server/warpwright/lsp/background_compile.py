@@ -16,7 +16,6 @@ from lsprotocol import types
 
 from warpwright.editor.build import build_of, is_compiled
 from warpwright.editor.remarks import Remark
-from warpwright.editor.settings import settings_json
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.publish_diagnostics import refresh
 from warpwright.lsp.work import WorkError
@@ -44,7 +43,7 @@ def document_opened(ls: Server, document: Document) -> None:
 
 def document_edited(ls: Server, document: Document) -> None:
     """The present compilation is of an older text; the next one waits for a pause, or for the save."""
-    if ls.documents.settings.compile == "onPause":
+    if ls.documents.settings_of(document).compile == "onPause":
         _start(ls, document, PAUSE_SECONDS)
     else:
         stop(document)
@@ -72,7 +71,7 @@ def stop(document: Document) -> None:
 
 def _start(ls: Server, document: Document, pause: float) -> None:
     stop(document)
-    if ls.documents.settings.compile == "off":
+    if ls.documents.settings_of(document).compile == "off":
         document.remarks, document.build = (), None
     elif is_compiled(document.path):
         document.compilation = ls.in_background(_compile(ls, document, pause))
@@ -85,7 +84,7 @@ async def _compile(ls: Server, document: Document, pause: float) -> None:
     if analysis.skipped:
         return
     text = document.text.data
-    request = {**ls.documents.request(document), "settings": settings_json(ls.documents.settings)}
+    request = ls.documents.request(document)
     try:
         answer = await _answer(ls, document, request)
     except StoppedError:
@@ -102,7 +101,7 @@ async def _add_lines(ls: Server, document: Document, request: Json) -> None:
     """Let the build know what each line became. What hinders it is said where somebody asks for the machine code."""
     from warpwright.toolchain.machine_lines import read_lines
 
-    seconds = ls.documents.settings.compile_seconds + _MARGIN_SECONDS
+    seconds = ls.documents.settings_of(document).compile_seconds + _MARGIN_SECONDS
     try:
         answer = await ls.compiles.run("lines", request, silent, seconds)
     except WorkError as error:
@@ -126,12 +125,11 @@ def _take(ls: Server, document: Document, text: bytes, answer: Json) -> None:
         document.build = build_of(answer, text)
     document.revision += 1
     refresh(ls, [document])
-    ls.refresh_marks()
 
 
 async def _answer(ls: Server, document: Document, request: Json) -> Json:
     """The compiler's process's answer; the user sees that it is under way once it takes its time."""
-    settings = ls.documents.settings
+    settings = ls.documents.settings_of(document)
     seconds = settings.compile_seconds * max(1, len(settings.architectures)) + _MARGIN_SECONDS
     report: list[Progress] = [silent]
 

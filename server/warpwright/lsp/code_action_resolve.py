@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.editor.settings import settings_json
 from warpwright.lsp.edits import TextChangedError, annotation_of, workspace_edit
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.work import WorkError
@@ -28,9 +27,10 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
         return action
     if document is None or document.version != data.get("version"):
         return _refused(ls, action, "The document has changed since this was offered; ask again.")
-    request = {**ls.documents.request(document), "settings": settings_json(ls.documents.settings)}
+    request = ls.documents.request(document)
+    seconds = ls.documents.settings_of(document).verify_seconds
     try:
-        answer = await _verified(ls, {**request, "target": data["target"]}, action.title)
+        answer = await _verified(ls, {**request, "target": data["target"]}, action.title, seconds)
         if not answer["edits"]:
             return _refused(ls, action, answer["reason"])
         action.edit = await workspace_edit(ls, answer, request["open"], annotation_of(answer, needs_confirmation=False))
@@ -42,9 +42,7 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
     return action
 
 
-async def _verified(ls: Server, request: dict[str, Any], title: str) -> dict[str, Any]:
-    seconds = ls.documents.settings.verify_seconds
-
+async def _verified(ls: Server, request: dict[str, Any], title: str, seconds: float) -> dict[str, Any]:
     async def verified(progress: Progress) -> dict[str, Any]:
         answer: dict[str, Any] = await ls.fixes.run("fix", request, progress, seconds)
         return answer

@@ -23,7 +23,7 @@ def register(server: Server) -> None:
 @guarded(lambda: None)
 async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens] | None:
     document = ls.documents.get(params.text_document.uri)
-    if document is None or not ls.documents.settings.code_lens:
+    if document is None or not ls.documents.settings_of(document).code_lens:
         return None
     analysis = await ls.documents.analysed(document)
     ranges = Ranges(ls.encoding)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.lsp.background_compile import document_opened
+from warpwright.lsp.project_problems import show_project_problems
 from warpwright.lsp.publish_diagnostics import document_changed
 
 if TYPE_CHECKING:
@@ -22,3 +23,4 @@ def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     document = ls.documents.open(item.uri, item.version, item.text)
     document_changed(ls, document)
     document_opened(ls, document)
+    show_project_problems(ls)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.lsp.background_compile import document_saved
+from warpwright.lsp.project_problems import show_project_problems
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
@@ -20,3 +21,4 @@ def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
     document = ls.documents.get(params.text_document.uri)
     if document is not None:
         document_saved(ls, document)
+        show_project_problems(ls)

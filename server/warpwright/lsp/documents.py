@@ -21,9 +21,10 @@ from warpwright.editor.analysis import Analysis, analyse, skipped, unreadable
 from warpwright.editor.build import Build
 from warpwright.editor.includes import open_first
 from warpwright.editor.remarks import Remark, carried
-from warpwright.editor.settings import Settings
+from warpwright.editor.settings import Settings, settings_json
 from warpwright.editor.text import Text, edit_between
 from warpwright.facts.cache import KernelCache
+from warpwright.lsp.folders import Folders
 from warpwright.rules.registry import all_rules
 from warpwright.syntax.source import Source
 
@@ -62,7 +63,7 @@ class Documents:
     """What is open. Used from the loop's thread alone; only `_analysed` runs in the analysis thread."""
 
     def __init__(self) -> None:
-        self.settings = Settings()
+        self.folders = Folders()
         self._open: dict[str, Document] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="analysis", initializer=_prepare)
         self._kernels = KernelCache()
@@ -98,13 +99,17 @@ class Documents:
         document.text = text
         document.revision += 1
 
-    def set_settings(self, settings: Settings) -> bool:
+    def set_folders(self, folders: Folders) -> bool:
         """Whether they differ from those before; if so every analysis is stale."""
-        if settings == self.settings:
+        if folders == self.folders:
             return False
-        self.settings = settings
+        self.folders = folders
         self.mark_all()
         return True
+
+    def settings_of(self, document: Document) -> Settings:
+        """The settings that hold for a document now."""
+        return self.folders.settings_of(document.path)
 
     def mark_all(self) -> list[Document]:
         """Every document's analysis is stale from here on."""
@@ -124,10 +129,11 @@ class Documents:
         return [d for d in self if d.path != path and d.analysis is not None and path in d.analysis.program.sources]
 
     def request(self, document: Document) -> dict[str, Any]:
-        """A document and what else is open, for a process that has to see what the user sees."""
+        """A document, its settings and what else is open, for a process that has to see what the user sees."""
         seen = [d for d in self if d is document or not unreadable(d.text.data)]
         opened = {d.path: d.text.data.decode("utf-8", errors="replace") for d in seen}
-        return {"path": document.path, "text": opened[document.path], "open": opened}
+        settings = settings_json(self.settings_of(document))
+        return {"path": document.path, "text": opened[document.path], "open": opened, "settings": settings}
 
     async def analysed(self, document: Document) -> Analysis:
         """The analysis of the newest text of a document, made where it is missing; of a closed one the last."""
@@ -160,7 +166,7 @@ class Documents:
                 data,
                 before,
                 others,
-                self.settings,
+                self.settings_of(document),
                 self._kernels,
                 document.build,
             )

@@ -114,7 +114,7 @@ async def _searched(ls: Server, goal: str, params: types.ExecuteCommandParams) -
             request |= {"text": offer.given[document.path], "open": offer.given, "goal": offer.goal}
             request |= {"wish": [*offer.wish, words], "start": {"outcome": offer.answer["outcome"], **offer.choice}}
     title = _TITLES[request["goal"]].format(kernel)
-    seconds = ls.documents.settings.optimize_seconds + _MARGIN_SECONDS
+    seconds = ls.documents.settings_of(document).optimize_seconds + _MARGIN_SECONDS
     try:
         answer = await job_on_text(ls, params, request, "optimize", title, seconds)
     except StoppedError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.editor.project import NAME, PYPROJECT
 from warpwright.lsp.configuration import pull_settings, take_settings
 from warpwright.toolchain.compile_commands import DATABASE
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _VS_CODE = re.compile(
     r"\b(?:Visual Studio Code|code-server|Code|VSCodium|Cursor|Windsurf|Positron|Theia)\b", re.IGNORECASE
 )
-_WATCHED = ("**/*.{cuh,h,hpp,hh,inl,cu}", f"**/{DATABASE}")
+_WATCHED = ("**/*.{cuh,h,hpp,hh,inl,cu}", f"**/{DATABASE}", f"**/{NAME}", f"**/{PYPROJECT}")
 
 
 def register(server: Server) -> None:

@@ -22,7 +22,7 @@ def register(server: Server) -> None:
 async def inlay_hint(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint] | None:
     """What wasteful accesses of the newest text cost."""
     document = ls.documents.get(params.text_document.uri)
-    if document is None or not ls.documents.settings.inlay_hints:
+    if document is None or not ls.documents.settings_of(document).inlay_hints:
         return None
     analysis = await ls.documents.analysed(document)
     if analysis.source.data != document.text.data:

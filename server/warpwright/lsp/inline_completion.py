@@ -63,8 +63,7 @@ class GhostText:
 @guarded(lambda: None)
 async def inline_completion(ls: Server, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
     document = ls.documents.get(params.text_document.uri)
-    settings = ls.documents.settings
-    if document is None or not settings.ghost_text:
+    if document is None or not (settings := ls.documents.settings_of(document)).ghost_text:
         return None
     version = document.version
     offset = document.text.offset(position(params.position), ls.encoding)

@@ -15,7 +15,6 @@ from lsprotocol import types
 
 from warpwright.directories import cache_dir
 from warpwright.editor.actions import kernel_for, kernels_in, no_kernel
-from warpwright.editor.settings import settings_json
 from warpwright.editor.text import Position
 from warpwright.lsp.edits import TextChangedError
 from warpwright.lsp.progress import with_progress
@@ -110,7 +109,6 @@ async def job_on_text(
     ls: Server, params: types.ExecuteCommandParams, request: Json, job: str, title: str, seconds: float
 ) -> Json:
     """The same on a text that was open when the request was made."""
-    request = {**request, "settings": settings_json(ls.documents.settings)}
 
     async def work(progress: Progress) -> Json:
         answer: Json = await ls.commands.run(job, request, progress, seconds)

@@ -33,14 +33,13 @@ def register(server: Server) -> None:
 async def profile_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
     """Run a kernel in the emulator; its numbers then stand in hovers, lenses and findings, while the text does."""
     document, kernel = await asked_for(ls, params)
-    seconds = ls.documents.settings.optimize_seconds
+    seconds = ls.documents.settings_of(document).optimize_seconds
     title = f"Profiling {kernel}"
     try:
         answer = await job_on_kernel(ls, params, document, "profile", title, seconds, kernel=kernel)
     except StoppedError:
         return _result("cancelled", f"{title} was stopped.")
     refresh(ls, ls.documents.mark_all())
-    ls.refresh_marks()
     kind = types.MessageType.Warning if answer["faults"] else types.MessageType.Info
     ls.message(f"{kernel}: {answer['summary']}.", kind)
     return _result("profiled", answer["summary"], answer["page"])

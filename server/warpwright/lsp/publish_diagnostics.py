@@ -44,7 +44,7 @@ def refresh(ls: Server, documents: list[Document]) -> None:
     if is_pushed(ls):
         for document in documents:
             ls.in_background(_publish_later(ls, document))
-    elif _can_refresh(ls) and not ls.refresh_is_due:
+    if not ls.refresh_is_due:
         ls.refresh_is_due = True
         ls.in_background(_refresh_later(ls))
 
@@ -72,12 +72,15 @@ async def _publish_later(ls: Server, document: Document) -> None:
 
 
 async def _refresh_later(ls: Server) -> None:
-    """A client that is told to pull again pulls for every document that it shows, so one call stands for many keys."""
+    """A client that is told to ask again asks for every document that it shows, so one call stands for many keys."""
     await asyncio.sleep(REFRESH_SECONDS)
     ls.refresh_is_due = False
-    ls.workspace_diagnostic_refresh(None)
-
-
-def _can_refresh(ls: Server) -> bool:
     workspace = ls.client_capabilities.workspace
-    return bool(workspace and workspace.diagnostics and workspace.diagnostics.refresh_support)
+    if workspace is None:
+        return
+    if workspace.diagnostics and workspace.diagnostics.refresh_support and not is_pushed(ls):
+        ls.workspace_diagnostic_refresh(None)
+    if workspace.code_lens and workspace.code_lens.refresh_support:
+        ls.workspace_code_lens_refresh(None)
+    if workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+        ls.workspace_inlay_hint_refresh(None)

@@ -32,7 +32,7 @@ def register(server: Server) -> None:
 async def show_sass(ls: Server, params: types.ExecuteCommandParams) -> Json:
     """Compile and disassemble a document in a process of its own, and open what came of one kernel of it."""
     document, kernel = await asked_for(ls, params)
-    seconds = 2 * ls.documents.settings.compile_seconds + _MARGIN_SECONDS
+    seconds = 2 * ls.documents.settings_of(document).compile_seconds + _MARGIN_SECONDS
     title = f"Disassembling {kernel}"
     try:
         answer = await job_on_kernel(ls, params, document, "sass", title, seconds, kernel=kernel)

@@ -42,7 +42,8 @@ _CHUNK_BYTES = 1 << 16
 
 class Server(LanguageServer):
     """One connection. `fixes` verifies quick fixes, `commands` runs kernel commands, `compiles` runs nvcc: each in a
-    process of its own. `told` holds the sentences that a user need not read twice."""
+    process of its own.
+    `told` holds the sentences that a user need not read twice, `wrong_projects` the files whose settings are wrong."""
 
     protocol: Protocol
 
@@ -60,6 +61,8 @@ class Server(LanguageServer):
         self.commands = Worker()
         self.compiles = Worker()
         self.told: set[str] = set()
+        self.wrong_settings: tuple[str, ...] = ()
+        self.wrong_projects: set[str] = set()
         self.ghost_text = GhostText()
         self.offers = Offers()
         self.last_report: Path | None = None
@@ -83,14 +86,6 @@ class Server(LanguageServer):
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
-
-    def refresh_marks(self) -> None:
-        """Have the client ask for lenses and hints again, where it can be told to."""
-        workspace = self.client_capabilities.workspace
-        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
-            self.workspace_code_lens_refresh(None)
-        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
-            self.workspace_inlay_hint_refresh(None)
 
     def message(self, text: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """A sentence for the user's eyes."""

@@ -33,7 +33,7 @@ def register(server: Server) -> None:
 async def verify_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
     """Run a kernel against its torch reference and its committed version, in a process of its own; say the verdict."""
     document, kernel = await asked_for(ls, params)
-    seconds = _COMPARISONS * ls.documents.settings.verify_seconds
+    seconds = _COMPARISONS * ls.documents.settings_of(document).verify_seconds
     title = f"Verifying {kernel}"
     try:
         answer = await job_on_kernel(ls, params, document, "verify", title, seconds, kernel=kernel)

@@ -10,7 +10,7 @@ import importlib
 import logging
 import pkgutil
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -45,17 +45,26 @@ def find_rule(name: str) -> Rule | None:
     return next((rule for rule in all_rules() if rule.name == name), None)
 
 
-def run_rules(program: Program, select: Collection[str] = (), ignore: Collection[str] = ()) -> list[Finding]:
+def run_rules(
+    program: Program,
+    select: Collection[str] = (),
+    ignore: Collection[str] = (),
+    severities: Mapping[str, str] | None = None,
+) -> list[Finding]:
     """Findings of one translation unit, sorted by place, each place once per rule.
 
     `select` and `ignore` hold names of rules or of groups; an empty `select` means every rule outside the nursery.
+    `severities` by such names hold over the findings' own, a rule's over its group's; "off" leaves a rule out.
     Where one place is found several times (a header's function that two kernels reach), the gravest finding stays.
     A rule that fails is logged by its name and costs its own findings alone.
     """
     found: dict[tuple[str, str, int, int], Finding] = {}
     for rule in _chosen(select, ignore):
+        wanted = severities.get(rule.name, severities.get(rule.group)) if severities else None
+        if wanted == "off":
+            continue
         for kernel in program.kernels:
-            for finding in _findings(rule, kernel):
+            for finding in _findings(rule, kernel, Severity(wanted) if wanted else None):
                 span = finding.span
                 key = (rule.name, span.path, span.start, span.end)
                 if (key not in found or _grade(finding) < _grade(found[key])) and not is_suppressed(rule.name, span):
@@ -96,13 +105,13 @@ def _chosen(select: Collection[str], ignore: Collection[str]) -> Iterator[Rule]:
             yield rule
 
 
-def _findings(rule: Rule, kernel: Kernel) -> list[Finding]:
+def _findings(rule: Rule, kernel: Kernel, severity: Severity | None) -> list[Finding]:
     try:
         return [
             replace(
                 finding,
                 rule=rule.name,
-                severity=finding.severity or rule.severity,
+                severity=severity or finding.severity or rule.severity,
                 kernel=finding.kernel or kernel.name,
             )
             for finding in rule.check(kernel)
