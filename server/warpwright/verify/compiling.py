@@ -79,12 +79,17 @@ def compiled_kernel(compiled: Compiled, program: Program, name: str) -> Compiled
     return CompiledKernel(instances[0], None) if instances else None
 
 
-def allowed_folders(original: Source, candidate: Source, flags: Iterable[str]) -> tuple[str, ...]:
-    """What the candidate may include beside the compiler's and the system's headers: its project's files, and what lies
-    beside a file that the original includes."""
-    given = tuple(flags)
-    included = included_files(original, parse_flags(given, Path()).folders)
-    return project_folders((original.path, candidate.path, *included), given)
+def allowed_folders(
+    original: Source, candidate: Source, flags: Iterable[str], project_flags: Iterable[str]
+) -> tuple[str, ...]:
+    """What the candidate may include beside the compiler's and the system's headers: its project's files, the folders
+    that the flags name, and what lies beside a file that the original includes.
+
+    `project_flags` are those of `flags` that the project has set: what a library's headers include in their turn is not
+    looked up (torch's are 4,500 files).
+    """
+    included = included_files(original, parse_flags(tuple(project_flags), Path()).folders)
+    return project_folders((original.path, candidate.path, *included), flags)
 
 
 def foreign_include(original: Source, candidate: Source, allowed: tuple[str, ...]) -> str:

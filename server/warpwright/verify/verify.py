@@ -173,6 +173,8 @@ class _Climb:
     memory: Memory
     torch: TorchBuild | None = None
     """Of a torch extension: what its host code is compiled with."""
+    allowed: tuple[str, ...] = ()
+    """The folders that the candidate may include from."""
 
     def report(self, arch: str | None) -> Report:
         if is_extension(self.original):
@@ -188,6 +190,10 @@ class _Climb:
         return (*self.flags, *(self.torch.flags if self.torch is not None else ()))
 
     def _climbed(self, arch: str | None) -> Report:
+        allowed = allowed_folders(self.original, self.candidate, self._compiled_with, self.flags)
+        return replace(self, allowed=allowed)._climbed_on(arch)
+
+    def _climbed_on(self, arch: str | None) -> Report:
         gpu = None
         if self.backend != "emulator":
             self.progress("Looking for a GPU", 0.05)
@@ -200,10 +206,10 @@ class _Climb:
         """The lower rungs: compiled, analysed again; then both are run. `gpu` is None where none was looked for."""
         arch = arch or (gpu.arch if isinstance(gpu, Gpu) else DEFAULT_ARCH)
         levels = [Level.PARSED]
-        if foreign := foreign_include(self.original, self.candidate, self._allowed):
+        if foreign := foreign_include(self.original, self.candidate, self.allowed):
             return Report(Status.UNSAFE, (Level.PARSED,), foreign)
         before, after = self._compiled(arch)
-        if after.ok and before.ok and (foreign := foreign_file(before, after, self._allowed)):
+        if after.ok and before.ok and (foreign := foreign_file(before, after, self.allowed)):
             return Report(Status.UNSAFE, (Level.PARSED,), foreign)
         if not after.ok:
             status = _STATUS_OF[after.ending]
@@ -310,13 +316,9 @@ class _Climb:
             arch=arch,
             flags=self._compiled_with,
             timeout=EXTENSION_SECONDS if self.torch is not None else COMPILE_SECONDS,
-            reads=None if self.torch is not None else self._allowed,
+            reads=None if self.torch is not None else self.allowed,
             is_cancelled=self.is_cancelled,
         )
-
-    @property
-    def _allowed(self) -> tuple[str, ...]:
-        return allowed_folders(self.original, self.candidate, self._compiled_with)
 
     def _call(self, base: Report, torch: TorchBuild, gpu: Gpu, units: tuple[Program, Program], arch: str) -> Report:
         """Call both extensions' functions on the GPU."""
@@ -408,7 +410,7 @@ class _Climb:
             reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
             return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
         because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
-        reads = (None, self._allowed)
+        reads = (None, self.allowed)
         ptx = compiled_sides(units, plan.problems, plan.arch, self._compiled_with, reads, self.is_cancelled)
         if isinstance(ptx, Missing):
             return replace(base, reason=base.reason or f"{lacking}{ptx.reason}", not_run_because=because)
