@@ -28,15 +28,15 @@ CONSTRAINTS := --constraint requirements/constraints.txt \
 	--constraint requirements/torch-beside-$(if $(HAVE_NVCC),toolkit,wheels).txt
 MACHINE_EXTRAS := $(if $(HAVE_NVCC),,$(comma)cuda)$(if $(HAVE_GPU),$(comma)gpu)
 
-.PHONY: demo test check clean
+.PHONY: demo test check vscode clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/python tools/demo.py "$(FILE)"
 
-test: $(VENV)/.test
+test: $(VENV)/.test vscode
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(VENV)/.test
+check: $(VENV)/.test vscode
 	@$(BIN)/python tools/check.py
 
 $(VENV)/.python:
@@ -59,6 +59,10 @@ $(VENV)/.test: $(VENV)/.demo
 	@$(INSTALL) 'what the tests need' $(CONSTRAINTS) --editable '.[dev,model,upskill$(MACHINE_EXTRAS)]'
 	@touch $@
 
+# A real VS Code for the tests of its extension, where npm is here to install it.
+vscode: $(VENV)/.python
+	@$(BIN)/python tools/install_vscode.py
+
 clean:
-	rm -rf $(VENV) .build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .build dist client-vscode/node_modules client-vscode/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find server model tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

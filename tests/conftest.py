@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.vscode import lacks_node, lacks_vscode
 
 Reason = str
 
@@ -79,6 +80,8 @@ TIERS: dict[str, Callable[[], Reason]] = {
     "sass": cache(_sass),
     "gpu": cache(_gpu),
     "editor": cache(_editor),
+    "node": cache(lacks_node),
+    "vscode": cache(lacks_vscode),
     "upskill": cache(_upskill),
 }
 

@@ -95,6 +95,7 @@ def main(arguments: list[str]) -> int:
     package = asked.out.resolve() / f"warpwright-{asked.target}.vsix"
     command = ["npx", "vsce", "package", "--no-dependencies", "--target", asked.target, "--out", str(package)]
     subprocess.run(command, cwd=CLIENT, check=True)
+    shutil.rmtree(BUNDLED)  # an extension with it beside it would start this server, and not that of the working tree
     size = package.stat().st_size
     print(f"{package.name}: {size / 1e6:.2f} MB")
     return 1 if size > LARGEST_BYTES else 0
