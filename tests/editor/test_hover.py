@@ -85,7 +85,7 @@ def test_what_depends_on_data_is_not_counted() -> None:
         "void f(float* a, int* b) { k<<<1, 32>>>(a, b); }\n"
     )
     answer = said(text, "a[at")
-    assert "depends on data" in answer
+    assert "Depends on data" in answer
     assert "per request**" not in answer
 
 
@@ -172,4 +172,4 @@ def test_a_request_that_is_drawn_says_which_it_is() -> None:
         "void f(float* a) { k<<<4, dim3(32, 8)>>>(a, 200); }\n"
     )
     answer = said(text, "a[thread")
-    assert re.search(r"Drawn: the worst request, by warp \d of block \(\d, 0, 0\), \d+ sectors", answer)
+    assert re.search(r"Drawn: the lanes of the worst request, by warp \d of block \(\d, 0, 0\), \d+ sectors", answer)

@@ -171,18 +171,21 @@ def _accesses_text(kernel: Kernel, accesses: Sequence[Access], picture: Picture)
     worst = max(drawn, key=lambda a: a.excess or 0.0, default=None)
     if worst is not None and worst.lanes is not None:
         lines += ["", picture(worst, worst.lanes), "", _request_text(kernel, worst, worst.lanes)]
-    lines += dict.fromkeys(f"\n{prose(access.why)} ({_BASIS[access.basis]})" for access in ordered if access.why)
+    lines += dict.fromkeys(
+        f"\n{_BASIS[access.basis].capitalize()}: {prose(access.why)}" for access in ordered if access.why
+    )
     return "\n".join(lines)
 
 
 def _request_text(kernel: Kernel, access: Access, lanes: LaneAddresses) -> str:
     """Which request is drawn, and what it alone costs."""
-    count, _ = _of_request(access, lanes)
+    count, ideal = _of_request(access, lanes)
+    which = "the worst request" if count > ideal else "a request"
     unit = "wavefront" if access.space is Space.SHARED else "sector"
     x, y, z = lanes.block
     shape = f", {_shape_text(kernel.launches[access.launch])}" if len({a.launch for a in kernel.accesses}) > 1 else ""
     cost = f"{count} {unit}{'s' if count != 1 else ''}"
-    return f"Drawn: the worst request, by warp {lanes.warp} of block ({x}, {y}, {z}){shape}, {cost}"
+    return f"Drawn: the lanes of {which}, by warp {lanes.warp} of block ({x}, {y}, {z}){shape}, {cost}"
 
 
 def _of_request(access: Access, lanes: LaneAddresses) -> tuple[int, float]:
@@ -247,7 +250,7 @@ def _barrier_text(kernel: Kernel, barrier: Barrier) -> str:
         condition = f" under {code(barrier.condition.text)}" if barrier.condition is not None else ""
         lines.append(f"**Not every thread of the block reaches it**{condition}: the result is undefined.")
     if barrier.reason:
-        lines += ["", f"{prose(barrier.reason)} ({_BASIS[barrier.basis]})"]
+        lines += ["", f"{_BASIS[barrier.basis].capitalize()}: {prose(barrier.reason)}"]
     return "\n".join(lines)
 
 

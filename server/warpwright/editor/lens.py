@@ -32,9 +32,10 @@ class Lens:
 
 
 def lenses(analysis: Analysis) -> Iterator[Lens]:
-    """Of each kernel that the document defines: what it takes, how many findings it has, and what can be done with it.
+    """Of each kernel that the document defines: what can be done with it, and behind it what is known of it.
 
-    They come from left to right; the first one is there only where there is something to say.
+    They come from left to right. The commands are first and stay where they are when more becomes known, so that none
+    moves away under the mouse.
     """
     profiles = {profile.kernel: profile for profile in reversed(analysis.profiles)}
     findings = Counter(finding.kernel for finding in analysis.findings)
@@ -42,21 +43,17 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
         span, name = kernel.name_span, kernel.name
         profile = profiles.get(name)
         count = findings[name]
-        known = [
-            resource_words(analysis, kernel),
-            text_words(kernel) if profile is None else "",
-            f"{count} finding{'s' if count != 1 else ''}" if count else "",
-        ]
-        if said := ", ".join(filter(None, known)):
-            yield Lens(span, said, "", name)
         yield Lens(span, "Optimize", OPTIMIZE, name)
         yield Lens(span, "Verify", VERIFY, name)
+        yield Lens(span, "Profile (emulated)", PROFILE, name)
+        yield Lens(span, "Show SASS", SHOW_SASS, name)
+        seen = f"{count} finding{'s' if count != 1 else ''}" if count else ""
         if profile is not None:
             yield Lens(span, profile_words(profile), SHOW_RESULTS, name)
-            yield Lens(span, "Profile again (emulated)", PROFILE, name)
         else:
-            yield Lens(span, "Profile (emulated)", PROFILE, name)
-        yield Lens(span, "Show SASS", SHOW_SASS, name)
+            seen = ", ".join(filter(None, (seen, text_words(kernel))))
+        for said in filter(None, (seen, resource_words(analysis, kernel))):
+            yield Lens(span, said, "", name)
 
 
 def profile_words(profile: Profile) -> str:
@@ -89,4 +86,4 @@ def text_words(kernel: Kernel) -> str:
     if worst is None or (worst.excess or 0.0) < _NOTABLE:
         return ""
     unit = "wavefronts" if worst.space is Space.SHARED else "sectors"
-    return f"from the text, up to {number(round(worst.excess or 0.0, 1))}x the fewest {unit} per request"
+    return f"up to {number(round(worst.excess or 0.0, 1))}x the fewest {unit} (from the text)"

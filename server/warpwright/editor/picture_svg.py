@@ -12,14 +12,14 @@ from warpwright.editor.wanted import Piece, Wanted, bytes_by_sector, ranges, wor
 from warpwright.facts.model import BANKS, SECTOR_BYTES, LaneAddresses, Space
 
 _CELL = 14  # pixels of a word's width
-_ROW = 14
-_GLYPH = 4.85  # pixels of a character's width
+_ROW = 16
+_GLYPH = 5.45  # pixels of a character's width
 _GAP = 4
 _LABEL = 34
 _FEW_SECTORS = 8  # up to here every word is drawn with its lanes
 _MOST_ROWS = 12
 _STYLE = (
-    "text{font:8px ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace;fill:#fff;text-anchor:middle}"
+    "text{font:9px ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace;fill:#fff;text-anchor:middle}"
     ".h{fill:#57606a}.g{fill:#1a7f37}.b{fill:#c0392b}.n{fill:#808080;fill-opacity:.25}"
 )
 
@@ -60,7 +60,7 @@ class _Canvas:
         self.parts.append(f'<rect class="{kind}" {place} rx="1.5"/>')
         if text:
             fit = f' textLength="{width - 2:g}" lengthAdjust="spacingAndGlyphs"' if len(text) * _GLYPH > width else ""
-            self.parts.append(f'<text x="{x + width / 2:g}" y="{y + height / 2 + 3:g}"{fit}>{text}</text>')
+            self.parts.append(f'<text x="{x + width / 2:g}" y="{y + height / 2 + 3.2:g}"{fit}>{text}</text>')
         self.width, self.height = max(self.width, x + width), max(self.height, y + height)
 
     def svg(self) -> str:

@@ -1,0 +1,89 @@
+// What a person does and sees in a VS Code window. Text is found in the page as it is drawn; the mouse goes to its place
+// on the screen, because Playwright's own hover and click scroll the editor and break its layout.
+import { until } from "./vscode.mjs";
+
+const SOON_MILLISECONDS = 30_000;
+
+/** Open a window of `vscode` with the extension of a folder (`extension`), or with those that are installed. */
+export async function openWindow(vscode, { extension, width = 1280, height = 800, scale = 1 } = {}) {
+  const page = await vscode.browser.newPage({ viewport: { width, height }, deviceScaleFactor: scale });
+  const payload = extension === undefined ? [] : [["extensionDevelopmentPath", vscode.remote(extension)]];
+  await page.goto(vscode.address(payload));
+  await see(page, ".monaco-workbench .part.editor");
+  return page;
+}
+
+/** Wait for what a selector finds and is visible. */
+export async function see(page, selector, text = undefined) {
+  const found = page.locator(selector).filter({ visible: true, ...(text === undefined ? {} : { hasText: text }) }).first();
+  await found.waitFor({ timeout: SOON_MILLISECONDS });
+  return found;
+}
+
+/** Run a command by its title, as in the palette. */
+export async function run(page, title) {
+  await choose(page, "F1", `>${title}`, title);
+}
+
+export async function openFile(page, name) {
+  await choose(page, "Control+P", name, name);
+  await see(page, `.tab.active[data-resource-name="${name}"]`);
+}
+
+/** Put the cursor on a line (1-based), which is scrolled to. */
+export async function goTo(page, line) {
+  await choose(page, "Control+G", `:${line}`, `line ${line}`);
+}
+
+/** Open the quick input with a key, fill it, and take its first row once that has a text. */
+async function choose(page, key, filter, row) {
+  await page.keyboard.press(key);
+  await (await see(page, ".quick-input-widget .quick-input-box input")).fill(filter);
+  const found = await see(page, ".quick-input-list .monaco-list-row", row);
+  await page.keyboard.press("Enter");
+  await found.waitFor({ state: "hidden" });
+}
+
+/** The rectangle on the screen of a text of the editor: {x, y, width, height}. */
+export async function placeOf(page, text) {
+  return await until(() => page.evaluate(rectangleOf, text), SOON_MILLISECONDS, `the editor does not show ${text}`);
+}
+
+function rectangleOf(text) {
+  for (const line of document.querySelectorAll(".editor-instance .view-line")) {
+    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+    const nodes = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      nodes.push(node);
+    }
+    const at = nodes.map((node) => node.data).join("").replaceAll("\u00a0", " ").indexOf(text);
+    if (at < 0) {
+      continue;
+    }
+    const range = document.createRange();
+    let before = 0;
+    for (const node of nodes) {
+      for (const [offset, set] of [[at, "setStart"], [at + text.length, "setEnd"]]) {
+        if (before <= offset && offset <= before + node.length) {
+          range[set](node, offset - before);
+        }
+      }
+      before += node.length;
+    }
+    const { x, y, width, height } = range.getBoundingClientRect();
+    return { x, y, width, height };
+  }
+  return null;
+}
+
+/** Put the mouse on a text of the editor, and wait for the hover; its element. */
+export async function hoverOn(page, text) {
+  const { x, y, width, height } = await placeOf(page, text);
+  await page.mouse.move(x + width / 2, y + height / 2, { steps: 3 });
+  return await see(page, ".monaco-hover .hover-contents");
+}
+
+export async function clickOn(page, text) {
+  const { x, y, height } = await placeOf(page, text);
+  await page.mouse.click(x + 3, y + height / 2);
+}
