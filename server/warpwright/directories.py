@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_dir, user_data_dir
 
@@ -16,3 +20,21 @@ def cache_dir() -> Path:
 def data_dir() -> Path:
     """What took the user's own machine time to make: trained adapters. WARPWRIGHT_DATA_DIR overrides it."""
     return Path(os.environ.get("WARPWRIGHT_DATA_DIR") or user_data_dir("warpwright", appauthor=False))
+
+
+def read_kept(path: Path) -> Any:
+    """What `write_kept` left there; None where there is nothing, or what is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def write_kept(path: Path, content: object) -> None:
+    """Keep what JSON can say, whole or not at all; where it cannot be written it is made again the next time."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=1) + "\n")
+        Path(name).replace(path)

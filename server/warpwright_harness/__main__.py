@@ -1,6 +1,6 @@
 """`python -m warpwright_harness --results FD`, with `--bare LOCK` to launch kernels without torch under
-compute-sanitizer; `--probe` to print what GPU there is as one JSON line; `--once FILE` to launch one kernel once under
-a profiler."""
+compute-sanitizer; `--probe` to print what GPU there is as one JSON line, `--arch` its architecture alone; `--once FILE`
+to launch one kernel once under a profiler."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def main() -> int:
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--results", type=int, metavar="FD", help="file descriptor to write events to")
     group.add_argument("--probe", action="store_true", help="print the GPU that would be used, as JSON")
+    group.add_argument("--arch", action="store_true", help="print the GPU's architecture, without torch")
     group.add_argument("--once", metavar="FILE", help="launch the kernel of this request once")
     parser.add_argument("--bare", metavar="LOCK", help="launch kernels without torch; the lock of the GPU")
     arguments = parser.parse_args()
@@ -26,6 +27,11 @@ def main() -> int:
         if wrong:
             sys.stderr.write(f"{wrong}\n")
         return int(bool(wrong))
+    if arguments.arch:
+        from warpwright_harness.device import architecture
+
+        sys.stdout.write(f"{architecture()}\n")
+        return 0
     if arguments.probe:
         from warpwright_harness.device import probe
 

@@ -67,6 +67,19 @@ def probe() -> dict[str, Any]:
     }
 
 
+def architecture() -> str:
+    """Of the first GPU ("sm_90"), as the driver says it without torch and without a context; "" where there is none."""
+    if _driver is None:
+        return ""
+    try:
+        _checked(_driver.cuInit(0))
+        device = _checked(_driver.cuDeviceGet(0))
+        major, minor = (_checked(_driver.cuDeviceGetAttribute(name, device)) for name in _CAPABILITY)
+    except (CudaFaultError, LaunchRefusedError):
+        return ""
+    return f"sm_{major}{minor}"
+
+
 @dataclass(frozen=True)
 class Function:
     """A kernel in a loaded module. Keeps the module alive."""
@@ -211,6 +224,10 @@ if _driver is not None:
     _copy_to_device = _driver.cuMemcpyHtoD
     _attribute = _driver.cuFuncGetAttribute
     _MOST_DYNAMIC_SHARED = _driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    _CAPABILITY = (
+        _driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        _driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+    )
     _STATIC_SHARED = _driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import select
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TextIO
 
 from warpwright_harness.events import Emit
@@ -31,10 +32,23 @@ def serve(requests: TextIO, events: TextIO) -> int:
     emit({"event": "hello", "device": device})
     if "missing" in device:
         return 1
+    _get_ready()
     for line in _lines(requests):
         if not _answer(json.loads(line), emit):
             return 1
     return 0
+
+
+def _get_ready() -> None:
+    """What every first request would wait for, done while whoever will ask still compiles: the context, the modules."""
+    import torch
+
+    from warpwright_harness.checks import correctness, dependence
+    from warpwright_harness.timing import peers, speed
+
+    del correctness, dependence, speed
+    with suppress(RuntimeError):  # whoever asks meets it again, and is told
+        peers.operations_counted(lambda: torch.zeros(1, device="cuda").add(1))
 
 
 def _lines(requests: TextIO) -> Iterator[str]:
@@ -71,12 +85,23 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
     def waiting() -> None:
         emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
 
+    if request.get("measure") == "rates":
+        from warpwright_harness.timing.speed import measure_rates_alone
+
+        measure_rates_alone(emit, request, waiting)
+        return
     reference = None
     if request["reference"]:
         try:
             reference = load_reference(request["reference"])
         except Exception as error:  # a user's module may do anything
             emit({"event": "note", "text": f"the reference cannot be loaded: {type(error).__name__}: {error}"})
+    if request.get("measure") == "peers":
+        if reference is not None:
+            from warpwright_harness.timing.speed import measure_peers
+
+            measure_peers(Session(request, emit), reference, request, waiting)
+        return
     if "extension" in request:
         from warpwright_harness.extension.run import judge_extension
 

@@ -52,8 +52,19 @@ def test_one_alone_is_answered_at_once_with_tools_that_were_made_before_it_asked
     assert doubling.dropped == []
 
 
+def test_the_very_first_is_not_kept_waiting_for_others() -> None:
+    doubling = Doubling()
+    with doubling.together.expecting(), doubling.together.expecting(), doubling.together.expecting():
+        assert doubling.together.answer(4, never_cancelled) == 8
+    assert doubling.goes == [(0, [4])]
+
+
 def test_half_of_those_who_are_under_way_are_waited_for_and_each_gets_its_own_answer() -> None:
     doubling = Doubling()
+    doubling.ask(0, threading.Barrier(1))
+    doubling.goes.clear()
+    doubling.made.clear()
+    doubling.dropped.clear()
     barrier = threading.Barrier(8)
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda question: doubling.ask(question, barrier), range(8)))

@@ -16,10 +16,13 @@ from warpwright.optimize.search import Asked, Judge, Tried, search
 from warpwright.optimize.verdicts import why_none
 from warpwright.optimize.version import Version
 from warpwright.optimize.wish import Wish
+from warpwright.problems.infer import find_problem
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
 from warpwright.rewrites.base import Rewrite
 from warpwright.rewrites.registry import proposals
 from warpwright.rules.base import Finding
+from warpwright.verify.peers import beside_torch
+from warpwright.verify.ready import getting_ready
 from warpwright.verify.report import Report
 from warpwright.verify.several import Trial, verify_several
 
@@ -56,6 +59,25 @@ def optimize(
         return is_cancelled() or time.monotonic() > deadline
 
     progress(f"Looking for what {_WISHES[goal]}", 0.0)
+    with getting_ready(program.source, arch, flags):
+        return _searched(
+            program, kernel, goal, wish, engine, progress, must_stop, arch=arch, flags=flags, is_wanted=is_wanted
+        )
+
+
+def _searched(
+    program: Program,
+    kernel: Kernel,
+    goal: str,
+    wish: Wish,
+    engine: Engine | Missing | None,
+    progress: Progress,
+    must_stop: IsCancelled,
+    *,
+    arch: str | None,
+    flags: tuple[str, ...],
+    is_wanted: Callable[[Rewrite], bool],
+) -> Outcome:
     first, declined = proposals(kernel, goal)
     if not first:
         reason = f"No rewrite that is known here {_WISHES[goal]}: none applies to {kernel.name}."
@@ -70,9 +92,9 @@ def optimize(
         order = tuple(dict.fromkeys((*plan.optimizations, *order)))
     asked = Asked(goal, wish, order, arch=arch, flags=flags, is_wanted=is_wanted)
     tried, best = search(root, first, findings, asked, _judge(kernel.name, goal, arch, flags), progress, must_stop)
-    reports = [each.report for each in tried]
+    reports = _beside_torch([each.report for each in tried], program, kernel, progress, must_stop)
     reason = "" if best is not None else why_none(reports, goal, must_stop())
-    candidates = tuple(_candidate(each) for each in tried)
+    candidates = tuple(_candidate(each, report) for each, report in zip(tried, reports, strict=True))
     return Outcome(kernel.name, goal, plan, plan_missing, candidates, best, reason, tuple(declined))
 
 
@@ -108,6 +130,18 @@ def _plan(
         return None, "The search was stopped before the model answered."
 
 
-def _candidate(tried: Tried) -> Candidate:
+def _beside_torch(
+    reports: Sequence[Report], program: Program, kernel: Kernel, progress: Progress, must_stop: IsCancelled
+) -> Sequence[Report]:
+    """With what the kernel's reference takes in torch, where there is time for that."""
+    if not any(report.speed for report in reports):
+        return reports
+    try:
+        return beside_torch(reports, find_problem(program, kernel), progress=progress, is_cancelled=must_stop)
+    except CancelledError:
+        return reports
+
+
+def _candidate(tried: Tried, report: Report) -> Candidate:
     version, trial = tried.version, tried.trial
-    return Candidate(version.rewrites, version.explanations, trial.original, trial.candidate, tried.report)
+    return Candidate(version.rewrites, version.explanations, trial.original, trial.candidate, report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ START_SECONDS = 120.0
 STEP_SECONDS = 20.0
 TOTAL_SECONDS = 400.0
 MOST_FILE_BYTES = 1 << 30
+_ARCH_SECONDS = 10.0
 ASK_AGAIN_SECONDS = 300.0
 """That there is no GPU is believed for this long."""
 
@@ -109,7 +111,7 @@ def find_gpu(is_cancelled: IsCancelled) -> Gpu | Missing:
     """
     if sys.platform == "win32":
         return Missing("gpu", "Kernels are not run on Windows.", "Use WSL 2, where they are.")
-    if not _has_driver():
+    if not has_driver():
         return Missing("gpu", "There is no GPU here (no NVIDIA driver).", "Run it on a machine with an NVIDIA GPU.")
     if is_cancelled():
         raise CancelledError
@@ -127,8 +129,30 @@ def forget_gpu() -> None:
     _answers.clear()
 
 
+def is_gpu_known() -> bool:
+    """Whether `find_gpu` has its answer without starting anything."""
+    return harness_python() in _answers
+
+
+def likely_arch() -> str:
+    """The architecture of the GPU as the driver says it at once, long before torch is ready; "" where it does not."""
+    return _likely_arch(harness_python())
+
+
 @lru_cache(maxsize=4)
-def _has_driver() -> bool:
+def _likely_arch(python: str) -> str:
+    command = [python, "-m", "warpwright_harness", "--arch"]
+    with suppress(OSError, subprocess.SubprocessError):
+        answer = subprocess.run(
+            command, capture_output=True, env=harness_environment(), timeout=_ARCH_SECONDS, check=False, text=True
+        )
+        return answer.stdout.strip() if answer.returncode == 0 else ""
+    return ""
+
+
+@lru_cache(maxsize=4)
+def has_driver() -> bool:
+    """Whether this machine has NVIDIA's driver, which may find no GPU."""
     import ctypes
 
     try:

@@ -169,6 +169,21 @@ def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
     }
 
 
+def make_timing(problem: Problem, shapes: Iterable[Shape]) -> dict[str, Any]:
+    """What the harness is sent to time a kernel's reference in torch alone. Raises ExpressionError and PlanError."""
+    cases = [problem.case(shape) for shape in shapes]
+    return {
+        "measure": "peers",
+        "arguments": [_argument(a) for a in problem.arguments],
+        "variables": [_argument(a) for a in problem.globals],
+        "thresholds": (),
+        "cases": [_case(case, case, whole=False, timed=True) for case in cases],
+        "seed": 0,
+        "reference": str(problem.reference),
+        "lock": gpu_lock(),
+    }
+
+
 HIDDEN_BYTES = 16 << 20
 _HIDDEN_SIZES = (3000, 120, 40)
 """The largest that is drawn for a kernel of one, of two, and of more sizes."""

@@ -1,20 +1,22 @@
 """What each GPU was measured to be able to do at most, kept per GPU and driver: measured once on a machine.
 
-The harness measures where it is given nothing, because only it runs kernels; only the parent writes to the cache.
+The harness measures, because only it runs kernels; only the parent writes to the cache. It does so by a request of its
+own, while the first candidate is compiled.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
+import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
-from warpwright.directories import cache_dir
-from warpwright.verify.harness import Gpu
+from warpwright.directories import cache_dir, read_kept, write_kept
+from warpwright.progress import CancelledError, IsCancelled
+from warpwright.verify.child import ChildEndedError
+from warpwright.verify.harness import Gpu, run_request
+from warpwright.verify.plan import gpu_lock
 
+_POLL_SECONDS = 0.1
 VERSION = 1
 """Of how rates are measured; others are measured again."""
 
@@ -22,22 +24,40 @@ VERSION = 1
 def known_rates(gpu: Gpu) -> Mapping[str, float]:
     """Per second, as the harness gave them (`warpwright_harness/timing/rates`); empty where they are to be measured."""
     try:
-        kept = json.loads(_file(gpu).read_text(encoding="utf-8"))
+        kept = read_kept(_file(gpu))
         return {str(name): float(value) for name, value in kept["per_second"].items()}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (ValueError, KeyError, AttributeError, TypeError):
         return {}
+
+
+_measuring = threading.Lock()
+
+
+def rates_of(gpu: Gpu, is_cancelled: IsCancelled) -> Mapping[str, float]:
+    """The known rates, or those that a harness measures now, once for all who ask meanwhile; empty where it cannot.
+
+    Raises CancelledError.
+    """
+    while not _measuring.acquire(timeout=_POLL_SECONDS):
+        if is_cancelled():
+            raise CancelledError
+    try:
+        if known := known_rates(gpu):
+            return known
+        for event in run_request({"measure": "rates", "reference": None, "lock": gpu_lock()}, is_cancelled):
+            if event["event"] == "rates":
+                keep_rates(gpu, event["rates"])
+    except (ChildEndedError, OSError):
+        return {}
+    finally:
+        _measuring.release()
+    return known_rates(gpu)
 
 
 def keep_rates(gpu: Gpu, rates: Mapping[str, float]) -> None:
     """Write them for the next verification; where the cache cannot be written they are measured again."""
     kept = {"gpu": gpu.name, "uuid": gpu.details.get("uuid"), "driver": gpu.details.get("driver"), "per_second": rates}
-    target = _file(gpu)
-    with suppress(OSError):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(kept, indent=1) + "\n")
-        Path(name).replace(target)
+    write_kept(_file(gpu), kept)
 
 
 def _file(gpu: Gpu) -> Path:

@@ -96,7 +96,7 @@ def _attempt(
                 case "speed":
                     observed.speed.append(_speed(event))
                 case "peers":
-                    observed.speed = [_with_peers(speed, event) for speed in observed.speed]
+                    observed.speed = [with_peers(speed, event) for speed in observed.speed]
                 case "seconds":
                     observed.seconds = added(observed.seconds, event["seconds"])
                 case "work":
@@ -229,7 +229,7 @@ def _speed(event: Event) -> Speed:
     return replace(speed, details={**details, "best_baseline": _best_baseline(speed, {})})
 
 
-def _with_peers(speed: Speed, event: Event) -> Speed:
+def with_peers(speed: Speed, event: Event) -> Speed:
     """The same with what the reference takes there, where the event is of its shape."""
     if event["shape"] != speed.shape:
         return speed

@@ -12,7 +12,7 @@ from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rules.base import Finding
 from warpwright.syntax.source import Source
 from warpwright.verify.report import Report
-from warpwright.verify.verify import verify
+from warpwright.verify.verify import climb
 
 MOST_AT_ONCE = 16
 """Those that are run at once are fewer (`pool`); the others are compiled, analysed or watched by compute-sanitizer."""
@@ -46,7 +46,7 @@ def verify_several(
     flags: tuple[str, ...],
     again: bool = False,
 ) -> list[Report | None]:
-    """`verify` of each, `at_once` of them at a time: the reports in the order of `trials`, None for those that
+    """`climb` of each, `at_once` of them at a time: the reports in the order of `trials`, None for those that
     `is_cancelled` stopped.
 
     The share of `progress` is that of all trials; one call of it ends before the next begins. What one raises is raised
@@ -64,7 +64,7 @@ def verify_several(
     def verified(place: int) -> Report | None:
         trial = trials[place]
         try:
-            return verify(
+            report = climb(
                 trial.original,
                 trial.candidate,
                 kernel=kernel,
@@ -77,6 +77,8 @@ def verify_several(
                 again=again,
                 unit=trial.unit,
             )
+            tell(place, report.badge(), 1.0)
+            return report
         except CancelledError:
             return None
         except BaseException:

@@ -1,7 +1,8 @@
 """Work that costs no more for several questions than for one, by tools that take long to get ready.
 
-The tools get ready while whoever will ask is still under way. Who comes while others are answered waits for the next
-go, until half of those who are under way have come: the other half goes on meanwhile.
+The tools get ready while whoever will ask is still under way. The very first is answered at once, for a search that
+has shown nothing yet. Who comes while others are answered waits for the next go, until half of those who are under way
+have come: the other half goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Together(Generic[Tools, Question, Answer]):
         self._prepare, self._work, self._drop = prepare, work, drop
         self._lock = threading.Lock()
         self._under_way = 0
+        self._has_gone = False
         self._ready: Tools | None = None
         self._waiting: list[_Asked[Question, Answer]] = []
         self._worker = ThreadPoolExecutor(1)
@@ -83,8 +85,9 @@ class Together(Generic[Tools, Question, Answer]):
 
     def _go(self) -> None:
         with self._lock:
-            if not self._waiting or 2 * len(self._waiting) < self._under_way:
+            if not self._waiting or (self._has_gone and 2 * len(self._waiting) < self._under_way):
                 return
+            self._has_gone = True
             group, self._waiting = self._waiting, []
             tools, self._ready = self._ready, None
             if self._under_way > len(group):

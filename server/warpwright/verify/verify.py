@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -28,7 +29,7 @@ from warpwright.problems.renaming import in_names_of, renamed_parameters
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
-from warpwright.syntax.flags import parse_flags
+from warpwright.syntax.flags import Flags, parse_flags
 from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compile import (
     COMPILE_SECONDS,
@@ -48,9 +49,10 @@ from warpwright.verify.compiling import (
 )
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
-from warpwright.verify.harness import Gpu, find_gpu
+from warpwright.verify.harness import Gpu, find_gpu, has_driver, is_gpu_known, likely_arch
 from warpwright.verify.host_code import host_differences
 from warpwright.verify.memory import Memory
+from warpwright.verify.peers import beside_torch
 from warpwright.verify.plan import (
     CandidateLaunchError,
     PlanError,
@@ -61,7 +63,7 @@ from warpwright.verify.plan import (
     paired_cases,
 )
 from warpwright.verify.predict import predicted
-from warpwright.verify.rates import keep_rates, known_rates
+from warpwright.verify.rates import keep_rates, known_rates, rates_of
 from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import hidden_faults_expected, look_for_hidden_faults
@@ -84,6 +86,42 @@ _STATUS_OF = {
 
 
 def verify(
+    original: Source,
+    candidate: Source,
+    *,
+    kernel: str | None = None,
+    goal: str = "speed",
+    expect_gone: Finding | None = None,
+    progress: Progress = silent,
+    is_cancelled: IsCancelled = never_cancelled,
+    arch: str | None = None,
+    flags: tuple[str, ...] = (),
+    flags_from: str = "",
+    backend: Choice = "auto",
+    again: bool = False,
+    unit: Source | None = None,
+) -> Report:
+    """What `climb` finds, and beside the times of both what the kernel's reference takes in torch. Raises
+    CancelledError."""
+    report = climb(
+        original, candidate, kernel=kernel, goal=goal, expect_gone=expect_gone, progress=progress,
+        is_cancelled=is_cancelled, arch=arch, flags=flags, flags_from=flags_from, backend=backend, again=again,
+        unit=unit,
+    )  # fmt: skip
+    if not report.speed or report.compilation is None or is_extension(original):
+        return report
+    given = parse_flags(flags, Path())
+    side = unit.including(original) if unit is not None else original
+    program = _analysed(side, given, Assumptions(arch=report.compilation.arch))
+    found = program.kernel(report.kernel)
+    problem = find_problem(program, found) if found is not None else None
+    if problem is None:
+        return report
+    (beside,) = beside_torch([report], problem, progress=progress, is_cancelled=is_cancelled)
+    return beside
+
+
+def climb(
     original: Source,
     candidate: Source,
     *,
@@ -194,13 +232,25 @@ class _Climb:
         return replace(self, allowed=allowed)._climbed_on(arch)
 
     def _climbed_on(self, arch: str | None) -> Report:
-        gpu = None
-        if self.backend != "emulator":
-            self.progress("Looking for a GPU", 0.05)
-            gpu = find_gpu(self.is_cancelled)
-        launched = isinstance(gpu, Gpu) and self.torch is None
-        with hidden_faults_expected() if launched else nullcontext():
+        if self.backend == "emulator":
+            return self._climbed_with(arch, None)
+        self.progress("Looking for a GPU", 0.05)
+        if not has_driver():
+            return self._climbed_with(arch, find_gpu(self.is_cancelled))
+        launched = self.torch is None
+        with hidden_faults_expected() if launched else nullcontext(), ThreadPoolExecutor(1) as beside:
+            looked_for = beside.submit(find_gpu, self.is_cancelled)
+            if launched and not is_gpu_known():
+                self._compile_meanwhile(arch or likely_arch())
+            gpu = looked_for.result()
+            if launched and isinstance(gpu, Gpu):
+                beside.submit(rates_of, gpu, self.is_cancelled)  # ready, or nearly so, once both are compiled
             return self._climbed_with(arch, gpu)
+
+    def _compile_meanwhile(self, arch: str) -> None:
+        """What will be asked for once the GPU is known, where this is what it is: the results are kept."""
+        if arch and not foreign_include(self.original, self.candidate, self.allowed):
+            self._compiled(arch)
 
     def _climbed_with(self, arch: str | None, gpu: Gpu | Missing | None) -> Report:
         """The lower rungs: compiled, analysed again; then both are run. `gpu` is None where none was looked for."""
@@ -222,11 +272,7 @@ class _Climb:
 
         self.progress("Analysing the candidate again", 0.35)
         given = parse_flags(self.flags, Path())
-        assume = Assumptions(arch=arch).compiled_with(given)
-        old, new = (
-            analyze(side, include_reader({each.path: each for each in side.changed}, given.folders), assume)
-            for side in (self.original, self.candidate)
-        )
+        old, new = (_analysed(side, given, Assumptions(arch=arch)) for side in (self.original, self.candidate))
         gone, brought = changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
@@ -283,9 +329,11 @@ class _Climb:
 
     def _launch(self, base: Report, plan: _Plan, gpu: Gpu, asked: tuple[object, ...]) -> Report:
         """Launch both kernels on the GPU."""
-        request = {**plan.request, "rates": known_rates(gpu)}
 
         def run() -> Observed:
+            if not known_rates(gpu):
+                self.progress("Measuring what this GPU can do (once on this machine)", None)
+            request = {**plan.request, "rates": rates_of(gpu, self.is_cancelled)}
             seen = observe(request, progress=self.progress, is_cancelled=self.is_cancelled)
             if seen.rates:
                 keep_rates(gpu, seen.rates)
@@ -454,6 +502,12 @@ class _Plan:
     request: Mapping[str, Any]
     problems: tuple[Problem, Problem]
     arch: str
+
+
+def _analysed(side: Source, given: Flags, assume: Assumptions) -> Program:
+    """The facts of a text and of the files that it includes, some of them changed."""
+    read = include_reader({each.path: each for each in side.changed}, given.folders)
+    return analyze(side, read, assume.compiled_with(given))
 
 
 def _hashes(plan: _Plan) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The timed half of a request: the machine's rates, every shape that is to be timed, and the reference beside them."""
+"""The timed half of a request: the machine's rates, and every shape that is to be timed; the reference beside them is a
+request of its own."""
 
 from __future__ import annotations
 
@@ -27,10 +28,7 @@ def time_cases(
     request: Mapping[str, Any],
     waiting: Callable[[], None],
 ) -> None:
-    """Emit an event "speed" for each case until the candidate is caught at something, then one "peers" for each.
-
-    The peers come last: a torch.compile that fails or never ends costs no verdict. Compiling shares the GPU.
-    """
+    """Emit an event "speed" for each case until the candidate is caught at something."""
     peers = peers_of(request["reference"], reference) if reference is not None else None
     with ExitStack() as stack:
         stack.enter_context(gpu_alone(request["lock"], waiting))
@@ -41,13 +39,26 @@ def time_cases(
             operations = operations_of(session, peers, case) if peers is not None else 0.0
             if not time_case(sessions, case, stopwatch, rates, operations, float(request["seconds_per_shape"])):
                 return
-    if peers is None:
-        return
+
+
+def measure_peers(
+    session: Session, reference: Reference, request: Mapping[str, Any], waiting: Callable[[], None]
+) -> None:
+    """Emit an event "peers" for each case of a session that need not have loaded its kernels. Compiling the reference
+    takes seconds and shares the GPU."""
+    peers, cases = peers_of(request["reference"], reference), session.cases()
     with gpu_shared(request["lock"], waiting):
         compile_peers(session, peers, cases)
     with gpu_alone(request["lock"], waiting):
+        stopwatch = Stopwatch()
         for case in cases:
             time_peers(session, peers, case, stopwatch)
+
+
+def measure_rates_alone(emit: Emit, request: Mapping[str, Any], waiting: Callable[[], None]) -> None:
+    """Emit an event "rates", or a note that says why there are none."""
+    with gpu_alone(request["lock"], waiting):
+        machine_rates(emit, {"rates": {}}, Stopwatch())
 
 
 def _further(session: Session, request: Mapping[str, Any], stack: ExitStack) -> Iterator[Session]:
