@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from warpwright_harness.device import pointer_argument, scalar_argument, struct_argument
@@ -21,3 +21,18 @@ def kernel_arguments(
         return scalar_argument(argument["scalar"], scalars[argument["name"]])
 
     return [value(argument) for argument in described]
+
+
+def moved_addresses(
+    addresses: Mapping[str, int], names: Sequence[str], repeat: Sequence[Any] | None
+) -> Iterator[Mapping[str, int]]:
+    """The arrays' addresses at each launch of one kernel. `repeat` is how often it is launched, and by how many bytes
+    each of the arguments `names` moves on each time; None for once.
+
+    >>> list(moved_addresses({"y": 64, "x": 0}, ["y", "n"], [2, [8, 0]]))
+    [{'y': 64, 'x': 0}, {'y': 72, 'x': 0}]
+    """
+    times, moves = repeat if repeat is not None else (1, [])
+    for done in range(times):
+        moved = {name: addresses[name] + done * by for name, by in zip(names, moves, strict=False) if by}
+        yield {**addresses, **moved}

@@ -2,7 +2,7 @@
 
 Under compute-sanitizer each array ends where it ends. Once it is ready it reads one line, JSON with "launches": for
 each what a request says of one side and one case (cubin, launches, arguments, variables, counts, scalars, limits, grid,
-block, shared), its seed, and the lock of the GPU. What one launch allocated is gone before the next.
+block, shared, repeats), its seed, and the lock of the GPU. What one launch allocated is gone before the next.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import json
 import random
 import struct
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TextIO
 
-from warpwright_harness.arguments import kernel_arguments
+from warpwright_harness.arguments import kernel_arguments, moved_addresses
 from warpwright_harness.device import Module, allocate, make_context, release, synchronize, write_memory
 from warpwright_harness.gpu_lock import gpu_shared
 from warpwright_harness.variables import variable_named, variables_in, write
@@ -64,11 +65,12 @@ def _run(request: Mapping[str, Any]) -> None:
             if name is not None:
                 write(module, known[name], values_of(variable, request, drawn))
         described = {argument["name"]: argument for argument in request["arguments"]}
-        for launch in request["launches"]:
+        for launch, repeat in zip_longest(request["launches"], request["repeats"]):
             handed = [described[name] for name in launch["arguments"]]
-            arguments = kernel_arguments(handed, addresses, request["scalars"])
             function = module.function(launch["function"])
-            module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
+            for moved in moved_addresses(addresses, launch["arguments"], repeat):
+                arguments = kernel_arguments(handed, moved, request["scalars"])
+                module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
         synchronize()
     for address in addresses.values():
         release(address)

@@ -7,13 +7,14 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from warpwright_harness import variables
-from warpwright_harness.arguments import kernel_arguments
+from warpwright_harness.arguments import kernel_arguments, moved_addresses
 from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, guards_broken, poisons_of
 from warpwright_harness.device import (
     Function,
@@ -48,7 +49,8 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Case:
-    """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side;
+    """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side, and
+    `repeats` how often each kernel of a side is launched (see `moved_addresses`), nothing where all are launched once;
     `variables` are those of the file that host code sets."""
 
     index: int
@@ -56,6 +58,7 @@ class Case:
     arrays: tuple[ArraySpec, ...]
     scalars: Mapping[str, float]
     launches: Mapping[str, tuple[list[int], list[int], int]]
+    repeats: Mapping[str, list[Any]]
     distributions: tuple[str, ...]
     check: bool
     time: bool
@@ -134,6 +137,7 @@ class Session:
             arrays,
             described["scalars"],
             launches,
+            {side: described[side]["repeats"] for side in launches},
             tuple(described["distributions"]),
             bool(described["check"]),
             bool(described["time"]),
@@ -167,9 +171,10 @@ class Session:
         grid, block, shared = case.launches[side]
         described = {argument["name"]: argument for argument in self.request["arguments"]}
         launches = []
-        for function, names in self._functions[side]:
-            arguments = kernel_arguments([described[name] for name in names], addresses, case.scalars)
-            launches.append(function.module.prepare(function, grid, block, shared, arguments))
+        for (function, names), repeat in zip_longest(self._functions[side], case.repeats[side]):
+            for moved in moved_addresses(addresses, names, repeat):
+                arguments = kernel_arguments([described[name] for name in names], moved, case.scalars)
+                launches.append(function.module.prepare(function, grid, block, shared, arguments))
         return launches[0] if len(launches) == 1 else Launches(tuple(launches))
 
     def run(self, side: str, case: Case, buffers: Mapping[str, Buffer], values: Values, poison: int) -> Outputs:

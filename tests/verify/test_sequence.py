@@ -93,3 +93,61 @@ def test_the_launches_around_stay() -> None:
     found = replaced_launches(old, analyze(source(CANDIDATE, f"{rest}\n  {AFTER}\n  {rest}")))
     assert found is not None
     assert [old.source.node_text(call).partition("<")[0] for call in found.before] == ["square", "add"]
+
+
+SCALE = """
+__global__ void scale(float *y, const float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2.0f * x[i];
+}
+"""
+BATCHED = """
+__global__ void scale_batched(float *y, const float *x, int n) {
+  y += (size_t)blockIdx.y * (n + 1); x += (size_t)blockIdx.y * n;
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2.0f * x[i];
+}
+"""
+LOOP = "for (int r = 0; r < 9; ++r) scale<<<(n + 63) / 64, 64>>>(y + r * (n + 1), &x[n * r], n);"
+ONCE = "scale_batched<<<dim3((n + 63) / 64, 9), 64>>>(y, x, n);"
+
+
+def looped(kernels: str, launches: str) -> Source:
+    return Source("k.cu", f"{kernels}\nvoid run(float *y, const float *x, int n) {{\n  {launches}\n}}\n".encode())
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("text", "changed", "status"),
+    [
+        ("", "", Status.CORRECT),
+        ("blockIdx.y * n", "blockIdx.y * (n + 1)", Status.WRONG),
+        ("blockIdx.y * (n + 1)", "blockIdx.y * n", Status.NOT_RUN),  # as large as it asks for is too small for the loop
+        ("2.0f * x[i];\n}\n", "(blockIdx.y > 7 ? 3.0f : 2.0f) * x[i];\n}\n", Status.WRONG),
+    ],
+)
+def test_one_launch_in_the_place_of_a_loop_is_compared_with_all_of_its_iterations(
+    text: str, changed: str, status: Status
+) -> None:
+    candidate = looped(SCALE + BATCHED.replace(text, changed), ONCE)
+    found = verify(looped(SCALE, LOOP), candidate, backend="emulator", again=True)
+    assert (found.status, found.kernel) == (status, "scale_batched"), found.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (LOOP, ONCE.replace("9)", "8)")),
+        (LOOP, ONCE.replace("63) / 64,", "63) / 64 + 1,")),
+        (LOOP, ONCE.replace("(y, x", "(y, x + n")),
+        (LOOP, f"for (int r = 0; r < 9; ++r) {ONCE}"),
+        (LOOP.replace("; ++r)", "; r += 2)"), ONCE),
+        (LOOP.replace("r = 0", "r = 1"), ONCE),
+        (LOOP.replace("63) / 64, 64", "63) / 64, 64, 0, streams[r]"), ONCE),
+        (LOOP.replace("<<<(n", "<<<r + (n"), ONCE.replace("dim3((n", "dim3(r + (n")),
+        (LOOP.replace("&x[n * r]", "&x[r * r]"), ONCE),
+    ],
+)
+def test_a_loop_that_is_not_all_of_the_new_grid_is_no_such_place(before: str, after: str) -> None:
+    old, new = analyze(looped(SCALE, before)), analyze(looped(SCALE + BATCHED, after))
+    assert replaced_launches(old, new) is None

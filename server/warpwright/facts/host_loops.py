@@ -32,6 +32,17 @@ class LoopSteps:
             yield value
             value = integer_operation(self.operation, value, self.step)
 
+    def count(self, start: int, bound: int) -> int | None:
+        """How many iterations there are; None for more than MAX_ITERATIONS of steps that are not added."""
+        found = len(list(self.values(start, bound)))
+        if found < MAX_ITERATIONS:
+            return found
+        by = self.step if self.operation == "+" else -self.step
+        if self.operation not in ("+", "-") or self.relation not in ("<", "<=", ">", ">="):
+            return None
+        left = bound - start + (self.relation == "<=") - (self.relation == ">=")
+        return -(-left // by)
+
 
 def loop_steps(condition: ir.Expr | None, update: ir.Expr | None) -> LoopSteps | None:
     """The steps of a loop that compares its variable with a bound and moves it by a constant; None for others."""

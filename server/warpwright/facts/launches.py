@@ -30,8 +30,9 @@ from warpwright.facts.host_scopes import (
 from warpwright.facts.launch_api import addressed, configured
 from warpwright.facts.launch_calls import LaunchUse, expanded, launch_uses, launching_macros, uses_in
 from warpwright.facts.launch_checks import LaunchChecks
+from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.lower import Lowerer
-from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, Launch
+from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, VariableText, function_name, template_parameters
@@ -168,6 +169,29 @@ class HostReader:
     def _over_iterations(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
         """The launches of a use in the first iteration of the loop that it depends on, and those that are different in
         a later one."""
+        around = self._around(use, scope)
+        sites = self._of_iterations(use, scope)
+        return sites if around is None else [replace(s, launch=replace(s.launch, loop=around)) for s in sites]
+
+    def _around(self, use: LaunchUse, scope: HostScope) -> HostLoop | None:
+        """The loop around a launch, with its iterations where it is a `for` that nothing else ends."""
+        loop = loop_around(use.node)
+        if loop is None:
+            return None
+        condition, update = (loop.child_by_field_name(part) for part in ("condition", "update"))
+        steps = None
+        if loop.type == "for_statement" and condition is not None and update is not None:
+            steps = loop_steps(self._lowered(scope, condition), self._lowered(scope, update))
+        span = use.span.source.span(loop)
+        body = loop.child_by_field_name("body") or loop
+        if steps is None or condition is None or update is None or _may_end_early(use.span.source, body, steps.name):
+            return HostLoop(span, None)
+        start = self.lookup(steps.name, scope, update.start_byte)
+        bound = self.value(steps.bound, scope, condition.start_byte)
+        known = [v.value for v in (start, bound) if isinstance(v, Known) and not v.assumed and not v.is_default]
+        return HostLoop(span, steps.count(*known) if len(known) == 2 else None)
+
+    def _of_iterations(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
         loop = self._loop(use, scope)
         if loop is None:
             return list(self._sites_of(use, scope, use, True))
@@ -757,6 +781,14 @@ class HostReader:
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
         return Known(number) if number is not None else self._outside()
+
+
+def _may_end_early(source: Source, body: Node, variable: str) -> bool:
+    """Whether a loop's body may leave it, skip what is behind, or set its variable."""
+    jumps = ("break_statement", "return_statement", "goto_statement", "continue_statement", "throw_statement")
+    if any(True for _ in descendants(body, *jumps)):
+        return True
+    return any(source.node_text(name) == variable for name in written_names(body))
 
 
 def _as_triple(value: HostValue) -> Triple | None:

@@ -112,11 +112,21 @@ class SharedArray:
 
 
 @dataclass(frozen=True, slots=True)
+class HostLoop:
+    """The innermost loop of the host function around a launch. `iterations` is None where the text does not say how
+    often it is run, or does not say so for certain."""
+
+    span: Span
+    iterations: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One `kernel<<<grid, block, shared, stream>>>(...)`, or the shape assumed where no launch is in sight.
 
     `span` is the whole call expression, None for an assumed shape. `source` says where the shape comes from, as
     `a.cu:41`, or `default`, or `__launch_bounds__`. `checked` is true where the launch's error is read afterwards.
+    `loop` is None where it stands in no loop.
     """
 
     grid: tuple[int | None, int | None, int | None]
@@ -126,6 +136,7 @@ class Launch:
     source: str
     span: Span | None = None
     checked: bool = True
+    loop: HostLoop | None = None
 
     @property
     def threads(self) -> int | None:

@@ -57,8 +57,17 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often a step is launched at one shape, and by how many bytes each of its arguments moves on each time."""
+
+    times: int
+    moves: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """A problem at one shape, all numbers: what the harness launches; `shared_opt_in` is for `Problem`'s."""
+    """A problem at one shape, all numbers: what the harness launches; `shared_opt_in` is for `Problem`'s, `repeats` are
+    those of its steps."""
 
     shape: Shape
     counts: Mapping[str, int]
@@ -68,6 +77,7 @@ class Case:
     block: Dim3
     dynamic_shared_bytes: int
     shared_opt_in: int | None = None
+    repeats: tuple[Repeat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +85,18 @@ class Step:
     """One of several kernels that are launched one after the other, each with the problem's grid and block.
 
     `arguments` are the names of those of the problem that it is handed, in the order of its parameters; `instance` is
-    as in `Problem`.
+    as in `Problem`. It is launched `times` times; `moves` says by how many elements each argument that is an array
+    moves on each time, "0" for one that stays.
+
+    Example: `scale<<<grid, 256>>>(y + r * n, x, n)` for r from 0 to `rows` has the times "rows" and the moves "n", "0"
+    and "0".
     """
 
     kernel: str
     instance: tuple[str, ...]
     arguments: tuple[str, ...]
+    times: str = "1"
+    moves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +168,16 @@ class Problem:
         scalars = {s.name: evaluate(s.value, values) for s in self.scalars}
         shared = _whole(self.dynamic_shared_bytes, values, "the dynamic shared memory", least=0)
         asked = None if self.shared_opt_in is None else int(evaluate(self.shared_opt_in, values))
-        return Case(dict(shape), counts, scalars, limits, grid, block, shared, asked)
+        repeats = tuple(self._repeat(step, values) for step in self.steps)
+        return Case(dict(shape), counts, scalars, limits, grid, block, shared, asked, repeats)
+
+    def _repeat(self, step: Step, values: Mapping[str, Value]) -> Repeat:
+        sizes = {array.name: _element_bytes(array.type) for array in self.arrays}
+        moves = zip(step.arguments, step.moves, strict=True) if step.moves else ()
+        return Repeat(
+            _whole(step.times, values, f"the number of launches of {step.kernel}"),
+            tuple(sizes.get(name, 0) * int(evaluate(text, values)) for name, text in moves),
+        )
 
     def bytes(self, shape: Shape) -> int:
         """The memory that the arrays take at a shape; 0 where the kernel cannot be launched there."""

@@ -88,13 +88,13 @@ from warpwright.rewrites._code import (
     host_launches,
     in_macro,
     macros_naming,
-    names,
     overlaps,
 )
 from warpwright.rewrites._elementwise import match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._fusion import Part, handed, is_pointer, kernel_text, kind_of, written_by
 from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import free_name, line_of, without_lines
+from warpwright.rewrites._same_memory import made_of_each_other, own_elements_only
 from warpwright.rewrites._threads import builtin_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -289,32 +289,14 @@ def _require_no_other_state(first: Part, second: Part) -> None:
             raise _RefusedError(f"Line {line} declares device memory that one kernel may leave to the other.")
     function = enclosing(first.call, "function_definition")
     arrays = {t for part in (first, second) for n, t in part.given.items() if is_pointer(part.kernel, n)}
-    for assigned in descendants(function, "init_declarator", "assignment_expression") if function is not None else ():
-        target = assigned.child_by_field_name("declarator") or assigned.child_by_field_name("left")
-        value = assigned.child_by_field_name("value") or assigned.child_by_field_name("right")
-        ends = [{source.node_text(n) for n in descendants(e, "identifier")} & arrays for e in (target, value) if e]
-        if len(ends) == 2 and all(ends):
-            line = line_of(source, assigned)
-            raise _RefusedError(f"Line {line} makes one array of another, so that they may overlap.")
+    if function is not None and (made_at := made_of_each_other(source, function, arrays)):
+        raise _RefusedError(f"Line {made_at} makes one array of another, so that they may overlap.")
 
 
 def _require_own_element(part: Part, name: str) -> None:
-    source, index = part.kernel.source, part.elements.index
-    for statement in part.elements.work:
-        for use in names(statement, source, name):
-            element = use.parent
-            indices = element.child_by_field_name("indices") if element is not None else None
-            own = (
-                element is not None
-                and element.type == "subscript_expression"
-                and element.child_by_field_name("argument") == use
-                and indices is not None
-                and _squeezed(source, indices) == f"[{index}]"
-            )
-            outer = element.parent if element is not None else None
-            if not own or (outer is not None and outer.type == "pointer_expression"):
-                line = line_of(source, use)
-                raise _RefusedError(f"`{name}` is used at line {line} other than as `{name}[{index}]`, and written.")
+    if used_at := own_elements_only(part.kernel.source, part.elements, name):
+        index = part.elements.index
+        raise _RefusedError(f"`{name}` is used at line {used_at} other than as `{name}[{index}]`, and written.")
 
 
 def _shared_names(first: Part, second: Part) -> dict[str, str]:

@@ -272,4 +272,7 @@ def _case(own: Case, other: Case, *, whole: bool, timed: bool) -> dict[str, Any]
 
 
 def _launch(case: Case) -> Mapping[str, Any]:
-    return {"grid": list(case.grid), "block": list(case.block), "shared": case.dynamic_shared_bytes}
+    """`repeats` has for each step how often it is launched, and by how many bytes each argument moves on each time."""
+    repeats = [[repeat.times, list(repeat.moves)] for repeat in case.repeats]
+    grid, block = list(case.grid), list(case.block)
+    return {"grid": grid, "block": block, "shared": case.dynamic_shared_bytes, "repeats": repeats}

@@ -1,8 +1,9 @@
-"""A kernel of the candidate that does what several launches of the original do, one after the other.
+"""A kernel of the candidate that does what several launches of the original do, one after the other, or one in a loop.
 
 Example: `square<<<grid, block>>>(a, tmp, n); add<<<grid, block>>>(tmp, out, n);` became
 `square_add<<<grid, block>>>(a, tmp, out, n);`. The original's side of the comparison then runs its launches in order,
-on the new kernel's arrays; which of them each gets, the texts of the launches' arguments say.
+on the new kernel's arrays; which of them each gets, the texts of the launches' arguments say. A launch in a loop is
+read by `repeated`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
+from warpwright.facts.launch_loops import LaunchLoop
 from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import builtin_type
 from warpwright.facts.unit import function_name
@@ -24,15 +26,18 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.plan import PlanError, Side
+from warpwright.verify.repeated import batched_loop, repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The candidate's new kernel and its launch, and the launches of the original in its place."""
+    """The candidate's new kernel and its launch, and the launches of the original in its place; of one in a loop, the
+    loop."""
 
     kernel: str
     launch: Node
     before: tuple[Node, ...]
+    loop: LaunchLoop | None = None
 
 
 def replaced_launches(old: Program, new: Program) -> Replaced | None:
@@ -54,10 +59,13 @@ def replaced_launches(old: Program, new: Program) -> Replaced | None:
         rest = len(others) - first - 1
         gone = tuple(mine[first : len(mine) - rest])
         same_rest = texts[len(texts) - rest :] == others[len(others) - rest :] if rest else True
-        if _kernel_of(new.source, theirs[first]) != name or not same_rest or len(gone) < 2:
+        if _kernel_of(new.source, theirs[first]) != name or not same_rest or not gone:
             return None
-        found.append(Replaced(name, theirs[first], gone))
-    if len(found) != 1 or not _fits(old.source, new.source, found[0]):
+        loop = batched_loop(old, new.source, gone[0], theirs[first]) if len(gone) == 1 else None
+        if len(gone) == 1 and loop is None:
+            return None
+        found.append(Replaced(name, theirs[first], gone, loop))
+    if len(found) != 1 or (found[0].loop is None and not _fits(old.source, new.source, found[0])):
         return None
     return found[0]
 
@@ -90,10 +98,15 @@ def original_of(replaced: Replaced, old: Program, new: Program, problem: Problem
         return (
             f"the new kernel {replaced.kernel} takes more than arrays and numbers, which several launches are not given"
         )
+    types = {p.name: _type(p) for p in kernel.parameters}
+    if replaced.loop is not None:
+        step = old.kernel(_kernel_of(old.source, replaced.loop.call))
+        if step is None or [_type(p) for p in step.parameters] != list(types.values()):
+            return f"the new kernel {replaced.kernel} takes other parameters than the one that was launched in a loop"
+        return repeated(old.source, step, replaced.loop, problem)
     names = _names_by_text(new.source, replaced.launch, kernel)
     if names is None:
         return f"the new kernel {replaced.kernel} is handed one array twice"
-    types = {p.name: _type(p) for p in kernel.parameters}
     steps: list[Step] = []
     for call in replaced.before:
         name = _kernel_of(old.source, call)

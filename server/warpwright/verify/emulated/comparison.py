@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 from warpwright.emulator.agreement import (
@@ -63,6 +64,7 @@ from warpwright.verify.emulated.outputs import (
     wider_tolerance,
     written_of,
 )
+from warpwright.verify.emulated.steps import behind, launches_of, put_behind
 from warpwright.verify.emulation import Budget
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
@@ -81,6 +83,9 @@ RUNS = 5 + PERTURBATIONS
 
 THREAD_STEPS = 256
 """Of a candidate's thread, which are never too many: one with more threads may do little in each."""
+
+LAUNCH_STEPS = 20_000
+"""What a launch costs in lane-steps beyond those of its threads, where a side makes several."""
 
 _ORDERS = (None, 1)
 """Of the first and of the second run: in what order lanes add floats to one word (see `emulator.launch.run`)."""
@@ -236,7 +241,8 @@ class Comparison:
         for index in sorted(range(len(self.cases)), key=lambda i: (_threads(self.cases[i][0]), self._elements(i))):
             case = self.cases[index][0]
             is_large = self.original.problem.bytes(case.shape) > MOST_BYTES
-            if is_large or each_thread * _threads(case) > self.budget.launch:
+            wanted = each_thread * _threads(case) + LAUNCH_STEPS * sum(repeat.times for repeat in case.repeats)
+            if is_large or wanted > self.budget.launch:
                 too_large.append(index)
                 continue
             try:
@@ -279,13 +285,13 @@ class Comparison:
         given = arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change)
         held = {argument.name: argument for argument in given}
         variables = variables_of(asked, case, distribution, seed, alter=alter, change=change)
-        handed = [step.arguments for step in side.problem.steps] or [tuple(held)]
         all_of: list[Ran] = []
-        for program, names in zip(side.programs, handed, strict=True):
+        for number, names, starts in launches_of(side.problem, own, tuple(held)):
+            program = side.programs[number]
             ran = run(
                 program,
                 Launch(own.grid, own.block, own.dynamic_shared_bytes),
-                [held[name] for name in names],
+                [behind(held[name], start) for name, start in zip(names, starts, strict=True)],
                 variables=_mangled(variables, program),
                 unwritten=unwritten,
                 most_lane_steps=most or self.budget.launch,
@@ -295,11 +301,14 @@ class Comparison:
             faults = faults_of(program, ran, side.own)
             grave = tuple(fault for fault in faults if fault.kind is not FaultKind.UNUSED_RESULT)
             changed = ran.changed_variables - {*_mangled(dict.fromkeys((a.name for a in asked.globals), b""), program)}
-            all_of.append(Ran(ran.outputs, grave, ran.changed_inputs, changed, ran.lane_steps, ran.tallies.lane_steps))
+            places = dict(zip(names, starts, strict=True))
+            outputs = {n: put_behind(held.get(n), places.get(n, 0), data) for n, data in ran.outputs.items()}
+            spent = ran.lane_steps + (LAUNCH_STEPS if side.problem.steps else 0)
+            all_of.append(Ran(outputs, grave, ran.changed_inputs, changed, spent, ran.tallies.lane_steps))
             if not ran.is_complete:
                 break
             # what a step wrote is there for the next one
-            held |= {n: ArrayArgument(n, data) for n, data in ran.outputs.items() if len(side.programs) > 1}
+            held |= {n: ArrayArgument(n, data) for n, data in outputs.items() if side.problem.steps}
         return all_of[0] if len(all_of) == 1 else in_order(all_of)
 
     def seed_of(self, index: int, salt: int) -> int:
@@ -388,7 +397,9 @@ class Comparison:
 
 
 def _threads(case: Case) -> int:
-    return case.grid[0] * case.grid[1] * case.grid[2] * case.block[0] * case.block[1] * case.block[2]
+    """Of all launches."""
+    times = sum(repeat.times for repeat in case.repeats) or 1
+    return times * prod(case.grid) * prod(case.block)
 
 
 def _mangled(variables: Mapping[str, bytes], program: Program) -> dict[str, bytes]:
