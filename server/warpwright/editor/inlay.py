@@ -10,13 +10,14 @@ from warpwright.editor.markdown import number, prose
 from warpwright.facts.model import Access, Basis, Space
 from warpwright.syntax.source import Span
 
-_NOTABLE = 1.05
+_NOTABLE = 1.25
 _SPACES = (Space.GLOBAL, Space.SHARED)
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A few words behind `span`; `why` is Markdown, "" where nothing more is to be said."""
+    """A few words behind a line of the text; `span` is empty, at the line's end. `why` is Markdown, "" where nothing
+    more is to be said."""
 
     span: Span
     words: str
@@ -24,21 +25,30 @@ class Hint:
 
 
 def hints(analysis: Analysis, start: int, end: int) -> Iterator[Hint]:
-    """One for each wasteful access to global or shared memory that ends in bytes [start, end] of the document, in the
-    order of the text. Of several launches it is of the one that wastes most."""
+    """One for each line with a wasteful access to global or shared memory that ends in bytes [start, end] of the
+    document, in the order of the text. Of several launches it is of the one that wastes most. It stands behind the
+    line, so that no code moves aside; of several accesses it names the arrays."""
+    source = analysis.source
     worst: dict[Span, Access] = {}
     counts: dict[Span, set[str]] = {}
     for kernel in analysis.program.kernels:
         for access in kernel.accesses:
             span, excess = access.span, access.excess
-            if span.path != analysis.source.path or not start <= span.end <= end or access.space not in _SPACES:
+            if span.path != source.path or not start <= span.end <= end or access.space not in _SPACES:
                 continue
             counts.setdefault(span, set()).add(_words(access))
             if (excess or 0.0) >= _NOTABLE and (span not in worst or (worst[span].excess or 0.0) < (excess or 0.0)):
                 worst[span] = access
+    lines: dict[int, list[Access]] = {}
     for span, access in sorted(worst.items(), key=lambda each: each[0].end):
-        most = "up to " if len(counts[span]) > 1 else ""
-        yield Hint(span, f"{most}{_words(access)}", prose(access.why))
+        lines.setdefault(source.position(span.end)[0], []).append(access)
+    for line, accesses in lines.items():
+        at = source.line_starts[line - 1] + len(source.line_text(line).rstrip().encode("utf-8"))
+        named = [f"{access.array or access.expression}: " if len(accesses) > 1 else "" for access in accesses]
+        most = ["up to " if len(counts[access.span]) > 1 else "" for access in accesses]
+        words = dict.fromkeys(map("".join, zip(named, most, map(_words, accesses), strict=True)))
+        why = dict.fromkeys(prose(access.why) for access in accesses if access.why)
+        yield Hint(Span(source, at, at), "; ".join(words), "\n\n".join(why))
 
 
 def _words(access: Access) -> str:

@@ -34,6 +34,4 @@ async def inlay_hint(ls: Server, params: types.InlayHintParams) -> list[types.In
 
 def _inlay_hint(hint: Hint, ranges: Ranges) -> types.InlayHint:
     why = types.MarkupContent(types.MarkupKind.Markdown, hint.why) if hint.why else None
-    return types.InlayHint(
-        position=ranges.of(hint.span).end, label=hint.words, tooltip=why, padding_left=True, padding_right=True
-    )
+    return types.InlayHint(position=ranges.of(hint.span).end, label=hint.words, tooltip=why, padding_left=True)
