@@ -17,6 +17,7 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("generated pages", (PYTHON, "tools/generate.py", "--check")),
     ("the commands' page", (PYTHON, "tools/generate_cli.py", "--check")),
     ("the settings' page", (PYTHON, "tools/generate_settings.py", "--check")),
+    ("the extension's requirements", (PYTHON, "tools/generate_extras.py", "--check")),
     ("tests", (PYTHON, "-m", "pytest")),
 )
 

@@ -1,5 +1,9 @@
 /** The extension's entry: it starts the server in the background and returns at once. */
 import { commands, env, QuickPickItemKind, window, workspace, type ExtensionContext, type QuickPickItem } from "vscode";
+import { Environments, type Choice } from "./environment/create";
+import { serverFolders } from "./launch";
+import { onChosenElsewhere } from "./python/elsewhere";
+import { selectInterpreter } from "./python/select";
 import { Server } from "./server";
 import { Status } from "./status";
 
@@ -7,19 +11,28 @@ import { Status } from "./status";
 export interface Api {
   readonly server: Server;
   readonly status: Status;
+  readonly environments: Environments;
   /** Resolves when the first start has ended, well or not. */
   readonly started: Promise<void>;
 }
 
+let running: Server | undefined;
+
 export function activate(context: ExtensionContext): Api {
   const log = window.createOutputChannel("warpwright", { log: true });
   const status = new Status();
-  const server = new Server(context, log, status);
+  const server = (running = new Server(context, log, status));
+  const environments = new Environments(context, log, server);
   context.subscriptions.push(
     log,
     status,
     server,
-    commands.registerCommand("warpwright.restart", () => server.restart()),
+    commands.registerCommand("warpwright.restart", () => server.restartAsked()),
+    environments,
+    commands.registerCommand("warpwright.createEnvironment", (choice?: Partial<Choice>) => environments.create(choice)),
+    commands.registerCommand("warpwright.selectInterpreter", () =>
+      selectInterpreter(serverFolders(context.extensionPath), [environments.home], () => environments.create()),
+    ),
     commands.registerCommand("warpwright.showOutput", () => log.show()),
     commands.registerCommand("warpwright.showMenu", () => showMenu(status)),
     workspace.onDidChangeConfiguration((change) => {
@@ -29,7 +42,15 @@ export function activate(context: ExtensionContext): Api {
     }),
     workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
   );
-  return { server, status, started: server.restart() };
+  const started = server.restart();
+  // Those extensions are active once they were asked.
+  void started.then(() => context.subscriptions.push(onChosenElsewhere(() => void server.follow())));
+  return { server, status, environments, started };
+}
+
+/** The editor waits for this one: no process is left behind. */
+export async function deactivate(): Promise<void> {
+  await running?.stop();
 }
 
 interface Part {

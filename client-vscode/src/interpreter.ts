@@ -1,89 +1,63 @@
 /** Finding a Python that can run the server. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
-import { extensions, workspace, type Uri } from "vscode";
+import { delimiter } from "node:path";
+import { workspace, type LogOutputChannel } from "vscode";
+import { chosenElsewhere } from "./python/elsewhere";
+import { liesIn, named, onThePath } from "./python/places";
+import { OLDEST, PythonFault, usable, type Interpreter } from "./python/probe";
 
-const run = promisify(execFile);
+export const SETTING = "interpreter";
 
-export const OLDEST = [3, 11] as const;
-const ASK_MILLISECONDS = 15_000;
-
-export interface Interpreter {
-  readonly path: string;
-  readonly version: string;
-}
-
-/** Why no Python can be used, as one sentence for the user. */
+/** Why no Python can be used, as sentences for the user. */
 export class NoInterpreterError extends Error {}
 
 /**
- * The Python of the setting, else the one chosen in the Python extension, else the path's.
- * What the user named is not replaced by another where it cannot be used. Throws NoInterpreterError.
+ * The Python of the setting, else the one chosen in Microsoft's Python extensions, else the path's. `folders` hold the
+ * server and its libraries. What the user named is not replaced by another where it cannot be used. In a folder that
+ * its user does not trust, its own setting and the Pythons in it are left alone. Throws NoInterpreterError.
  */
-export async function findInterpreter(): Promise<Interpreter> {
-  const named = workspace.isTrusted
-    ? workspace.getConfiguration("warpwright").get<string>("interpreter", "")
-    : workspace.getConfiguration("warpwright").inspect<string>("interpreter")?.globalValue ?? "";
-  if (named) {
-    return await usable(named, "The Python of the setting warpwright.interpreter");
-  }
-  const problems: string[] = [];
-  for (const candidate of [await chosenInPythonExtension(), ...onThePath()]) {
-    if (candidate === undefined) {
-      continue;
-    }
+export async function findInterpreter(
+  folders: readonly string[],
+  log: LogOutputChannel,
+  signal?: AbortSignal,
+): Promise<Interpreter> {
+  const opened = (workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
+  const setting = settingOf();
+  if (setting) {
     try {
-      return await usable(candidate, "Python");
+      return await usable(named(setting, opened[0]), folders, "The Python of the setting warpwright.interpreter", { signal });
     } catch (error) {
-      problems.push((error as Error).message);
+      const fault = error as PythonFault;
+      throw new NoInterpreterError(`${fault.message}. ${fault.advice}`.trim());
     }
   }
-  const told = problems.find((problem) => problem.includes(" is Python ")) ?? "No Python was found.";
+  const untrusted = workspace.isTrusted ? [] : opened;
+  const chosen = await chosenElsewhere(workspace.workspaceFolders?.[0]?.uri);
+  const candidates = [...chosen.filter((path) => !liesIn(path, untrusted)).map((path) => named(path, undefined)), ...onThePath()];
+  const faults: PythonFault[] = [];
+  for (const candidate of candidates) {
+    signal?.throwIfAborted();
+    try {
+      return await usable(candidate, folders, "Python", { signal, path: pathOutside(untrusted) });
+    } catch (error) {
+      const fault = error as PythonFault;
+      log.debug(`${fault.message}.`);
+      faults.push(fault);
+    }
+  }
+  const told = faults.find((fault) => fault.kind === "broken") ?? faults.find((fault) => fault.kind === "old");
+  const problem = told === undefined ? "No Python was found." : `${told.message}.`;
   throw new NoInterpreterError(
-    `${told} warpwright needs Python ${OLDEST.join(".")} or newer: install it, or name one in the setting warpwright.interpreter.`,
+    `${problem} warpwright needs Python ${OLDEST.join(".")} or newer: install one, select one, or let an environment be created.`,
   );
 }
 
-function onThePath(): string[] {
-  return process.platform === "win32" ? ["python", "py"] : ["python3", "python"];
+function settingOf(): string {
+  const settings = workspace.getConfiguration("warpwright");
+  const value: unknown = workspace.isTrusted ? settings.get(SETTING) : settings.inspect(SETTING)?.globalValue;
+  return typeof value === "string" ? value : "";
 }
 
-async function usable(path: string, what: string): Promise<Interpreter> {
-  let said: string;
-  try {
-    const script = "import sys; print(*sys.version_info[:3], sys.executable, sep='\\n')";
-    // Isolated, so that a sys.py or a site of the opened folder is not what is run.
-    said = (await run(path, ["-I", "-c", script], { timeout: ASK_MILLISECONDS, windowsHide: true })).stdout;
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code === "ENOENT" ? "is not there" : "does not run";
-    throw new NoInterpreterError(`${what}, ${path}, ${reason}.`);
-  }
-  const [major = "0", minor = "0", patch = "0", executable = path] = said.trim().split(/\r?\n/);
-  const version = `${major}.${minor}.${patch}`;
-  if (Number(major) !== OLDEST[0] || Number(minor) < OLDEST[1]) {
-    throw new NoInterpreterError(`${what}, ${path}, is Python ${version}.`);
-  }
-  return { path: executable, version };
-}
-
-interface PythonExtension {
-  readonly environments?: {
-    getActiveEnvironmentPath(resource?: Uri): { readonly path: string };
-    resolveEnvironment(path: unknown): Promise<{ readonly executable: { readonly uri?: Uri } } | undefined>;
-  };
-}
-
-/** What the user chose in the Python extension, where there is one; nothing here needs it. */
-async function chosenInPythonExtension(): Promise<string | undefined> {
-  const extension = extensions.getExtension<PythonExtension>("ms-python.python");
-  if (extension === undefined) {
-    return undefined;
-  }
-  try {
-    const environments = (await extension.activate()).environments;
-    const chosen = environments?.getActiveEnvironmentPath(workspace.workspaceFolders?.[0]?.uri);
-    return (await environments?.resolveEnvironment(chosen))?.executable.uri?.fsPath;
-  } catch {
-    return undefined;
-  }
+function pathOutside(folders: readonly string[]): string {
+  const path = process.env["PATH"] ?? "";
+  return path.split(delimiter).filter((each) => each && !liesIn(each, folders)).join(delimiter);
 }

@@ -1,107 +1,170 @@
 /** Starting, restarting and stopping the server. Starts never overlap: each waits for the one before. */
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
 import { commands, window, workspace, type Disposable, type ExtensionContext, type LogOutputChannel } from "vscode";
 import {
   CloseAction,
   ErrorAction,
   LanguageClient,
-  type ErrorHandler,
+  StreamMessageReader,
+  StreamMessageWriter,
   type LanguageClientOptions,
-  type ServerOptions,
 } from "vscode-languageclient/node";
 import { executeCommand, KERNEL_COMMANDS } from "./commands";
-import { findInterpreter, type Interpreter } from "./interpreter";
+import { Deaths, MOST_RESTARTS } from "./deaths";
+import { findInterpreter } from "./interpreter";
 import { LANGUAGES } from "./languages";
+import { endOrKill, launch, serverFolders, type Launched } from "./launch";
+import type { Interpreter } from "./python/probe";
 import type { Status } from "./status";
+import { offerPython, offerRestart, Teller, type Offer } from "./telling";
 
 /** The server's commands that compile and run what the opened folder holds. */
 const RUNS_CODE: ReadonlySet<string> = new Set([...KERNEL_COMMANDS, "warpwright.propose"]);
-const MOST_RESTARTS = 5;
-const RESTARTS_WITHIN_MILLISECONDS = 180_000;
+const START_MILLISECONDS = 60_000;
+const STOP_MILLISECONDS = 2_000;
 
 export class Server implements Disposable {
   private client: LanguageClient | undefined;
+  private launched: Launched | undefined;
+  private interpreter: Interpreter | undefined;
   private work: Promise<void> = Promise.resolve();
+  /** The start that waits for its turn; whoever wants one meanwhile gets this one. */
+  private next: Promise<void> | undefined;
+  private begun = new AbortController();
+  private readonly deaths = new Deaths();
+  private readonly teller: Teller;
 
   constructor(
     private readonly context: ExtensionContext,
     private readonly log: LogOutputChannel,
     private readonly status: Status,
-  ) {}
+  ) {
+    this.teller = new Teller(log);
+  }
 
   /** The running client; undefined where there is none. For tests. */
   get running(): LanguageClient | undefined {
     return this.client?.isRunning() ? this.client : undefined;
   }
 
+  /** The id of the server's process; undefined where there is none. For tests. */
+  get pid(): number | undefined {
+    return this.launched?.process.pid;
+  }
+
+  /** The Python that runs the server, or that was found for it last. */
+  get python(): Interpreter | undefined {
+    return this.interpreter;
+  }
+
+  /** Start anew because the user asked for it: what went wrong before is forgotten, and told again. */
+  restartAsked(): Promise<void> {
+    this.deaths.forget();
+    this.teller.forget();
+    return this.restart();
+  }
+
   restart(): Promise<void> {
-    this.work = this.work.then(() => this.stopNow()).then(() => this.startNow());
-    return this.work;
+    if (this.next === undefined) {
+      this.begun.abort();
+      const next = this.work.then(async () => {
+        this.next = undefined;
+        this.begun = new AbortController();
+        await this.stopNow();
+        await this.startNow(this.begun.signal);
+      });
+      this.work = this.next = next;
+    }
+    return this.next;
   }
 
   stop(): Promise<void> {
+    this.begun.abort();
+    this.next = undefined;
     this.work = this.work.then(() => this.stopNow());
     return this.work;
+  }
+
+  /** Start anew if another Python would be used now. */
+  async follow(): Promise<void> {
+    const found = await findInterpreter(serverFolders(this.context.extensionPath), this.log).catch(() => undefined);
+    if (found !== undefined && found.path !== this.interpreter?.path) {
+      await this.restart();
+    }
   }
 
   dispose(): void {
     void this.stop();
   }
 
-  private async startNow(): Promise<void> {
+  /** Nothing is thrown from here: a start that failed is told. One that was called off is not. */
+  private async startNow(calledOff: AbortSignal): Promise<void> {
     this.status.show({ kind: "starting" });
     try {
-      const python = await findInterpreter();
+      const folders = serverFolders(this.context.extensionPath);
+      const python = (this.interpreter = await findInterpreter(folders, this.log, calledOff));
+      if (calledOff.aborted) {
+        return;
+      }
       this.log.info(`starting the server with ${python.path}, Python ${python.version}`);
-      const client = new LanguageClient(
-        "warpwright",
-        "warpwright",
-        this.serverOptions(python),
-        this.clientOptions(),
-      );
+      const folder = workspace.workspaceFolders?.[0]?.uri.fsPath;
+      const launched = (this.launched = await launch(python, folders, folder, this.log));
+      const { stdout, stdin } = launched.process;
+      if (stdout === null || stdin === null) {
+        throw new Error("its pipes could not be opened.");
+      }
+      const transports = { reader: new StreamMessageReader(stdout), writer: new StreamMessageWriter(stdin), detached: true };
+      const client = new LanguageClient("warpwright", "warpwright", () => Promise.resolve(transports), this.clientOptions());
       this.client = client;
-      await client.start();
+      await answered(client.start(), launched, calledOff);
       this.status.show({ kind: "running", python: python.version });
+      this.teller.forget();
       await commands.executeCommand("setContext", "warpwright.running", true);
     } catch (error) {
-      await this.failed(error instanceof Error ? error.message : String(error));
+      if (!calledOff.aborted) {
+        await this.stopNow();
+        await this.failed(error instanceof Error ? error.message : String(error));
+      }
     }
   }
 
   private async stopNow(): Promise<void> {
-    const client = this.client;
-    this.client = undefined;
+    const { client, launched } = this;
+    this.client = this.launched = undefined;
     await commands.executeCommand("setContext", "warpwright.running", false);
     if (client?.needsStop()) {
-      await client.stop().catch((error: unknown) => this.log.warn(`the server did not stop in time: ${String(error)}`));
+      const stopped = client.stop(STOP_MILLISECONDS);
+      await stopped.catch((error: unknown) => this.log.warn(`the server did not stop in time: ${String(error)}`));
     }
     await client?.dispose().catch(() => undefined);
+    if (launched !== undefined) {
+      await endOrKill(launched, this.log);
+    }
   }
 
-  private async failed(reason: string): Promise<void> {
-    this.log.error(reason);
+  private async failed(reason: string, offers: readonly Offer[] = offerPython): Promise<void> {
     this.status.show({ kind: "stopped", reason });
     await commands.executeCommand("setContext", "warpwright.running", false);
-    const setting = "Open setting";
-    const output = "Show output";
-    void window.showErrorMessage(`warpwright is not running: ${reason}`, setting, output).then((chosen) => {
-      if (chosen === setting) {
-        void commands.executeCommand("workbench.action.openSettings", "warpwright.interpreter");
-      } else if (chosen === output) {
-        this.log.show();
-      }
-    });
+    this.teller.tell(`warpwright is not running: ${reason}`, offers);
   }
 
-  private serverOptions(python: Interpreter): ServerOptions {
-    const bundled = join(this.context.extensionPath, "bundled");
-    const environment = { ...process.env, PYTHONUTF8: "1" };
-    if (existsSync(bundled)) {
-      const folders = [join(bundled, "server"), join(bundled, "libs"), process.env["PYTHONPATH"]];
-      Object.assign(environment, { PYTHONPATH: folders.filter((folder) => folder).join(delimiter) });
+  /** Start a server that died anew, up to five times in three minutes; then say so and leave it. */
+  private async died(client: LanguageClient): Promise<void> {
+    if (client !== this.client || !client.isRunning()) {
+      return; // It was told to stop, or its start failed, which is told there.
     }
-    return { command: python.path, args: ["-P", "-m", "warpwright.lsp"], options: { env: environment } };
+    const count = this.deaths.add(Date.now());
+    const words = this.launched?.lastWords();
+    const last = words ? ` It said: ${words}` : "";
+    if (count > MOST_RESTARTS) {
+      const reason = `the server ended ${count} times within three minutes and is not started again.${last}`;
+      await this.stop();
+      await this.failed(reason, offerRestart);
+      return;
+    }
+    const told = `The warpwright server ended unexpectedly and is started anew (${count} of ${MOST_RESTARTS}).`;
+    this.log.warn(`${told}${last}`);
+    void window.showWarningMessage(told, "Show Log").then((chosen) => chosen && this.log.show());
+    await this.restart();
   }
 
   private clientOptions(): LanguageClientOptions {
@@ -111,7 +174,15 @@ export class Server implements Disposable {
       ),
       outputChannel: this.log,
       initializationOptions: this.settings(),
-      errorHandler: this.errorHandler(),
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue }),
+        closed: () => {
+          if (this.client !== undefined) {
+            void this.died(this.client);
+          }
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
+      },
       middleware: {
         executeCommand: async (command, given) => {
           const client = this.running;
@@ -141,27 +212,28 @@ export class Server implements Disposable {
     const given = JSON.parse(JSON.stringify(workspace.getConfiguration("warpwright"))) as object;
     return workspace.isTrusted ? given : untrusted(given);
   }
+}
 
-  /** Start a server that died anew, up to five times in three minutes; then say so and leave it. */
-  private errorHandler(): ErrorHandler {
-    const deaths: number[] = [];
-    return {
-      error: () => ({ action: ErrorAction.Continue }),
-      closed: () => {
-        const now = Date.now();
-        deaths.push(now);
-        while (deaths[0] !== undefined && now - deaths[0] > RESTARTS_WITHIN_MILLISECONDS) {
-          deaths.shift();
-        }
-        if (deaths.length <= MOST_RESTARTS) {
-          this.log.warn(`the server ended; it is started anew (${deaths.length} of ${MOST_RESTARTS})`);
-          void window.showWarningMessage("The warpwright server ended and was started anew.");
-          return { action: CloseAction.Restart, handled: true };
-        }
-        void this.failed(`the server ended ${deaths.length} times within three minutes.`);
-        return { action: CloseAction.DoNotRestart, handled: true };
-      },
-    };
+/** Wait for a server's first answer. Throws where it ends before, is called off, or takes too long. */
+async function answered(start: Promise<void>, launched: Launched, calledOff: AbortSignal): Promise<void> {
+  const end = new AbortController();
+  const other = new Promise<never>((_resolve, reject) => {
+    const late = `the server did not answer in ${START_MILLISECONDS / 1000} seconds.`;
+    const timer = setTimeout(() => reject(new Error(late)), START_MILLISECONDS);
+    const off = (): void => reject(new Error("called off"));
+    calledOff.addEventListener("abort", off);
+    void launched.ended.then(() => reject(new Error(`the server ended as it started. It said: ${launched.lastWords() || "nothing"}`)));
+    end.signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      calledOff.removeEventListener("abort", off);
+    });
+  });
+  try {
+    await Promise.race([start, other]);
+  } finally {
+    end.abort();
+    start.catch(() => undefined);
+    other.catch(() => undefined);
   }
 }
 

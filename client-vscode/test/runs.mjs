@@ -16,6 +16,7 @@ export const RUNS = [
   } },
   { name: "read-only", prepare: lock },
   { name: "large", prepare: fill },
+  { name: "environment" },
   { name: "untrusted", trust: true },
 ];
 
