@@ -56,6 +56,12 @@ def test_a_selection_in_a_kernel_goes_with_the_command_and_all_of_a_kernel_is_no
     assert page.actions(whole, ["refactor"])[0].title == "Optimize kernel transpose"
 
 
+def test_the_word_or_the_character_under_the_cursor_is_no_selection(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", CONFLICT)
+    for words in ("__syncthreads", "(blockIdx.y * 32 + y) * n"[:1]):
+        assert page.actions(page.range(words), ["refactor"])[0].title == "Optimize kernel transpose"
+
+
 def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     where = page.range("tile[x][y]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.editor import VSCODE, Editor, Page, start_editor
+from support.editor import OLD_EMACS, VSCODE, Editor, Page, start_editor
 from support.kernels import CONFLICT
 
 pytestmark = pytest.mark.nvcc
@@ -36,6 +37,20 @@ def progress_of(editor: Editor, known: set[object]) -> str | int:
     reports = editor.client.progress_reports
     token: str | int = editor.wait(lambda: [t for t in reports if t not in known and reports[t]], "a progress")[0]
     return token
+
+
+def test_a_client_that_resolves_nothing_gets_a_command(tmp_path: Path) -> None:
+    with start_editor(OLD_EMACS, tmp_path, options={"compile": "off"}) as editor:
+        page = editor.open("a.cu", CONFLICT)
+        # lsprotocol takes an action with a command for a bare command, and keeps the text of the command's object.
+        command = ast.literal_eval(str(fix_of(page).command))
+        asked = types.ExecuteCommandParams(command=command["command"], arguments=command["arguments"])
+        editor.request("workspace/executeCommand", asked)
+        assert page.text == FIXED
+        assert editor.messages[-1].startswith("Pad the rows of tile by 1 element [")
+        editor.request("workspace/executeCommand", asked)  # of a version that is gone
+        assert "The document has changed since this was offered" in editor.messages[-1]
+        assert page.text == FIXED
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ class Profile:
     pulls: bool
     has_marked: bool = False  # the renderer of Markdown that VS Code names
     has_annotations: bool = False  # what a change is, shown beside it
+    resolves: bool = True  # asks for the edit of a code action that has none
 
     def capabilities(self) -> types.ClientCapabilities:
         action_kinds = types.ClientCodeActionKindOptions(value_set=list(types.CodeActionKind))
@@ -77,7 +78,9 @@ class Profile:
                     data_support=True,
                     disabled_support=True,
                     is_preferred_support=True,
-                    resolve_support=types.ClientCodeActionResolveOptions(properties=["edit"]),
+                    resolve_support=types.ClientCodeActionResolveOptions(properties=["edit"])
+                    if self.resolves
+                    else None,
                 ),
             ),
         )
@@ -88,6 +91,7 @@ VSCODE = Profile(
 )
 NEOVIM = Profile("Neovim 0.12", (types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16), pulls=True)
 OLD_NEOVIM = Profile("Neovim 0.7", (), pulls=False)
+OLD_EMACS = Profile("Emacs 28 with eglot 1.9", (), pulls=False, resolves=False)
 
 
 class Loop:

@@ -182,13 +182,27 @@ def _quick_fixes(analysis: Analysis, finding: Finding) -> Iterator[QuickFix]:
             preferred = False
 
 
+def is_cursor(text: str) -> bool:
+    """Whether a range with this text is where the cursor stands, and no selection: Helix sends the character under the
+    cursor, Emacs the word.
+
+    >>> is_cursor(""), is_cursor("["), is_cursor("tile"), is_cursor("tile[x]")
+    (True, True, True, False)
+    """
+    return re.fullmatch(r"\w*|.", text, re.DOTALL) is not None
+
+
 def _commands(analysis: Analysis, start: int, end: int) -> Iterator[KernelCommand]:
     """A selection that leaves out some of a kernel's body is what a search is to change."""
     kernels = kernels_in(analysis, start, end) if start < end else [analysis.kernel_at(start)]
     kernel = kernels[0] if len(kernels) == 1 else None
     if kernel is not None:
         body = kernel.node.child_by_field_name("body") if kernel.node is not None else None
-        is_part = start < end and body is not None and (start > body.start_byte + 1 or end < body.end_byte - 1)
+        is_part = (
+            not is_cursor(analysis.source.text(start, end))
+            and body is not None
+            and (start > body.start_byte + 1 or end < body.end_byte - 1)
+        )
         whole = f"the selection in {kernel.name}" if is_part else f"kernel {kernel.name}"
         for command, goal in GOALS.items():
             yield KernelCommand(_TITLES[goal].format(whole), command, kernel.name, is_part)

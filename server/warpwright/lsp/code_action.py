@@ -10,6 +10,7 @@ from lsprotocol import types
 from warpwright.editor.actions import GOALS, Action, KernelCommand, QuickFix, Suppression, actions
 from warpwright.lsp.convert import position, to_edits
 from warpwright.lsp.edits import edit_of_files
+from warpwright.lsp.fix_command import APPLY_FIX, resolves
 from warpwright.lsp.guard import guarded
 from warpwright.rules.base import Finding
 
@@ -28,7 +29,8 @@ def register(server: Server) -> None:
 
 @guarded(lambda: None)
 async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-    """What can be done at a range of the newest text. The edit of a fix is made when it is resolved."""
+    """What can be done at a range of the newest text. The edit of a fix is made when it is resolved, or by
+    a command."""
     document = ls.documents.get(params.text_document.uri)
     if document is None:
         return None
@@ -48,13 +50,15 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
     match action:
         case QuickFix():
             data = {"uri": document.uri, "version": document.version, "target": action.target.to_json()}
+            command = types.Command(action.title, APPLY_FIX, arguments=[{**data, "title": action.title}])
             return types.CodeAction(
                 title=action.title,
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=_diagnostics(document, action.finding, shown),
                 is_preferred=action.preferred,
                 disabled=types.CodeActionDisabled(reason=action.declined) if action.declined else None,
-                data=data,
+                data=data if resolves(ls) else None,
+                command=None if resolves(ls) or action.declined else command,
             )
         case Suppression():
             edits = to_edits(document.text, [action.edit], ls.encoding)

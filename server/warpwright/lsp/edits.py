@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from warpwright.editor.rebase import Edits, rebased
 from warpwright.editor.text import Text
@@ -17,6 +19,7 @@ from warpwright.syntax.source import SourceError, read_source
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
 
+APPLY_SECONDS = 60.0
 _ANNOTATION = "warpwright"
 
 
@@ -50,6 +53,22 @@ async def workspace_edit(
         version = document.version if document is not None else None
         files.append((ls.uri_of(path), version, to_edits(text, made, ls.encoding)))
     return edit_of_files(ls, files, annotation)
+
+
+async def why_not_applied(ls: Server, edit: types.WorkspaceEdit, label: str, seconds: float, unsaid: str = "") -> str:
+    """Ask the client to apply an edit: "" where it did, else why it did not; `unsaid` where it does not say."""
+    asked = types.ApplyWorkspaceEditParams(edit=edit, label=label)
+    try:
+        applied = await asyncio.wait_for(ls.workspace_apply_edit_async(asked), seconds)
+    except TimeoutError:
+        return "The editor did not answer."
+    except JsonRpcException as error:
+        return f"The editor refused the edit: {error}."
+    if applied.applied:
+        return ""
+    if unsaid and not applied.failure_reason:
+        return unsaid
+    return f"The editor refused the edit: {applied.failure_reason or 'it gave no reason'}."
 
 
 def annotation_of(answer: Mapping[str, Any], *, needs_confirmation: bool) -> types.ChangeAnnotation:

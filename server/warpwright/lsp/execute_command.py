@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from warpwright.editor.actions import APPLY, GOALS, PROPOSE
 from warpwright.editor.report import outcome_report
 from warpwright.lsp.documents import uri_of
-from warpwright.lsp.edits import TextChangedError, annotation_of, workspace_edit
+from warpwright.lsp.edits import APPLY_SECONDS, TextChangedError, annotation_of, why_not_applied, workspace_edit
 from warpwright.lsp.kernel_command import argument_of, asked_for, job_on_text, or_failed, selected, written_report
 from warpwright.lsp.offers import Offer
 from warpwright.lsp.progress import StoppedError
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 SHOW_REPORT = "warpwright.showReport"
 _TITLES = {"speed": "Optimizing {}", "memory": "Reducing memory of {}", "fix": "Fixing {}"}
-_APPLY_SECONDS = 60.0
 _LONGEST_WISH = 400  # characters
 _PREVIEW_SECONDS = 900.0  # a person reads a diff
 _MARGIN_SECONDS = 30.0  # past its own budget, for what the search does outside it: reading, one last verification
@@ -160,20 +158,11 @@ async def _apply(ls: Server, offer: Offer, *, needs_confirmation: bool) -> str:
     annotation = annotation_of(offer.choice, needs_confirmation=needs_confirmation)
     try:
         edit = await workspace_edit(ls, offer.choice, offer.given, annotation)
-        asked = types.ApplyWorkspaceEditParams(edit=edit, label=annotation.label)
-        seconds = _PREVIEW_SECONDS if needs_confirmation and edit.change_annotations else _APPLY_SECONDS
-        applied = await asyncio.wait_for(ls.workspace_apply_edit_async(asked), seconds)
     except TextChangedError as error:
         return str(error)
-    except TimeoutError:
-        return "The editor did not answer."
-    except JsonRpcException as error:
-        return f"The editor refused the edit: {error}."
-    if applied.applied:
-        return ""
-    if needs_confirmation and not applied.failure_reason:
-        return "It was not confirmed."
-    return f"The editor refused the edit: {applied.failure_reason or 'it gave no reason'}."
+    seconds = _PREVIEW_SECONDS if needs_confirmation and edit.change_annotations else APPLY_SECONDS
+    unsaid = "It was not confirmed." if needs_confirmation else ""
+    return await why_not_applied(ls, edit, annotation.label, seconds, unsaid)
 
 
 def _summary(offer: Offer) -> str:
