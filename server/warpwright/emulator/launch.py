@@ -85,7 +85,8 @@ class Run:
     where a fault ended the run, they are as far as it came and `is_complete` is False. `printed` is what each call of
     `printf` wrote, of the first ones. `changed_inputs` are the arrays of role "in" that do not hold what they held;
     `lane_steps` is what the run took of `most_lane_steps`; `changed_variables` are the module's `__device__` variables
-    that do not hold what they held. `reach` is what of global memory it touched, where that was asked for."""
+    that do not hold what they held. Of a run of some blocks outputs and changes are left out. `reach` is what of global
+    memory it touched, where that was asked for."""
 
     outputs: Mapping[str, Any]
     tallies: Tallies
@@ -183,11 +184,14 @@ def run(
 
     `variables` are the bytes that variables of the module hold, as host code sets them; others have their own. Those
     that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault. Of the
-    grid, `some_blocks` from its middle are run where that is given: for counts, since outputs are not complete. Lanes
+    grid, `some_blocks` from its middle are run where that is given, for counts: nobody looks at what they left. Lanes
     that add floats to one word together do so in lane order, or in the random order of the seed `atomic_order`: a GPU
     promises none.
     """
-    prepared, placed = _prepare(program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled)
+    is_whole = some_blocks is None
+    prepared, placed = _prepare(
+        program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled, with_outputs=is_whole
+    )
     if with_reach:
         prepared.reach = Reach(prepared.memory.size)
     if atomic_order is not None:
@@ -213,12 +217,14 @@ def run(
                 waiting = [batch for batch in waiting if not batch.run()]
             for fault in prepared.watch.unused():
                 prepared.note(fault)
-            for argument, allocation in placed:
+            for argument, allocation in placed if is_whole else ():
                 if argument.role == "out" and not prepared.memory.is_written(allocation):
                     prepared.note(FoundFault(FaultKind.UNUSED_RESULT, 0, "", space="global", array=argument.name))
         except KernelFaultError as error:
             prepared.note(error.fault)
             is_complete = False
+    if not is_whole:
+        placed, kept, held = [], [], []
     memory = prepared.memory
     outputs = {
         argument.name: memory.data[a.start : a.end].view(argument.data.dtype).reshape(argument.data.shape).copy()
@@ -267,6 +273,8 @@ def _prepare(
     unwritten: Collection[str],
     most_lane_steps: int,
     is_cancelled: IsCancelled,
+    *,
+    with_outputs: bool,
 ) -> tuple[Prepared, list[tuple[ArrayArgument, Allocation]]]:
     threads = launch.block[0] * launch.block[1] * launch.block[2]
     shared_bytes = program.static_shared_bytes + launch.dynamic_shared_bytes
@@ -297,10 +305,10 @@ def _prepare(
     except MemoryError as error:
         raise LaunchError(f"the arrays take {wanted:,} bytes, for which there is no memory") from error
     for argument, allocation in placed:
-        if argument.role == "out":
-            memory.leave(allocation, _bytes_of(argument))
-        else:
+        if argument.role != "out":
             memory.fill(allocation, _bytes_of(argument))
+        elif with_outputs:
+            memory.leave(allocation, _bytes_of(argument))
     symbols = {**_symbols(program, variables, bank), GRID_BARRIER: grid_barrier.address}
     memory.fill(grid_barrier, np.zeros(grid_barrier.size, dtype=np.uint8))
     for name, allocation in variables.items():

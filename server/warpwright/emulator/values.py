@@ -59,6 +59,7 @@ class Change:
     name: str
 
 
+_PIECE = 1 << 20
 MOST_THRESHOLD = 1e8
 """Around larger ones sums would overflow, which may depend on their order."""
 SHARE = 0.1
@@ -187,7 +188,8 @@ def poisoned(dtype: Any, count: int, poison: int) -> Any:
     True
     """
     words = -(-count * dtype.itemsize // 4)
-    return np.full(words, poison, dtype="<u4").view(np.uint8)[: count * dtype.itemsize].view(dtype)
+    made = np.full(words, poison, dtype="<u4") if poison else np.zeros(words, dtype="<u4")  # no page of it is touched
+    return made.view(np.uint8)[: count * dtype.itemsize].view(dtype)
 
 
 def as_doubles(scalar: str, data: Any) -> Any:
@@ -252,6 +254,11 @@ def _values(
         least = 0 if scalar.startswith("u") else -8
         most = 1 << 20 if distribution == "large" and np.dtype(dtype).itemsize >= 4 else 8
         return random.integers(least, most + 1, count).astype(dtype)
+    if distribution == "normal" and count > _PIECE:  # the same numbers, without as many doubles beside them
+        values = np.empty(count, dtype=dtype)
+        for start in range(0, count, _PIECE):
+            values[start : start + _PIECE] = as_type(scalar, random.standard_normal(min(_PIECE, count - start)))
+        return values
     return as_type(scalar, _floats(scalar, count, distribution, random))
 
 

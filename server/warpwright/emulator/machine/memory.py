@@ -26,6 +26,8 @@ GAP = 4096
 ALLOCATED, WRITTEN = 1, 2
 READY = ALLOCATED | WRITTEN
 
+_PIECE = 1 << 16
+
 UNSIGNED: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -126,5 +128,6 @@ class GlobalMemory(Stretch):
 
     def is_written(self, allocation: Allocation) -> bool:
         """Whether any byte of an array was written; one of no bytes counts as written."""
-        states = self.state[allocation.start : allocation.end]
-        return not len(states) or bool((states & WRITTEN).any())
+        places = range(allocation.start, allocation.end, _PIECE)  # most are written at their start
+        pieces = (self.state[place : min(place + _PIECE, allocation.end)] for place in places)
+        return not allocation.size or any(bool((piece & WRITTEN).any()) for piece in pieces)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from math import prod
 from typing import Any
 
@@ -29,6 +29,7 @@ from warpwright.emulator.agreement import (
     is_spread,
 )
 from warpwright.emulator.launch import (
+    Argument,
     ArrayArgument,
     Launch,
     LaunchError,
@@ -74,6 +75,8 @@ MOST_BYTES = 64 << 20
 MOST_COUNTED_BYTES = 512 << 20
 COUNTED_LANES = 4096
 """Threads of the blocks whose work is counted: enough for several blocks, few enough for the user's own sizes."""
+
+COUNTED_SEED = 0
 
 LEAST_ELEMENTS = 64
 """A shape with fewer, in all arrays together, proves nothing where it is the largest that is run."""
@@ -173,8 +176,9 @@ class Comparison:
         if not self.original.problem.steps and (counted := self._counted()) is not None:
             yield {"event": "progress", "text": "Counting what both do", "share": 0.98}
             with suppress(LaunchError):
-                original, candidate = (self.work(side, counted, stop) for side in (self.original, self.candidate))
-                if original is not None and candidate is not None:
+                works = self.works(counted, stop)
+                if works is not None:
+                    original, candidate = works
                     yield {"event": "work", "original": asdict(original), "candidate": asdict(candidate)}
         yield {"event": "done"}
 
@@ -183,26 +187,37 @@ class Comparison:
         """The distributions of the largest shape for which there is time."""
         return (*EVERY_DISTRIBUTION, THRESHOLD) if has_threshold_values(self.original.problem) else EVERY_DISTRIBUTION
 
-    def work(self, side: Side, index: int, stop: IsCancelled) -> Work | None:
-        """What some blocks of a side of one kernel do at one shape; None where that is more than is taken on.
+    def works(self, index: int, stop: IsCancelled) -> tuple[Work, Work] | None:
+        """What some blocks of each side, of one kernel each, do at one shape on the same values; None where that is
+        more than is taken on. Raises LaunchError.
 
-        Raises LaunchError.
+        The values are the same in every process, so that the same texts have the same prediction, and what the original
+        does is counted once for all candidates that this process is asked about.
         """
-        case, other = self.cases[index]
-        own = case if side is self.original else other
-        launch = Launch(own.grid, own.block, own.dynamic_shared_bytes)
+        asked, case = self.original.problem, self.cases[index][0]
+        given = cache(partial(arguments_of, asked, case, "normal", COUNTED_SEED))
+        variables = cache(partial(variables_of, asked, case, "normal", COUNTED_SEED))
+        found: list[Work] = []
+        for side, own in zip((self.original, self.candidate), self.cases[index], strict=True):
+            (program,) = side.programs
+            key = program.sha256, program.kernel, repr(asked), repr(own)
+            work = _counted_works.get(key) or self._work(program, own, given(), variables(), stop)
+            if work is None:
+                return None
+            _counted_works[key] = work
+            found.append(work)
+        return found[0], found[1]
+
+    def _work(
+        self, program: Program, own: Case, given: list[Argument], variables: Mapping[str, bytes], stop: IsCancelled
+    ) -> Work | None:
         threads = own.block[0] * own.block[1] * own.block[2]
         blocks = min(_threads(own) // threads, max(1, COUNTED_LANES // threads))
-        seed = self.seed_of(index, 0)
-        asked = self.original.problem
-        given = arguments_of(asked, case, "normal", seed)
-        (program,) = side.programs
-        variables = _mangled(variables_of(asked, case, "normal", seed), program)
         ran = run(
             program,
-            launch,
+            Launch(own.grid, own.block, own.dynamic_shared_bytes),
             given,
-            variables=variables,
+            variables=_mangled(variables, program),
             most_lane_steps=CANDIDATE_FACTOR * self.budget.launch,
             with_reach=True,
             some_blocks=blocks,
@@ -394,6 +409,9 @@ class Comparison:
             sample[output.name] = repr(mine[0][:1].tolist())
         event = case_event(differences, why, spread=spread, sample=sample)
         return {**event, "restless": restless, "loose": loose, "weighed": weighed}
+
+
+_counted_works: dict[tuple[str, ...], Work] = {}
 
 
 def _threads(case: Case) -> int:
