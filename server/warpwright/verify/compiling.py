@@ -111,12 +111,12 @@ def foreign_include(original: Source, candidate: Source, allowed: tuple[str, ...
 def foreign_file(before: Compiled, after: Compiled, allowed: tuple[str, ...]) -> str:
     """The same of the files that the compiler read, however the text spelt them."""
     as_written = frozenset(before.included)
-    for path in dict.fromkeys(after.included):
-        if path in as_written:
-            continue
-        target = Path(path).resolve()
-        known = {Path(each).resolve() for each in before.included}
-        if target not in known and not _lies_in(target, allowed) and not _lies_in(target, _headers()):
+    new = [(path, Path(path).resolve()) for path in dict.fromkeys(after.included) if path not in as_written]
+    inside = (*allowed, *_headers()) if new else ()
+    outside = [(path, target) for path, target in new if not _lies_in(target, inside)]
+    known = {Path(path).resolve() for path in before.included} if outside else set()
+    for path, target in outside:
+        if target not in known:
             return f"The candidate includes {path}, which lies outside its project and the compiler's own folders."
     return ""
 
