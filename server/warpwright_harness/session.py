@@ -25,6 +25,7 @@ from warpwright_harness.device import (
     synchronize,
 )
 from warpwright_harness.events import Emit
+from warpwright_harness.shared_memory import SharedMemory
 from warpwright_harness.variables import Variable
 
 DEVICE = "cuda"
@@ -91,6 +92,7 @@ class Session:
 
     def __enter__(self) -> Session:
         torch.zeros(1, device=DEVICE)  # makes torch's context current, in which the driver then loads
+        self._shared_memory = self._stack.enter_context(SharedMemory())
         for side in self.order:
             described = self.request[side]
             image = Path(described["cubin"]).read_bytes()
@@ -185,6 +187,7 @@ class Session:
         self.set_variables(side, case, sealed)
         synchronize()
         self.begin("check", case, side)
+        self._shared_memory.poison(poison)
         self.launch(side, case, buffers)
         synchronize()
         if why := _damage(case, buffers, sealed, poison):
@@ -219,7 +222,8 @@ class Session:
             variables.write(self._modules[side], self._variables[side][name], content)
 
     def run_twice(self, side: str, case: Case, values: Values) -> tuple[Outputs, Outputs]:
-        """Two runs in fresh memory that holds a different poison in each: what depends on it shows."""
+        """Two runs in fresh memory that holds a different poison in each, shared memory too: what depends on it
+        shows."""
         buffers = self.buffers(case)
         first, second = (self.run(side, case, buffers, values, poison) for poison in self.poisons)
         return first, second
