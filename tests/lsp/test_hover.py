@@ -45,6 +45,7 @@ def test_follows_the_text(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", CONFLICT)
     page.replace("größe 😀", "é")
     page.replace("[32][32]", "[32][33]")
+    page.diagnostics()
     assert "**1 wavefront per request**, the fewest possible" in page.hover_text("tile[x][y]")
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import compiled_as, compiler_options
+from warpwright.editor.check_job import check_files
 from warpwright.editor.compile_job import compile_document
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.machine.job import machine_code_lines, machine_code_pages
@@ -93,6 +94,7 @@ def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Js
 
 
 JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
+    "check": check_files,
     "fix": fix,
     "optimize": search,
     "profile": profile,

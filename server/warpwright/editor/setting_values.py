@@ -46,6 +46,10 @@ def _positive_int(value: object) -> int:
     return value
 
 
+def count(value: object) -> int:
+    return value if value == 0 and type(value) is int else _positive_int(value)
+
+
 def seconds(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 86400:
         raise ValueError

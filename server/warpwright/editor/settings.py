@@ -40,6 +40,7 @@ class Settings:
     verify_seconds: float = 120.0
     code_lens: bool = True
     inlay_hints: bool = True
+    workspace_files: int = 0
     ghost_text: bool = True
     ghost_text_seconds: float = 20.0
     compile: str = "onPause"
@@ -294,6 +295,14 @@ SETTINGS: tuple[Setting, ...] = (
     _at_most("compileSeconds", "The longest that it may take for one architecture."),
     _switch("codeLens", "Say above each kernel what is known of it and what can be done with it."),
     _switch("inlayHints", "Say behind each access that costs more transactions than it must how many."),
+    Setting(
+        "workspaceFiles",
+        values.count,
+        "a number of files, or 0",
+        "Of the files with kernels that are not open, look at so many in each folder of the workspace and show their "
+        "findings; 0 is none.",
+        {"type": "integer", "minimum": 0},
+    ),
     _switch("ghostText", "Draft kernels from comments."),
     _at_most("ghostTextSeconds", "The longest that a draft may take."),
 )

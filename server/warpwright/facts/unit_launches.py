@@ -101,11 +101,15 @@ def _without(source: Source, bodies: list[tuple[int, int]]) -> bytes:
 
 
 def _outline(source: Source) -> str:
-    """The tree in short; a kernel's body is left out."""
-    return " ".join(
-        child.type if _is_kernel(source, child) and not child.has_error else str(child)
-        for child in source.closed_root.named_children
-    )
+    """The tree in short: of parts without an error, whose text is known, what they are and how long; a kernel's body is
+    left out."""
+
+    def short(child: Node) -> str:
+        if child.has_error:
+            return str(child)
+        return child.type if _is_kernel(source, child) else f"{child.type}:{child.end_byte - child.start_byte}"
+
+    return " ".join(map(short, source.closed_root.named_children))
 
 
 def _is_kernel(source: Source, node: Node) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-
-from warpwright.lsp.server import serve_stdio, serve_tcp
 
 _USAGE = "usage: python -m warpwright.lsp [--stdio | --tcp PORT]"
 
 
 def main(arguments: list[str]) -> int:
+    gc.disable()  # to look for garbage among what is imported takes a fifth of the start; the first analysis enables it
+    from warpwright.lsp.server import serve_stdio, serve_tcp
+
     if arguments in ([], ["--stdio"]):
         return serve_stdio()
     if len(arguments) == 2 and arguments[0] == "--tcp" and arguments[1].isdecimal() and int(arguments[1]) < 65536:

@@ -97,6 +97,7 @@ def _use(ls: Server, folders: Folders) -> None:
     if ls.documents.set_folders(folders):
         refresh(ls, list(ls.documents))
         includes_changed(ls, ls.documents)
+        ls.workspace_changes.note(of_all=False)
     show_project_problems(ls)
 
 

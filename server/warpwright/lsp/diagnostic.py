@@ -13,7 +13,7 @@ from warpwright.lsp.publish_diagnostics import to_diagnostics
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
 
-_OPTIONS = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE)
+_OPTIONS = types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True, identifier=SOURCE)
 
 
 def register(server: Server) -> None:

@@ -26,6 +26,7 @@ def register(server: Server) -> None:
 
 
 def did_change_watched_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    ls.workspace_changes.note(of_all=any(not change.uri.endswith(".cu") for change in params.changes))
     is_created = any(change.type == types.FileChangeType.Created for change in params.changes)
     of_all = any(change.uri.endswith((DATABASE, NAME, PYPROJECT)) for change in params.changes)
     if is_created or of_all:

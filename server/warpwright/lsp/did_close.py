@@ -25,5 +25,6 @@ def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     if is_pushed(ls):
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=document.uri, diagnostics=[]))
     stop(document)
+    ls.workspace_changes.note(of_all=False)
     file_changed(ls, document.path)
     includes_changed(ls, ls.documents.includers(document.path))

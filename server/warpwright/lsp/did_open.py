@@ -23,4 +23,5 @@ def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     document = ls.documents.open(item.uri, item.version, item.text)
     document_changed(ls, document)
     document_opened(ls, document)
+    ls.workspace_changes.note(of_all=False)
     show_project_problems(ls)

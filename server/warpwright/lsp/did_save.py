@@ -21,4 +21,5 @@ def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
     document = ls.documents.get(params.text_document.uri)
     if document is not None:
         document_saved(ls, document)
+        ls.workspace_changes.note(of_all=not document.path.endswith(".cu"))
         show_project_problems(ls)

@@ -146,6 +146,10 @@ class Documents:
         assert document.analysis is not None
         return document.analysis
 
+    def get_ready(self) -> None:
+        """Load what the first analysis needs while there is nothing to analyse yet."""
+        self._thread.submit(all_rules)
+
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Run something that reads an analysis and takes more than a moment, such as proposing rewrites."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
@@ -187,6 +191,7 @@ def _prepare() -> None:
     through all of it takes longer than an analysis."""
     all_rules()
     gc.freeze()
+    gc.enable()
 
 
 def path_of(uri: str) -> str:

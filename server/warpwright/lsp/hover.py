@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from warpwright.toolchain.machine_lines import MachineLines
 
 # A hover waits this long for the analysis of the newest text; then the last one answers, where its text still stands.
-PATIENCE_SECONDS = 0.25
+# The first analysis of a document is waited for: there is nothing else to say.
+PATIENCE_SECONDS = 0.04
 _OLDER = "\n\n*Of the text before the last edit; the new one is still being analysed.*"
 
 
@@ -64,6 +65,8 @@ def _machine_lines(ls: Server, document: Document) -> Iterator[MachineLines]:
 
 
 async def _at_hand(ls: Server, document: Document) -> Analysis | None:
+    if document.analysis is None:
+        return await ls.documents.analysed(document)
     try:
         return await asyncio.wait_for(asyncio.shield(ls.documents.analysed(document)), PATIENCE_SECONDS)
     except TimeoutError:

@@ -40,6 +40,7 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
     watched = workspace.did_change_watched_files if workspace else None
     if watched and watched.dynamic_registration:
         ls.in_background(_watch(ls))
+    ls.documents.get_ready()
     ls.in_background(pull_settings(ls))
 
 

@@ -23,6 +23,7 @@ from warpwright.lsp import (
     profile_command,
     sass_command,
     verify_command,
+    workspace_diagnostic,
 )
 
 METHODS = (
@@ -34,6 +35,7 @@ METHODS = (
     did_close,
     did_change_watched_files,
     diagnostic,
+    workspace_diagnostic,
     hover,
     code_action,
     code_action_resolve,

@@ -28,6 +28,7 @@ from warpwright.lsp.methods import METHODS
 from warpwright.lsp.offers import Offers
 from warpwright.lsp.protocol import Protocol
 from warpwright.lsp.work import Worker
+from warpwright.lsp.workspace_diagnostic import WorkspaceChanges
 
 if TYPE_CHECKING:
     from pygls.io_ import AsyncReader
@@ -41,9 +42,9 @@ _CHUNK_BYTES = 1 << 16
 
 
 class Server(LanguageServer):
-    """One connection. `fixes` verifies quick fixes, `commands` runs kernel commands, `compiles` runs nvcc: each in a
-    process of its own.
-    `told` holds the sentences that a user need not read twice, `wrong_projects` the files whose settings are wrong."""
+    """One connection. `fixes` verifies quick fixes, `commands` runs kernel commands, `compiles` runs nvcc, `checks`
+    looks at files that are not open: each in a process of its own. `told` holds the sentences that a user need not read
+    twice, `wrong_projects` the files whose settings are wrong."""
 
     protocol: Protocol
 
@@ -60,6 +61,8 @@ class Server(LanguageServer):
         self.fixes = Worker()
         self.commands = Worker()
         self.compiles = Worker()
+        self.checks = Worker()
+        self.workspace_changes = WorkspaceChanges()
         self.told: set[str] = set()
         self.wrong_settings: tuple[str, ...] = ()
         self.wrong_projects: set[str] = set()
@@ -124,7 +127,7 @@ class Server(LanguageServer):
         """End what is under way, and the processes that do it; a later job would start new ones."""
         for task in tuple(self._tasks):
             task.cancel()
-        await asyncio.gather(self.fixes.close(), self.commands.close(), self.compiles.close())
+        await asyncio.gather(self.fixes.close(), self.commands.close(), self.compiles.close(), self.checks.close())
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
         self._tasks.discard(task)

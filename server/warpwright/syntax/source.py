@@ -78,7 +78,7 @@ class Source:
         closers = _closers(self.data)
         if not closers:
             return self.root
-        closed = _parse(self.data + closers).root_node
+        closed = self.edited([TextEdit(len(self.data), len(self.data), closers.decode())]).root
         return closed if _functions(closed) > _functions(self.root) else self.root
 
     @cached_property

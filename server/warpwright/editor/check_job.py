@@ -1,0 +1,92 @@
+"""Findings of files that are not open, as plain data; run by `worker`, so that nobody who types waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from warpwright.editor.analysis import analyse
+from warpwright.editor.diagnostics import Diagnostic, diagnostics
+from warpwright.editor.includes import open_first
+from warpwright.editor.settings import parse_settings
+from warpwright.editor.text import Encoding, Text
+from warpwright.progress import CancelledError, IsCancelled, Progress
+from warpwright.syntax.source import Source, SourceError, Span, read_source
+
+Json = dict[str, Any]
+Place = tuple[int, int, int, int]
+"""Line and character of the start and of the end, 0-based, in the units agreed with the editor."""
+
+
+def check_files(request: Json, _progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """The findings of each of `files` ({"path", "settings"}) as it is on disk; `encoding` is that of their places.
+
+    A file that cannot be read has none. {"files": [[{"place", "severity", "rule", ...}, ...], ...]}
+    """
+    checked: list[list[Json]] = []
+    for file in request["files"]:
+        if is_cancelled():
+            raise CancelledError
+        checked.append(list(_checked(file["path"], file["settings"], request["encoding"])))
+    return {"files": checked}
+
+
+def cuda_files(folder: Path, most: int) -> tuple[list[Path], bool]:
+    """The first `most` .cu files of a folder and those below it by name, hidden folders left out, and whether there are
+    more."""
+    found: list[Path] = []
+    pending = [folder]
+    while pending:
+        try:
+            entries = sorted(pending.pop().iterdir(), reverse=True)
+        except OSError:
+            continue
+        for entry in reversed(entries):
+            if entry.suffix == ".cu" and entry.is_file():
+                if len(found) == most:
+                    return found, True
+                found.append(entry)
+        pending += [entry for entry in entries if not entry.name.startswith(".") and _is_own_folder(entry)]
+    return found, False
+
+
+def _is_own_folder(entry: Path) -> bool:
+    """A folder, and no link to one, which may lead back."""
+    return entry.is_dir() and not entry.is_symlink()
+
+
+def _checked(path: str, given: Json, encoding: Encoding) -> Iterator[Json]:
+    try:
+        source = read_source(path)
+    except SourceError:
+        return
+    analysis = analyse(source, open_first({}), parse_settings(given)[0])
+    texts: dict[str, Text] = {}
+    for diagnostic in diagnostics(analysis):
+        yield _plain(diagnostic, texts, encoding)
+
+
+def _plain(diagnostic: Diagnostic, texts: dict[str, Text], encoding: Encoding) -> Json:
+    return {
+        "place": _place(diagnostic.span, texts, encoding),
+        "severity": diagnostic.severity.value,
+        "rule": diagnostic.rule,
+        "page": diagnostic.page,
+        "message": diagnostic.message,
+        "related": [
+            {"path": each.span.path, "place": _place(each.span, texts, encoding), "message": each.message}
+            for each in diagnostic.related
+        ],
+        "data": diagnostic.data,
+    }
+
+
+def _place(span: Span, texts: dict[str, Text], encoding: Encoding) -> Place:
+    text = texts.setdefault(span.path, _text(span.source))
+    start, end = text.position(span.start, encoding), text.position(span.end, encoding)
+    return start.line, start.character, end.line, end.character
+
+
+def _text(source: Source) -> Text:
+    return Text.of_bytes(source.data)
