@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from warpwright.assist.comment_request import requested_kernel
+from warpwright.assist.comment_request import asked_at, requested_kernel
 from warpwright.syntax.source import Source
 
 
@@ -55,3 +55,31 @@ def test_asks(text: str, request_: str) -> None:
 )
 def test_does_not_ask(text: str) -> None:
     assert asked(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("// kernel: add |two vectors\nint x;\n", "add two vectors"),
+        ("// sums of\n|// rows\nint x;\n", "sums of rows"),
+        ("// |sums of\n// rows\n/* else */\n", "sums of rows"),
+        ("// transpose\n\n|", "transpose"),
+        ("/* scale\n * by |two */", "scale by two"),
+        ("// transpose|", "transpose"),
+    ],
+)
+def test_a_command_takes_the_comment_at_the_cursor_as_it_is(text: str, words: str) -> None:
+    before, _, after = text.partition("|")
+    asked = asked_at(Source("a.cu", (before + after).encode()), len(before.encode()))
+    assert asked is not None
+    assert asked.words == words
+    whole = before + after
+    assert whole[: asked.placed].endswith(("\n", whole))
+
+
+@pytest.mark.parametrize(
+    "text", ["|", "int |x;\n", "// a\n\n\n|", "//|\n", "void f() {\n  // add |two\n}\n", "// a\nint x; |\n"]
+)
+def test_elsewhere_there_is_none(text: str) -> None:
+    before, _, after = text.partition("|")
+    assert asked_at(Source("a.cu", (before + after).encode()), len(before.encode())) is None

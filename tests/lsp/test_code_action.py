@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types
 from support.editor import Editor
-from support.kernels import CONFLICT
+from support.kernels import CLEAN, CONFLICT
 
 
 def arguments_of(action: Any) -> Any:
@@ -18,13 +18,14 @@ def arguments_of(action: Any) -> Any:
 
 def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_editor: Editor) -> None:
     page = any_editor.open("a.cu", CONFLICT)
-    fix, other, suppress, *commands = page.actions(page.range("tile[x][y]"))
+    fix, other, suppress, explain, *commands = page.actions(page.range("tile[x][y]"))
     assert fix.title == "Pad the rows of tile by 1 element"
     assert (fix.kind, fix.is_preferred, fix.edit) == (types.CodeActionKind.QuickFix, True, None)
     assert [d.code for d in fix.diagnostics or ()] == ["bank-conflict"]
     assert other.title == "Permute the elements in the rows of tile"
     assert (other.kind, other.is_preferred) == (types.CodeActionKind.QuickFix, False)
     assert suppress.title == "Suppress bank-conflict on this line"
+    assert (explain.title, arguments_of(explain)) == ("Explain bank-conflict", [{"rule": "bank-conflict"}])
     assert [command.title for command in commands] == [
         "Optimize the selection in transpose",
         "Reduce memory of the selection in transpose",
@@ -65,7 +66,7 @@ def test_the_word_or_the_character_under_the_cursor_is_no_selection(any_editor: 
 def test_only_the_kinds_that_were_asked_for(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     where = page.range("tile[x][y]")
-    assert {a.title.split()[0] for a in page.actions(where, ["quickfix"])} == {"Pad", "Permute", "Suppress"}
+    assert {a.title.split()[0] for a in page.actions(where, ["quickfix"])} == {"Pad", "Permute", "Suppress", "Explain"}
     commands = {"Optimize", "Reduce", "Fix", "Verify", "Profile", "Show"}
     assert {a.title.split()[0] for a in page.actions(where, ["refactor"])} == commands
     assert page.actions(where, ["source.organizeImports"]) == []
@@ -81,3 +82,22 @@ def test_silencing_silences(any_editor: Editor) -> None:
     page.apply(change.edits)
     assert page.text.splitlines()[4] == "    // warpwright: ignore[bank-conflict]"
     assert page.diagnostics() == []
+
+
+TWO = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
+
+
+def test_of_several_findings_of_a_rule_all_can_be_fixed_at_once(any_editor: Editor) -> None:
+    page = any_editor.open("a.cu", TWO)
+    (of_all,) = (a for a in page.actions(page.range("tile[x][y]")) if a.title.startswith("Fix all"))
+    assert of_all.title == "Fix all 2 findings of bank-conflict in this file"
+    assert arguments_of(of_all) == [{"rule": "bank-conflict", "uri": page.uri, "preview": True}]
+
+
+def test_the_action_on_the_whole_source_is_for_who_asks_for_it(vscode: Editor) -> None:
+    page, clean = vscode.open("a.cu", CONFLICT), vscode.open("b.cu", CLEAN)
+    where = page.range("int n")
+    (action,) = page.actions(where, ["source.fixAll"])
+    assert (action.kind, action.edit) == ("source.fixAll.warpwright", None)
+    assert clean.actions(where, ["source.fixAll"]) == []
+    assert not [a for a in page.actions(where) if a.title == action.title]

@@ -81,6 +81,17 @@ def test_a_fix_that_cannot_be_verified_is_not_applied_and_says_why(vscode: Edito
     assert any("not applied" in message and "not_there.cuh" in message for message in vscode.messages)
 
 
+def test_all_that_is_verified_is_fixed_at_once(vscode: Editor) -> None:
+    two = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
+    page = vscode.open("a.cu", two)
+    (action,) = page.actions(page.range("int n"), ["source.fixAll.warpwright"])
+    resolved = vscode.request("codeAction/resolve", action, 120)
+    (change,) = resolved.edit.document_changes
+    page.apply(change.edits)
+    assert page.text == two.replace("tile[32][32]", "tile[32][32 + 1]")
+    assert page.diagnostics() == []
+
+
 def test_an_offer_for_an_older_text_is_refused(vscode: Editor) -> None:
     page = vscode.open("a.cu", CONFLICT)
     offered = fix_of(page)

@@ -13,7 +13,7 @@ from support.editor import VSCODE, Editor, Page, start_editor
 from support.kernels import CLEAN, CONFLICT
 
 NUMBERS = count(1)
-GONE = "There is no such offer any more: run Optimize again."
+GONE = "There is no such offer any more: run it again."
 TWO = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
 
 
@@ -65,6 +65,14 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
     )
     page.replace(" x += 0;", "")
 
+    seen = run(page, "preview", offer=offer["id"])
+    assert [file["uri"] for file in seen["files"]] == [page.uri]
+    assert seen["files"][0]["text"] == page.text.replace("tile[32][32]", "tile[32][32 + 1]")
+    page.replace("/* größe", "/* a größe")
+    moved = run(page, "preview", offer=offer["id"])
+    assert moved["files"][0]["text"] == page.text.replace("tile[32][32]", "tile[32][32 + 1]"), "beside the user's edit"
+    assert run(page, "preview", offer="99")["message"] == GONE
+
     swizzled = next(c for c in offer["choices"] if candidates[c["candidate"]]["rewrites"] == ["swizzle-shared-array"])
     applied = run(page, "apply", offer=offer["id"], candidate=swizzled["candidate"])
     assert applied["status"] == "applied", applied
@@ -94,7 +102,7 @@ def test_a_selection_asks_for_changes_of_it_alone(editor: Editor) -> None:
 @pytest.mark.parametrize(
     ("argument", "says"),
     [
-        ({"goal": "beauty"}, 'The goal must be "speed", "memory" or "fix".'),
+        ({"goal": "beauty"}, 'The goal must be "speed", "memory", "fix", "fixAll" or "generate".'),
         ({"kernel": "transpose", "wish": ""}, "A wish is a text of at most 400 characters."),
         ({"kernel": "transpose", "wish": "x" * 401}, "A wish is a text of at most 400 characters."),
         ({"kernel": "transpose", "offer": "99", "wish": "go on"}, GONE),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
@@ -49,6 +50,51 @@ def requested_kernel(source: Source, offset: int) -> str | None:
         return None
     match = _ASKS.match(_words(source, comment))
     return next(words for words in match.groups() if words) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a comment asks for, and the byte offset at which the kernel is to be placed: behind the comment's line."""
+
+    words: str
+    placed: int
+
+
+def asked_at(source: Source, offset: int) -> Asked | None:
+    """What the comment asks for in which a cursor (a byte offset) stands, or which ends just above it.
+
+    Who runs a command on a comment means it: it need not name a kernel. None where there is none, or one in a function.
+
+    >>> asked_at(Source("a.cu", b"// add two\\n// vectors\\nint x;"), 3)
+    Asked(words='add two vectors', placed=22)
+    """
+    comment = _comment_at(source, offset)
+    if comment is None or any(n.type in ("compound_statement", "field_declaration_list") for n in ancestors(comment)):
+        return None
+    below = comment.next_sibling
+    while (
+        below is not None
+        and source.node_text(comment).startswith("//")
+        and source.node_text(below).startswith("//")
+        and below.start_point.row == comment.end_point.row + 1
+    ):
+        comment, below = below, below.next_sibling
+    words = _words(source, comment)
+    match = _ASKS.match(words)
+    end = source.data.find(b"\n", comment.end_byte)
+    placed = end + 1 if end >= 0 else len(source.data)
+    wanted = next(group for group in match.groups() if group) if match else words
+    return Asked(wanted, placed) if wanted else None
+
+
+def _comment_at(source: Source, offset: int) -> Node | None:
+    """The comment around a place, or the one that ends on the last line above it that is not blank."""
+    above = len(source.data[:offset].rstrip())
+    for at in (offset, offset - 1, above - 1):
+        node = source.root.descendant_for_byte_range(at, at) if 0 <= at < len(source.data) else None
+        if node is not None and node.type == "comment" and source.data[node.end_byte : offset].count(b"\n") <= 2:
+            return node
+    return None
 
 
 def _words(source: Source, comment: Node) -> str:

@@ -8,6 +8,7 @@ import sys
 import click
 
 from warpwright.cli.terminal import CannotRun
+from warpwright.editor.explain import explained, explanation
 from warpwright.rewrites.base import RewriteKind
 from warpwright.rewrites.registry import all_rewrites
 from warpwright.rules.base import Rule
@@ -22,13 +23,12 @@ def command(name: str | None) -> int:
     Without a name, list them all.
     """
     every: list[Rule | RewriteKind] = [*all_rules(), *all_rewrites()]
-    pages = {one.name: one for one in every}
     if name is None:
         _list(all_rules(), all_rewrites())
         return 0
-    page = pages.get(name.strip().replace("_", "-").lower())
+    page = explained(name)
     if page is None:
-        near = difflib.get_close_matches(name, pages, n=3, cutoff=0.4)
+        near = difflib.get_close_matches(name, [one.name for one in every], n=3, cutoff=0.4)
         hint = f"Did you mean {' or '.join(near)}?" if near else "`warpwright explain` lists them."
         raise CannotRun(f"there is no rule or rewrite '{name}'. {hint}")
     _show(page)
@@ -47,11 +47,7 @@ def _list(rules: tuple[Rule, ...], rewrites: tuple[RewriteKind, ...]) -> None:
 
 
 def _show(page: Rule | RewriteKind) -> None:
-    if isinstance(page, Rule):
-        kind = f"rule of the group {page.group}, severity {page.severity.value}"
-    else:
-        kind = f"rewrite for {', '.join(page.goals)}"
-    text = f"# {page.name}\n\n*{kind}*\n\n{page.doc.strip()}\n"
+    text = explanation(page)
     if not sys.stdout.isatty():
         click.echo(text, nl=False)
         return

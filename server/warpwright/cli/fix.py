@@ -11,7 +11,6 @@ from warpwright.cli.check import rule_names
 from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.files import write_atomically
 from warpwright.cli.findings_text import count
-from warpwright.cli.fixing import Attempt, Fixed, fix_source
 from warpwright.cli.inputs import Compiled, compile_options, find_inputs
 from warpwright.cli.terminal import (
     COULD_NOT_RUN,
@@ -22,7 +21,11 @@ from warpwright.cli.terminal import (
     say_warning,
     stop_on_ctrl_c,
 )
+from warpwright.editor.fixing import Attempt, Fixed, Reading, fix_source
+from warpwright.facts.model import Program
 from warpwright.missing import Missing
+from warpwright.rules.base import Finding
+from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.find import find_toolchain
 from warpwright.verify.report import Level, Status
@@ -51,6 +54,10 @@ def command(
     failures = list(inputs.failures)
     fixed: list[Fixed] = []
     said: set[str] = set()
+
+    def findings(program: Program) -> list[Finding]:
+        return run_rules(program, rules)
+
     with stop_on_ctrl_c() as is_cancelled:
         for path in (*inputs.named, *inputs.walked):
             if is_cancelled():
@@ -63,8 +70,9 @@ def command(
             for warning in set(compiled.warnings(source)) - said:
                 say_warning(warning)
                 said.add(warning)
+            reading = Reading(compiled.program, findings, compiled.flags(source), compiled.arch)
             with progress_line() as progress:
-                one = fix_source(source, rules, compiled, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled)
+                one = fix_source(source, reading, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled)
                 fixed.append(one)
         stopped = is_cancelled()
 

@@ -8,27 +8,17 @@ import click
 
 from warpwright.assist.engine import EngineError
 from warpwright.assist.generate import BUDGET_SECONDS, Draft, generate
-from warpwright.cli.engine import open_engine
+from warpwright.assist.opening import open_engine
 from warpwright.cli.findings_text import printable
 from warpwright.cli.inputs import arch_option
 from warpwright.cli.report_text import report_text
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, stop_on_ctrl_c
+from warpwright.editor.generate_job import FILE_NAME, compiled_draft
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
-from warpwright.progress import IsCancelled
 from warpwright.syntax.edits import unified_diff
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Ending, compile_cubin
-from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
-
-FILE_NAME = "generated.cu"
-STATUS = {
-    Ending.COMPILED: Status.NOT_RUN,
-    Ending.ERRORS: Status.DOES_NOT_COMPILE,
-    Ending.TIMEOUT: Status.TIMEOUT,
-    Ending.MISSING: Status.NOT_RUN,
-    Ending.BROKEN: Status.NOT_RUN,
-}
+from warpwright.verify.report import Level, Report
 
 
 @click.command("generate")
@@ -60,7 +50,7 @@ def command(*, description: str, spec: str | None, seconds: float, output: str, 
         report = None
         if draft.shown:
             progress("Compiling the draft", None)
-            report = _compiled(source, name, arch, is_cancelled)
+            report = compiled_draft(source, name, arch, is_cancelled)
         if is_cancelled():
             raise KeyboardInterrupt
     if output == "json":
@@ -68,20 +58,6 @@ def command(*, description: str, spec: str | None, seconds: float, output: str, 
     else:
         _print(draft, report)
     return 0 if report is not None and report.reached(Level.COMPILED) else 1
-
-
-def _compiled(source: Source, name: str, arch: str, is_cancelled: IsCancelled) -> Report:
-    compiled = compile_cubin(source, arch=arch, is_cancelled=is_cancelled, reads=())
-    resources = compiled.instances(name)
-    kernel = CompiledKernel(resources[0], None) if resources else None
-    return Report(
-        STATUS[compiled.ending],
-        (Level.PARSED, Level.COMPILED) if compiled.ok else (Level.PARSED,),
-        compiled.reason,
-        kernel=name,
-        compilation=Compilation(compiled.compiler, arch, compiled.flags, None, kernel) if compiled.ok else None,
-        not_run_because="nothing says what it should compute" if compiled.ok else compiled.ending.value,
-    )
 
 
 def _print(draft: Draft, report: Report | None) -> None:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import click
 
 from warpwright.assist.engine import Engine
-from warpwright.cli.engine import open_engine
+from warpwright.assist.opening import open_engine
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
 from warpwright.cli.outcome_text import outcome_text
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c

@@ -17,6 +17,7 @@ from warpwright.syntax.source import Source
 OPTIMIZE = "warpwright.optimize"
 PROPOSE = "warpwright.propose"
 APPLY = "warpwright.apply"
+PREVIEW = "warpwright.preview"
 GOALS = {OPTIMIZE: "speed", "warpwright.reduceMemory": "memory", "warpwright.fix": "fix"}
 """The commands on a kernel, and the goal that each hands to the search."""
 
@@ -24,6 +25,9 @@ PROFILE = "warpwright.profile"
 VERIFY = "warpwright.verify"
 SHOW_RESULTS = "warpwright.showResults"
 SHOW_SASS = "warpwright.showSass"
+EXPLAIN_RULE = "warpwright.explainRule"
+GENERATE = "warpwright.generate"
+FIX_ALL = "warpwright.fixAll"
 DOCTOR = "warpwright.doctor"
 _TITLES = {"speed": "Optimize {}", "memory": "Reduce memory of {}", "fix": "Fix {}"}
 _KERNEL_MACRO = re.compile(
@@ -67,6 +71,15 @@ class Suppression:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleCommand:
+    """A command about the rule of a finding: the fixes of all that it found in the document, or its page."""
+
+    title: str
+    command: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class KernelCommand:
     """A command on a kernel; `of_selection` where it is about the selected part of it alone."""
 
@@ -76,16 +89,31 @@ class KernelCommand:
     of_selection: bool = False
 
 
-Action = QuickFix | Suppression | KernelCommand
+Action = QuickFix | Suppression | RuleCommand | KernelCommand
 
 
 def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
-    """What can be done about bytes [start, end) of the document: fixes first, then silencing, then commands."""
+    """What can be done about bytes [start, end) of the document: fixes, silencing, the rule's page, commands."""
     here = [f for f in analysis.findings_here() if f.span.start <= end and start <= f.span.end]
     fixes = [fix for finding in here for fix in _quick_fixes(analysis, finding)]
     suppressions = [s for finding in here if (s := suppression(analysis.source, finding)) is not None]
     unique = {(s.title, s.edit): s for s in suppressions}
-    return (*fixes, *unique.values(), *_commands(analysis, start, end))
+    rules = {finding.rule: finding for finding in here}.values()
+    of_all = [command for finding in rules if (command := _fix_all(analysis, finding)) is not None]
+    pages = [RuleCommand(f"Explain {finding.rule}", EXPLAIN_RULE, finding) for finding in rules]
+    return (*fixes, *of_all, *unique.values(), *pages, *_commands(analysis, start, end))
+
+
+def safely_fixable(analysis: Analysis, rule: str | None = None) -> int:
+    """How many findings in the document, of one rule or of all, have a fix that keeps the results."""
+    found = (f for f in analysis.findings_here() if rule in (None, f.rule))
+    return sum(any(fix.safe for fix in finding.fixes) for finding in found)
+
+
+def _fix_all(analysis: Analysis, finding: Finding) -> RuleCommand | None:
+    count = safely_fixable(analysis, finding.rule)
+    title = f"Fix all {count} findings of {finding.rule} in this file"
+    return RuleCommand(title, FIX_ALL, finding) if count > 1 else None
 
 
 def kernel_for(analysis: Analysis, name: str | None, offset: int | None) -> Kernel | None:

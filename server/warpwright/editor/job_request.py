@@ -5,7 +5,7 @@ A request is {"path", "text", "open": {path: text}, "settings", and what the job
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -28,7 +28,7 @@ def analysed(request: Json) -> tuple[Analysis, Settings]:
     """The analysis of what is asked about, and the user's settings. Raises JobError where a compiler would see another
     text than the user: a file that is included has unsaved changes."""
     settings, _ = parse_settings(request["settings"])
-    opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items()}
+    opened = opened_in(request)
     source = Source(request["path"], request["text"].encode("utf-8"))
     analysis = analyse(source, open_first(opened), settings)
     if analysis.skipped:
@@ -41,6 +41,11 @@ def analysed(request: Json) -> tuple[Analysis, Settings]:
     return analysis, settings
 
 
+def opened_in(request: Json) -> dict[str, Source]:
+    """What is open in the editor, by path."""
+    return {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items()}
+
+
 def is_saved(source: Source) -> bool:
     """Whether the file on disk is this text."""
     try:
@@ -49,12 +54,12 @@ def is_saved(source: Source) -> bool:
         return False
 
 
-def edits_answer(program: Program, kernel: str, source: Source, edits: Iterable[TextEdit]) -> Json:
-    """Edits of one file for whoever applies them: {"kernel", "read": {path: crc32 of each text that the kernel was read
+def edits_answer(program: Program, kernels: Sequence[str], source: Source, edits: Iterable[TextEdit]) -> Json:
+    """Edits of one file for whoever applies them: {"kernels", "read": {path: crc32 of each text that these were read
     from}, "edits": {path: [[start, end, new text]]}}, in bytes. Nobody applies them before `rebase` has looked."""
     listed = [[edit.start, edit.end, edit.new_text] for edit in edits]
     return {
-        "kernel": kernel,
+        "kernels": list(kernels),
         "read": {path: crc32(each.data) for path, each in {**program.sources, source.path: source}.items()},
         "edits": {source.path: listed} if listed else {},
     }

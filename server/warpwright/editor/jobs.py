@@ -12,6 +12,7 @@ from warpwright.editor.actions import FixTarget, find_target, propose_fix
 from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.check_job import check_files
 from warpwright.editor.compile_job import compile_document
+from warpwright.editor.fix_all_job import fix_all
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.machine.job import machine_code_lines, machine_code_pages
 from warpwright.editor.parts import parts
@@ -53,7 +54,7 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         "explanation": rewrite.explanation,
         "badge": report.badge(),
         "reason": "" if accepted else report.reason or report.badge(),
-        **edits_answer(analysis.program, target.kernel, rewrite.source, rewrite.edits if accepted else ()),
+        **edits_answer(analysis.program, (target.kernel,), rewrite.source, rewrite.edits if accepted else ()),
         "report": report.to_json(),
     }
 
@@ -88,6 +89,13 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
     }
 
 
+def generate(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """A kernel from a comment, see `generate_job`, which nothing else here needs."""
+    from warpwright.editor.generate_job import generate_kernel
+
+    return generate_kernel(request, progress, is_cancelled)
+
+
 def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Json:
     """What was found on this machine, part by part."""
     return {"parts": [asdict(part) for part in parts(progress)]}
@@ -96,7 +104,9 @@ def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Js
 JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "check": check_files,
     "fix": fix,
+    "fixAll": fix_all,
     "optimize": search,
+    "generate": generate,
     "profile": profile,
     "compile": compile_document,
     "verify": verify_kernel,

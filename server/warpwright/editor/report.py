@@ -10,7 +10,7 @@ from warpwright.verify.presentation.blocks import Cell, Section, Table
 from warpwright.verify.presentation.sections import headline, sections, summary
 from warpwright.verify.presentation.several import overview
 
-_DONE = {"speed": "Optimize", "memory": "Reduce memory of", "fix": "Fix"}
+_DONE = {"speed": "Optimize", "memory": "Reduce memory of", "fix": "Fix", "fixAll": "Fix all", "generate": "Generate"}
 _MARKS = {"good": "✓ ", "bad": "✗ ", "warn": "! "}
 
 Json = Mapping[str, Any]

@@ -39,7 +39,7 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     an earlier answer with its "outcome"; else it is made anew, and what was verified before is not verified again.
 
     The answer is {"outcome": as Outcome, "choices": the candidates that may be offered, the best first}; a choice is
-    {"candidate": its index, "title", "badge", "explanation", "kernel", "read", "edits"}, the last three as
+    {"candidate": its index, "title", "badge", "explanation", "kernels", "read", "edits"}, the last three as
     `edits_answer` has them. Raises JobError.
     """
     # A quick fix needs none of these, and waits for its process to start.
@@ -181,5 +181,5 @@ def _choices(program: Program, outcome: Outcome) -> Iterator[Json]:
             "title": f"{outcome.kernel}: {', '.join(candidate.rewrites)}",
             "badge": candidate.report.badge(),
             "explanation": "\n".join(candidate.explanations),
-            **edits_answer(program, outcome.kernel, candidate.source_before, edits),
+            **edits_answer(program, (outcome.kernel,), candidate.source_before, edits),
         }

@@ -275,7 +275,10 @@ SETTINGS: tuple[Setting, ...] = (
         ("fixed", "model"),
         'What a search tries first: what gained most on other kernels, or with `"model"` what the model would try.',
     ),
-    _at_most("optimizeSeconds", "The longest that *Optimize*, *Reduce memory* or *Fix* may take."),
+    _at_most(
+        "optimizeSeconds",
+        "The longest that *Optimize*, *Reduce memory*, *Fix*, *Fix all* or *Generate* may take.",
+    ),
     _at_most(
         "verifySeconds",
         "The longest that verifying one quick fix, or one comparison of *Verify*, may take.",

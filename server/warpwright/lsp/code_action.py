@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from warpwright.editor.actions import GOALS, Action, KernelCommand, QuickFix, Suppression, actions
+from warpwright.editor.actions import (
+    FIX_ALL,
+    GOALS,
+    Action,
+    KernelCommand,
+    QuickFix,
+    RuleCommand,
+    Suppression,
+    actions,
+    safely_fixable,
+)
 from warpwright.lsp.convert import position, to_edits
 from warpwright.lsp.edits import edit_of_files
 from warpwright.lsp.fix_command import APPLY_FIX, resolves
@@ -18,8 +28,10 @@ if TYPE_CHECKING:
     from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
+FIX_ALL_KIND = "source.fixAll.warpwright"
 _OPTIONS = types.CodeActionOptions(
-    code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite], resolve_provider=True
+    code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite, FIX_ALL_KIND],
+    resolve_provider=True,
 )
 
 
@@ -40,6 +52,9 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
     start, end = (document.text.offset(position(p), ls.encoding) for p in (params.range.start, params.range.end))
     offered = await ls.documents.in_thread(lambda: actions(analysis, start, end))
     made = [_code_action(ls, document, action, params) for action in offered]
+    if params.context.only is not None and safely_fixable(analysis):  # a source action is for who asks for it
+        data = {"uri": document.uri, "version": document.version, "fix_all": True}
+        made.append(_made_later(ls, types.CodeAction("Fix all that is verified", FIX_ALL_KIND), data))
     is_wanted = _filter(params.context.only)
     knows_disabled = _knows_disabled(ls)
     return [a for a in made if is_wanted(a) and (knows_disabled or a.disabled is None)] or None
@@ -50,16 +65,14 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
     match action:
         case QuickFix():
             data = {"uri": document.uri, "version": document.version, "target": action.target.to_json()}
-            command = types.Command(action.title, APPLY_FIX, arguments=[{**data, "title": action.title}])
-            return types.CodeAction(
+            made = types.CodeAction(
                 title=action.title,
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=_diagnostics(document, action.finding, shown),
                 is_preferred=action.preferred,
                 disabled=types.CodeActionDisabled(reason=action.declined) if action.declined else None,
-                data=data if resolves(ls) else None,
-                command=None if resolves(ls) or action.declined else command,
             )
+            return _made_later(ls, made, data)
         case Suppression():
             edits = to_edits(document.text, [action.edit], ls.encoding)
             return types.CodeAction(
@@ -67,6 +80,16 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=_diagnostics(document, action.finding, shown),
                 edit=edit_of_files(ls, [(document.uri, document.version, edits)]),
+            )
+        case RuleCommand():
+            about: dict[str, object] = {"rule": action.finding.rule}
+            if action.command == FIX_ALL:
+                about |= {"uri": document.uri, "preview": True}
+            return types.CodeAction(
+                title=action.title,
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=_diagnostics(document, action.finding, shown),
+                command=types.Command(title=action.title, command=action.command, arguments=[about]),
             )
         case KernelCommand():
             argument: dict[str, object] = {"uri": document.uri, "kernel": action.kernel}
@@ -80,6 +103,15 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
                 kind=types.CodeActionKind.RefactorRewrite,
                 command=types.Command(title=action.title, command=action.command, arguments=[argument]),
             )
+
+
+def _made_later(ls: Server, action: types.CodeAction, data: dict[str, object]) -> types.CodeAction:
+    """An action whose edit is made once it is chosen: where the client does not ask for it then, by a command."""
+    if resolves(ls):
+        action.data = data
+    elif action.disabled is None:
+        action.command = types.Command(action.title, APPLY_FIX, arguments=[{**data, "title": action.title}])
+    return action
 
 
 def _diagnostics(

@@ -23,14 +23,18 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
     """The action with its edit and the badge it earned; where it earned none, disabled with the reason."""
     data = action.data if isinstance(action.data, dict) else {}
     document = ls.documents.get(str(data.get("uri")))
-    if action.edit is not None or action.command is not None or "target" not in data:
+    if action.edit is not None or action.command is not None or not data.keys() & {"target", "fix_all"}:
         return action
     if document is None or document.version != data.get("version"):
         return _refused(ls, action, "The document has changed since this was offered; ask again.")
     request = ls.documents.request(document)
-    seconds = ls.documents.settings_of(document).verify_seconds
+    settings = ls.documents.settings_of(document)
     try:
-        answer = await _verified(ls, {**request, "target": data["target"]}, action.title, seconds)
+        if "fix_all" in data:
+            return await _all_fixed(ls, action, {**request, "rule": None}, settings.optimize_seconds)
+        answer = await _verified(
+            ls, "fix", {**request, "target": data["target"]}, action.title, settings.verify_seconds
+        )
         if not answer["edits"]:
             return _refused(ls, action, answer["reason"])
         action.edit = await workspace_edit(ls, answer, request["open"], annotation_of(answer, needs_confirmation=False))
@@ -42,9 +46,19 @@ async def code_action_resolve(ls: Server, action: types.CodeAction) -> types.Cod
     return action
 
 
-async def _verified(ls: Server, request: dict[str, Any], title: str, seconds: float) -> dict[str, Any]:
+async def _all_fixed(ls: Server, action: types.CodeAction, request: dict[str, Any], seconds: float) -> types.CodeAction:
+    """With nothing to fix it stays without an edit, and says nothing: it may be asked for with every save."""
+    answer = await _verified(ls, "fixAll", request, action.title, seconds)
+    if answer["choices"]:
+        choice = answer["choices"][0]
+        annotation = annotation_of(choice, needs_confirmation=False)
+        action.edit = await workspace_edit(ls, choice, request["open"], annotation)
+    return action
+
+
+async def _verified(ls: Server, job: str, request: dict[str, Any], title: str, seconds: float) -> dict[str, Any]:
     async def verified(progress: Progress) -> dict[str, Any]:
-        answer: dict[str, Any] = await ls.fixes.run("fix", request, progress, seconds)
+        answer: dict[str, Any] = await ls.fixes.run(job, request, progress, seconds)
         return answer
 
     return await with_progress(ls, f"Verifying: {title}", None, verified)

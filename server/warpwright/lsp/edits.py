@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -13,7 +14,7 @@ from pygls.exceptions import JsonRpcException
 from warpwright.editor.rebase import Edits, rebased
 from warpwright.editor.text import Text
 from warpwright.lsp.convert import to_edits
-from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.source import SourceError, read_source
 
 if TYPE_CHECKING:
@@ -35,24 +36,50 @@ async def workspace_edit(
 ) -> types.WorkspaceEdit:
     """A job's edits as one change of the workspace, with versions where the client knows `documentChanges`.
 
-    `given` is what was open when the job was asked, by path. Where the user has edited something since that does not
-    matter to the kernel the edits are moved. Raises TextChangedError where they cannot be.
+    `given` is what was open when the job was asked, by path. Raises TextChangedError as `moved_edits` does.
     """
+    files = [
+        (each.uri, each.version, to_edits(each.text, each.edits, ls.encoding))
+        for each in await moved_edits(ls, answer, given)
+    ]
+    return edit_of_files(ls, files, annotation)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """Edits of the present text of one file; `version` is None where it is not open."""
+
+    uri: str
+    version: int | None
+    text: Text
+    edits: Sequence[TextEdit]
+
+
+async def moved_edits(ls: Server, answer: Mapping[str, Any], given: Mapping[str, str]) -> list[FileEdits]:
+    """A job's edits file by file. Where the user has edited something since that does not matter to the kernel they are
+    moved. Raises TextChangedError where they cannot be."""
     before = {path: _given(path, given, crc) for path, crc in answer["read"].items()}
     edits = {path: [TextEdit(*edit) for edit in made] for path, made in answer["edits"].items()}
     while True:
         documents = {path: ls.documents.at_path(path) for path in before}
         texts = {path: document.text for path, document in documents.items() if document is not None}
-        moved = await ls.documents.in_thread(lambda: _moved(answer["kernel"], before, texts, edits))  # noqa: B023
+        moved = await ls.documents.in_thread(lambda: _moved(answer["kernels"], before, texts, edits))  # noqa: B023
         if all(document is None or document.text is texts[path] for path, document in documents.items()):
             break
-    files: list[tuple[str, int | None, list[types.TextEdit]]] = []
+    files: list[FileEdits] = []
     for path, made in moved.items():
         document = documents[path]
         text = document.text if document is not None else _on_disk(path)
         version = document.version if document is not None else None
-        files.append((ls.uri_of(path), version, to_edits(text, made, ls.encoding)))
-    return edit_of_files(ls, files, annotation)
+        files.append(FileEdits(ls.uri_of(path), version, text, made))
+    return files
+
+
+async def changed_files(ls: Server, answer: Mapping[str, Any], given: Mapping[str, str]) -> list[dict[str, str]]:
+    """What each file would be with a job's edits: {"uri", "text"}. Raises TextChangedError as `moved_edits` does."""
+    files = await moved_edits(ls, answer, given)
+    texts = (apply_edits(each.text.data, each.edits).decode("utf-8", errors="replace") for each in files)
+    return [{"uri": each.uri, "text": text} for each, text in zip(files, texts, strict=True)]
 
 
 async def why_not_applied(ls: Server, edit: types.WorkspaceEdit, label: str, seconds: float, unsaid: str = "") -> str:
@@ -116,11 +143,15 @@ def _given(path: str, given: Mapping[str, str], crc: int) -> bytes:
     return data
 
 
-def _moved(kernel: str, before: Mapping[str, bytes], open_now: Mapping[str, Text], edits: Edits) -> Edits:
+def _moved(kernels: Sequence[str], before: Mapping[str, bytes], open_now: Mapping[str, Text], edits: Edits) -> Edits:
+    """Where it is allowed for every kernel the edits are moved; to where does not depend on the kernel."""
     now = {path: open_now[path].data if path in open_now else _on_disk(path).data for path in before}
-    moved = rebased(kernel, before, now, edits)
-    if isinstance(moved, str):
-        raise TextChangedError(moved)
+    moved = edits
+    for kernel in kernels:
+        answer = rebased(kernel, before, now, edits)
+        if isinstance(answer, str):
+            raise TextChangedError(answer)
+        moved = answer
     return moved
 
 

@@ -60,7 +60,7 @@ async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Doc
     if analysis.skipped:
         raise WorkError(f"The document was not analysed: {analysis.skipped}.")
     selection = selected(ls, document, argument)
-    offset = _offset(ls, document, argument.get("position"))
+    offset = offset_of(ls, document, argument.get("position"))
     if selection is not None:
         touched = kernels_in(analysis, *selection)
         if len(touched) > 1:
@@ -79,11 +79,12 @@ def selected(ls: Server, document: Document, argument: Mapping[str, Any]) -> tup
     place = argument.get("range")
     if not isinstance(place, Mapping):
         return None
-    start, end = (_offset(ls, document, place.get(side)) for side in ("start", "end"))
+    start, end = (offset_of(ls, document, place.get(side)) for side in ("start", "end"))
     return (start, end) if start is not None and end is not None and start < end else None
 
 
-def _offset(ls: Server, document: Document, place: object) -> int | None:
+def offset_of(ls: Server, document: Document, place: object) -> int | None:
+    """The byte of the present text at a position of the protocol; None where it is none."""
     if isinstance(place, Mapping) and isinstance(place.get("line"), int) and isinstance(place.get("character"), int):
         return document.text.offset(Position(place["line"], place["character"]), ls.encoding)
     return None
@@ -120,7 +121,12 @@ async def job_on_text(
 def written_report(page: str, path: str, kernel: str, what: str) -> Path | None:
     """The report as a file in the user's cache: one for each kernel and what was done, the last one written."""
     name = re.sub(r"\W+", "-", f"{Path(path).stem}-{kernel}-{what}")
-    target = cache_dir() / "reports" / f"{name}.md"
+    return written_text(f"{name}.md", page)
+
+
+def written_text(name: str, page: str) -> Path | None:
+    """A page for its user as a file of that name in the user's cache; None where it cannot be written."""
+    target = cache_dir() / "reports" / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(page, encoding="utf-8")

@@ -15,6 +15,7 @@ from warpwright.lsp import (
     did_save,
     doctor_command,
     execute_command,
+    explain_command,
     fix_command,
     hover,
     initialize,
@@ -46,6 +47,7 @@ METHODS = (
     profile_command,
     sass_command,
     verify_command,
+    explain_command,
     doctor_command,
     inline_completion,
 )

@@ -1,4 +1,4 @@
-"""The model for one command: found, or the sentence that says what is missing."""
+"""The model for one task: found, or the sentence that says what is missing."""
 
 from __future__ import annotations
 

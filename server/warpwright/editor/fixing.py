@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from warpwright.cli.inputs import Compiled
 from warpwright.facts.model import Program
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
-from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source
 from warpwright.verify.report import Report
 from warpwright.verify.verify import acceptable, verify
@@ -47,10 +45,19 @@ class Fixed:
     unsafe_left: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a text of the file is read: its program, the findings that are to be fixed, and how it is compiled."""
+
+    program: Callable[[Source], Program]
+    findings: Callable[[Program], Iterable[Finding]]
+    flags: tuple[str, ...]
+    arch: str | None = None
+
+
 def fix_source(
     source: Source,
-    rules: tuple[str, ...],
-    compiled: Compiled,
+    reading: Reading,
     *,
     unsafe: bool,
     progress: Progress,
@@ -58,7 +65,7 @@ def fix_source(
 ) -> Fixed:
     """Apply the fixes of `source`'s findings, one at a time: each next one is looked for in the text that is left.
 
-    `rules` empty means all. A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`,
+    A fix that may change results is tried only with `unsafe`. Stopped by `is_cancelled`,
     it returns what was verified until then. A refusal is told where the finding is still there at the end, and once:
     what another fix cured, or what was tried again in the changed text, is none.
     """
@@ -68,14 +75,14 @@ def fix_source(
     tried = 0
     while tried < MOST_FIXES and not is_cancelled():
         tried += 1
-        program = compiled.program(current)
-        fixes = _fixes(program, rules)
+        program = reading.program(current)
+        fixes = _fixes(reading.findings(program))
         found = next(((key, at, fix) for key, at, fix in fixes if key not in refused and (fix.safe or unsafe)), None)
         if found is None:
             break
         key, finding, fix = found
         try:
-            attempt, edited = _try(program, finding, fix, compiled, progress, is_cancelled)
+            attempt, edited = _try(program, finding, fix, reading, progress, is_cancelled)
         except CancelledError:
             break
         if attempt.applied:
@@ -83,7 +90,7 @@ def fix_source(
             current = edited
         else:
             refused[key] = attempt
-    remaining = list(_fixes(compiled.program(current), rules))
+    remaining = list(_fixes(reading.findings(reading.program(current))))
     told: dict[tuple[int, str, str, str], Attempt] = {}
     for attempt in (refused[key] for key, _, _ in remaining if key in refused):
         told.setdefault((attempt.line, attempt.rule, attempt.rewrite, attempt.reason), attempt)
@@ -91,10 +98,10 @@ def fix_source(
     return Fixed(source, current, (*made, *told.values()), left)
 
 
-def _fixes(program: Program, rules: tuple[str, ...]) -> Iterator[tuple[Key, Finding, Fix]]:
+def _fixes(findings: Iterable[Finding]) -> Iterator[tuple[Key, Finding, Fix]]:
     """Every finding's fixes. A key outlives edits elsewhere: it holds the line's words."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
-    for finding in run_rules(program, rules):
+    for finding in findings:
         for fix in finding.fixes:
             words = " ".join(finding.span.source.line_text(finding.span.line).split())
             name = (finding.rule, fix.rewrite, finding.kernel, words)
@@ -106,7 +113,7 @@ def _try(
     program: Program,
     finding: Finding,
     fix: Fix,
-    compiled: Compiled,
+    reading: Reading,
     progress: Progress,
     is_cancelled: IsCancelled,
 ) -> tuple[Attempt, Source]:
@@ -140,8 +147,8 @@ def _try(
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
-        arch=compiled.arch,
-        flags=compiled.flags(source),
+        arch=reading.arch,
+        flags=reading.flags,
     )
     if not acceptable(report, goal):
         return refused(report.reason or f"verification ended with '{report.status}'", report)

@@ -1,0 +1,113 @@
+"""The work behind *Generate kernel*: a draft from a comment, compiled, with what its reader has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from warpwright.assist.comment_request import Asked
+from warpwright.assist.engine import EngineError
+from warpwright.assist.generate import Draft, drafts
+from warpwright.assist.opening import open_engine
+from warpwright.editor.analysis import compiled_as
+from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
+from warpwright.facts.analyze import analyze
+from warpwright.missing import Missing
+from warpwright.progress import CancelledError, IsCancelled, Progress
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.source import Source
+from warpwright.toolchain.compile import Ending, compile_cubin
+from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
+
+FILE_NAME = "generated.cu"
+_STATUS = {
+    Ending.COMPILED: Status.NOT_RUN,
+    Ending.ERRORS: Status.DOES_NOT_COMPILE,
+    Ending.TIMEOUT: Status.TIMEOUT,
+    Ending.MISSING: Status.NOT_RUN,
+    Ending.BROKEN: Status.NOT_RUN,
+}
+
+
+_CAUTION = "A draft: nothing says what it should compute, so nobody compared it. Read it before you use it."
+
+
+def generate_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
+    """Draft a kernel for what a comment asks, "asked" with its "words" and the byte at which the kernel is "placed".
+
+    The answer is that of `search_job.search`, with one candidate and one choice. Raises JobError.
+    """
+    from warpwright.optimize.outcome import Candidate, Outcome
+
+    progress("Reading the document", 0.0)
+    analysis, settings = analysed(request)
+    asked, source = Asked(**request["asked"]), analysis.source
+    taken = frozenset(kernel.name for kernel in analysis.program.kernels)
+    engine = open_engine(settings.model or None, progress)
+    if isinstance(engine, Missing):
+        raise JobError(str(engine))
+    arch = compiled_as(source.path, settings)[0].arch
+    progress(f"{engine.model.name} is writing", None)
+    try:
+        with engine:
+            tried = drafts(engine, asked.words, is_cancelled, budget_seconds=settings.optimize_seconds)
+            draft, report = _written(tried, taken, arch, progress, is_cancelled)
+    except EngineError as error:
+        raise JobError(str(error)) from None
+    edit = TextEdit(asked.placed, asked.placed, _lines(source, asked.placed, draft.code))
+    candidate = Candidate((), (*draft.assumptions, _CAUTION), source, source.edited([edit]), report)
+    outcome = Outcome(report.kernel, "generate", None, "No plan is made for a draft.", (candidate,), 0)
+    choice = {
+        "candidate": 0,
+        "title": f"{report.kernel}: drafted",
+        "badge": report.badge(),
+        "explanation": "\n".join(candidate.explanations),
+        **edits_answer(analysis.program, (report.kernel,), source, [edit]),
+    }
+    return {"outcome": outcome.to_json(), "choices": [choice]}
+
+
+def _written(
+    tried: Iterable[Draft], taken: frozenset[str], arch: str, progress: Progress, is_cancelled: IsCancelled
+) -> tuple[Draft, Report]:
+    """The first draft that the compiler does not reject. Raises JobError and EngineError."""
+    reason = "The model wrote nothing in time."
+    for draft in tried:
+        if not draft.shown:
+            reason = draft.reason
+            continue
+        source = Source(FILE_NAME, draft.code.encode() + b"\n")
+        names = [kernel.name for kernel in analyze(source).defined_kernels]
+        if not names or names[0] in taken:
+            reason = f"The model wrote {names[0]}, which is there already." if names else "The model wrote no kernel."
+            continue
+        progress("Compiling the draft", None)
+        report = compiled_draft(source, names[0], arch, is_cancelled)
+        if report.status not in (Status.DOES_NOT_COMPILE, Status.TIMEOUT):
+            return draft, report
+        reason = f"The model's kernel is not shown: it does not compile. {report.reason}"
+    if is_cancelled():
+        raise CancelledError
+    raise JobError(reason)
+
+
+def _lines(source: Source, at: int, code: str) -> str:
+    """The code as whole lines at the start of a line, or behind the end of a text whose last line is not ended."""
+    end = "\r\n" if b"\r\n" in source.data else "\n"
+    whole = end.join([*code.splitlines(), ""])
+    return whole if at == 0 or source.data[at - 1 : at] == b"\n" else end + whole
+
+
+def compiled_draft(source: Source, kernel: str, arch: str, is_cancelled: IsCancelled) -> Report:
+    """What the compiler says of a draft alone; that it is right nobody can tell, as nothing says what it computes."""
+    compiled = compile_cubin(source, arch=arch, is_cancelled=is_cancelled, reads=())
+    resources = compiled.instances(kernel)
+    taken = CompiledKernel(resources[0], None) if resources else None
+    return Report(
+        _STATUS[compiled.ending],
+        (Level.PARSED, Level.COMPILED) if compiled.ok else (Level.PARSED,),
+        compiled.reason,
+        kernel=kernel,
+        compilation=Compilation(compiled.compiler, arch, compiled.flags, None, taken) if compiled.ok else None,
+        not_run_because="nothing says what it should compute" if compiled.ok else compiled.ending.value,
+        goal="generate",
+    )

@@ -1,0 +1,39 @@
+"""What the commands on a document ask of their jobs: to fix all findings, to write a kernel that a comment asks for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from warpwright.assist.comment_request import asked_at
+from warpwright.lsp.kernel_command import argument_of, offset_of
+from warpwright.lsp.work import WorkError
+
+if TYPE_CHECKING:
+    from warpwright.lsp.documents import Document
+    from warpwright.lsp.server import Server
+
+Json = dict[str, Any]
+DOCUMENT_TITLES = {"fixAll": "Fixing all findings", "generate": "Writing a kernel"}
+
+
+async def document_request(ls: Server, goal: str, params: types.ExecuteCommandParams) -> tuple[Document, Json]:
+    """The open document that an argument names, and the request for the job of that goal. Raises WorkError."""
+    argument = argument_of(params)
+    document = ls.documents.get(str(argument.get("uri")))
+    if document is None:
+        raise WorkError(f"{argument.get('uri')} is not open.")
+    analysis = await ls.documents.analysed(document)
+    if analysis.skipped:
+        raise WorkError(f"The document was not analysed: {analysis.skipped}.")
+    request = ls.documents.request(document)
+    if goal == "fixAll":
+        rule = argument.get("rule")
+        return document, {**request, "rule": str(rule) if rule is not None else None}
+    offset = offset_of(ls, document, argument.get("position"))
+    asked = asked_at(analysis.source, offset) if offset is not None else None
+    if asked is None:
+        raise WorkError("Put the cursor on a comment outside functions that says what the kernel shall do.")
+    return document, {**request, "asked": asdict(asked)}

@@ -1,0 +1,68 @@
+"""A kernel from a comment: of what the model writes, the first that compiles, placed below the comment's line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warpwright.assist.generate import Draft, read_draft
+from warpwright.assist.weights import ModelFile
+from warpwright.editor import generate_job
+from warpwright.editor.job_request import JobError
+from warpwright.progress import never_cancelled, silent
+from warpwright.syntax.edits import TextEdit, apply_edits
+
+TEXT = "// add\r\n__global__ void there(int* a) {\r\n}\r\n"
+BROKEN = "__global__ void broken(float* a) { a[0] = a; }"
+THERE = "__global__ void there(float* a) { a[0] = 1.0f; }"
+GOOD = "__global__ void add(float* c, const float* a) {\n    c[threadIdx.x] = a[threadIdx.x];\n}"
+
+
+class _Engine:
+    """Stands for a model: it is opened and closed; its drafts are the test's."""
+
+    model = ModelFile(Path("/none.gguf"), "a model")
+
+    def __enter__(self) -> _Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def generated(monkeypatch: pytest.MonkeyPatch, *written: str) -> Any:
+    def drafts(*_: object, **__: object) -> Iterator[Draft]:
+        yield from map(read_draft, written)
+
+    monkeypatch.setattr(generate_job, "open_engine", lambda spec, progress: _Engine())
+    monkeypatch.setattr(generate_job, "drafts", drafts)
+    asked = {"words": "add", "placed": TEXT.index("__global__")}
+    request = {"path": "a.cu", "text": TEXT, "open": {"a.cu": TEXT}, "settings": {}, "asked": asked}
+    return generate_job.generate_kernel(request, silent, never_cancelled)
+
+
+@pytest.mark.nvcc
+def test_the_first_that_compiles_and_has_a_name_of_its_own_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = generated(monkeypatch, "I cannot.", THERE, BROKEN, GOOD)
+    (choice,) = answer["choices"]
+    assert choice["badge"] == "compiled, not run: nothing says what it should compute"
+    assert choice["explanation"].startswith("c holds float and is written; a holds float and is only read.")
+    assert "nobody compared it" in choice["explanation"]
+    after = apply_edits(TEXT.encode(), [TextEdit(*edit) for edit in choice["edits"]["a.cu"]]).decode()
+    assert after == TEXT.replace("__global__", GOOD.replace("\n", "\r\n") + "\r\n__global__")
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("I cannot.", "The model wrote no kernel."),
+        (THERE, "The model wrote there, which is there already."),
+        (BROKEN, "The model's kernel is not shown: it does not compile."),
+    ],
+)
+def test_what_is_no_use_is_not_offered(monkeypatch: pytest.MonkeyPatch, written: str, says: str) -> None:
+    with pytest.raises(JobError, match=says):
+        generated(monkeypatch, written)
