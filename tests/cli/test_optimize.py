@@ -77,6 +77,21 @@ def test_a_wish_is_kept_and_one_that_is_not_understood_is_said(folder: Path) -> 
     assert '"in pink" asks for nothing that a search knows' in ran.stderr
 
 
+@pytest.mark.nvcc
+def test_a_kernel_that_does_not_compile_is_repaired_where_that_is_certain(folder: Path) -> None:
+    broken = CLEAN.replace(";", "", 1)
+    assert broken != CLEAN
+    (folder / "broken.cu").write_text(broken, encoding="utf-8")
+    ran = run_command("optimize", "broken.cu", "--goal", "fix", "--format", "json", cwd=folder)
+    assert ran.status == 0, ran.stderr
+    best = ran.json["candidates"][ran.json["best"]]
+    assert best["rewrites"] == ["missing-semicolon"]
+    ran = run_command("optimize", "broken.cu", cwd=folder)
+    assert ran.status == 2
+    assert "cannot be compared with anything until its file compiles" in ran.stderr
+    assert "--goal fix" in ran.stderr
+
+
 def test_bad_input(folder: Path) -> None:
     (folder / "empty.cu").write_text("int x;\n", encoding="utf-8")
     ran = run_command("optimize", "empty.cu", cwd=folder)

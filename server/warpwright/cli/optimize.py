@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from functools import partial
 
 import click
 
 from warpwright.assist.engine import Engine
 from warpwright.assist.opening import open_engine
+from warpwright.assist.weights import is_model_named
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
 from warpwright.cli.outcome_text import outcome_text
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.missing import Missing
+from warpwright.rules.registry import run_rules
 from warpwright.toolchain.find import find_toolchain
 
 BUDGET_SECONDS = 300.0
@@ -42,7 +45,11 @@ BUDGET_SECONDS = 300.0
     help="What is tried first: what gained most on other kernels, or what the model would try.",
 )
 @click.option(
-    "--model", "spec", metavar="MODEL", help="The model to ask: a GGUF file, or a Hugging Face name that was pulled."
+    "--model",
+    "spec",
+    metavar="MODEL",
+    help="The model to ask: a GGUF file, or a Hugging Face name that was pulled. Where no rewrite helps, or the "
+    "wish is for more than a search knows, it rewrites the kernel in its own words, and what it writes is verified.",
 )
 @click.option(
     "--seconds",
@@ -68,7 +75,8 @@ def command(
     """Search for a better version of a kernel and show the best one as a diff, with how it was verified.
 
     The file is not changed. What was verified before is not verified again, so that a search which goes on with
-    another --wish is short. What --plan says first is tried first: it matters where the search is cut short.
+    another --wish is short. What --plan says first is tried first: it matters where the search is cut short. With
+    --goal fix a kernel that nvcc rejects is repaired as far as that is certain.
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
@@ -77,30 +85,48 @@ def command(
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
         raise CannotRun(f"nothing can be verified. {toolchain}")
+    from warpwright.assist.free_form import writes_kernels
+    from warpwright.optimize.improve import RejectedError, improve
+    from warpwright.optimize.mending import Building
     from warpwright.optimize.optimize import optimize
-    from warpwright.optimize.wish import Wish, WishError, parse_wish
+    from warpwright.optimize.wish import WishError
 
-    try:
-        wished = parse_wish(wish) if wish else Wish()
-    except WishError as error:
-        raise CannotRun(str(error)) from None
+    building = Building(compiled.arch, compiled.flags(program.source), compiled.include_folders(program.source))
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
-        engine = open_engine(spec, progress) if plan == "model" or spec else None
+        engine = open_engine(spec, progress) if plan == "model" or is_model_named(spec or "") else None
         if isinstance(engine, Missing) and spec:
             raise CannotRun(str(engine))
+        search = partial(
+            optimize,
+            program,
+            chosen,
+            goal,
+            engine=engine if plan == "model" else None,
+            progress=progress,
+            is_cancelled=is_cancelled,
+            budget_seconds=seconds,
+            arch=building.arch,
+            flags=building.flags,
+        )
         with engine if isinstance(engine, Engine) else nullcontext():
-            outcome = optimize(
-                program,
-                chosen,
-                goal,
-                wish=wished,
-                engine=engine,
-                progress=progress,
-                is_cancelled=is_cancelled,
-                budget_seconds=seconds,
-                arch=compiled.arch,
-                flags=compiled.flags(program.source),
-            )
+            try:
+                outcome = improve(
+                    program,
+                    chosen,
+                    goal,
+                    [wish] if wish else [],
+                    lambda wished: search(wish=wished),
+                    findings=[finding for finding in run_rules(program) if finding.kernel == chosen.name],
+                    building=building,
+                    writer=engine if isinstance(engine, Engine) and writes_kernels(engine) else None,
+                    seconds=seconds,
+                    progress=progress,
+                    is_cancelled=is_cancelled,
+                )
+            except RejectedError as error:
+                raise CannotRun(f"{error} `--goal fix` repairs what is certain of it") from None
+            except WishError as error:
+                raise CannotRun(f"{error} A larger model, named with --model, may be asked for more.") from None
         stopped = is_cancelled()
     if output == "json":
         click.echo(json.dumps(outcome.to_json(), indent=2))

@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 from warpwright.editor.analysis import compiled_as, compiler_options
 from warpwright.editor.includes import open_first, with_folders
 from warpwright.editor.job_request import Json, is_saved
-from warpwright.editor.remarks import Remark, line_span, remarks_of, ways_to_includes
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.messages import CompilerMessage
+from warpwright.toolchain.remarks import Remark, line_span, remarks_of, ways_to_includes
 from warpwright.toolchain.spilled import with_spills
 
 _DRIVER = "nvcc: "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING
 
 from warpwright.editor.analysis import Analysis, compiled_as, compiler_options
@@ -46,9 +45,10 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     from warpwright.assist.engine import Engine
     from warpwright.assist.free_form import writes_kernels
     from warpwright.assist.weights import ModelFile, find_adapter, find_model, is_model_named
-    from warpwright.editor.free_form_job import rewritten
+    from warpwright.optimize.improve import RejectedError, improve
+    from warpwright.optimize.mending import Building
+    from warpwright.optimize.wish import WishError
 
-    started = time.monotonic()
     progress("Reading the kernel", 0.0)
     analysis, settings = analysed(request)
     kernel = analysis.program.kernel(request["kernel"])
@@ -59,19 +59,25 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
     job = _Job(request, analysis, settings, kernel, progress, is_cancelled)
     with Engine(model, find_adapter(model)) if isinstance(model, ModelFile) else nullcontext(model) as engine:
         writer = engine if isinstance(engine, Engine) and writes_kernels(engine) else None
-        outcome, known = _found(job, engine if plans else None, knows_all_wishes=writer is not None)
-        if outcome.best is None and writer is not None:
-            outcome = rewritten(
-                outcome,
+        path = analysis.source.path
+        try:
+            outcome = improve(
+                analysis.program,
                 kernel,
-                " ".join(request.get("wish", ())),
-                known,
-                writer,
-                flags=job.flags,
-                seconds=settings.optimize_seconds - (time.monotonic() - started),
+                request["goal"],
+                request.get("wish", ()),
+                partial(_searched, job, engine if plans else None),
+                findings=[finding for finding in analysis.findings if finding.kernel == kernel.name],
+                building=Building(None, job.flags, compiled_as(path, settings)[1], settings.compile_seconds),
+                writer=writer,
+                seconds=settings.optimize_seconds,
                 progress=progress,
                 is_cancelled=is_cancelled,
             )
+        except RejectedError as error:
+            raise JobError(f"{error} Run Fix.") from None
+        except WishError as error:
+            raise JobError(f"{error} A larger model, named in the setting `model`, may be asked for more.") from None
     return {"outcome": outcome.to_json(), "choices": list(_choices(analysis.program, outcome))}
 
 
@@ -91,34 +97,6 @@ class _Job:
         return compiler_options(self.analysis.source.path, self.settings)
 
 
-def _found(job: _Job, engine: Engine | Missing | None, *, knows_all_wishes: bool) -> tuple[Outcome, tuple[str, ...]]:
-    """What rewrites and certain repairs come to, and sentences about the kernel for whoever is asked next."""
-    from warpwright.editor.mending import mended, rejection
-    from warpwright.optimize.outcome import Outcome
-    from warpwright.optimize.wish import Wish, WishError, parse_wish
-
-    request, kernel, goal = job.request, job.kernel, job.request["goal"]
-    if rejected := rejection(job.analysis, job.settings, job.progress, job.is_cancelled):
-        if goal != "fix" or "start" in request:
-            reason = f"until its file compiles: {rejected.reason} Run Fix."
-            raise JobError(f"{kernel.name} cannot be compared with anything {reason}")
-        errors = tuple(f"`{m.quoted.strip()}`: {m.text}" for m in rejected.messages if m.severity == "error")
-        return mended(job.analysis, kernel.name, job.settings, job.progress, job.is_cancelled), errors
-    findings = [finding for finding in job.analysis.findings if finding.kernel == kernel.name]
-    known = tuple(f"{each.rule} at `{each.span.one_line}`: {each.message}" for each in findings)
-    try:
-        wish = reduce(lambda so_far, words: parse_wish(words, so_far), request.get("wish", ()), Wish())
-    except WishError as error:
-        if not knows_all_wishes:
-            raise JobError(f"{error} A larger model, named in the setting `model`, may be asked for more.") from None
-        return Outcome(kernel.name, goal, None, "The search was not asked.", (), None), known
-    outcome = _searched(job, engine, wish)
-    if "selection" in request and not outcome.candidates and applicable(kernel, goal):
-        reason = f"Nothing that applies to {kernel.name} is about the selected lines: select nothing to have all tried."
-        outcome = replace(outcome, reason=reason)
-    return outcome, known
-
-
 def _searched(job: _Job, engine: Engine | Missing | None, wish: Wish) -> Outcome:
     from warpwright.editor.continuing import continued, start_of
     from warpwright.optimize.optimize import optimize
@@ -135,7 +113,11 @@ def _searched(job: _Job, engine: Engine | Missing | None, wish: Wish) -> Outcome
         is_wanted=_wanted(job.analysis, job.request),
     )
     if not goes_on:
-        return search(program, kernel, goal, wish=wish)
+        outcome = search(program, kernel, goal, wish=wish)
+        if "selection" not in job.request or outcome.candidates or not applicable(kernel, goal):
+            return outcome
+        reason = f"Nothing that applies to {kernel.name} is about the selected lines: select nothing to have all tried."
+        return replace(outcome, reason=reason)
     verified = partial(
         verify,
         kernel=kernel.name,

@@ -1,6 +1,6 @@
 """nvcc in the background: after a pause in typing or a save, of the newest text, in a process of its own.
 
-A document has one compilation at most: an edit ends it. What comes of it are remarks (`editor.remarks`), which edits
+A document has one compilation at most: an edit ends it. What comes of it are remarks (`toolchain.remarks`), which edits
 carry along, and a build (`editor.build`), whose numbers are shown as long as the text is the one that was compiled.
 """
 
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.editor.build import build_of, is_compiled
-from warpwright.editor.remarks import Remark
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.publish_diagnostics import refresh
 from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress, silent
+from warpwright.toolchain.remarks import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

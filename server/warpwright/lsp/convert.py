@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.editor.diagnostics import SOURCE, Diagnostic
-from warpwright.editor.remarks import Aside, Remark
 from warpwright.editor.text import Encoding, Position, Text
 from warpwright.rules.base import Severity
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, Span
+from warpwright.toolchain.remarks import Aside, Remark
 
 if TYPE_CHECKING:
     from warpwright.lsp.documents import Document

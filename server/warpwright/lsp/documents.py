@@ -20,13 +20,13 @@ from pygls.uris import from_fs_path, to_fs_path
 from warpwright.editor.analysis import Analysis, analyse, skipped, unreadable
 from warpwright.editor.build import Build
 from warpwright.editor.includes import open_first
-from warpwright.editor.remarks import Remark, carried
 from warpwright.editor.settings import Settings, settings_json
 from warpwright.editor.text import Text, edit_between
 from warpwright.facts.cache import KernelCache
 from warpwright.lsp.folders import Folders
 from warpwright.rules.registry import all_rules
 from warpwright.syntax.source import Source
+from warpwright.toolchain.remarks import Remark, carried
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.assist.screen import DEVICE_FUNCTIONS
-from warpwright.editor.remarks import Remark
 from warpwright.facts.model import Kernel
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, walk
 from warpwright.syntax.source import Source
+from warpwright.toolchain.remarks import Remark
 
 BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"})
 TYPES = frozenset(

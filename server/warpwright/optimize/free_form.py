@@ -14,6 +14,7 @@ from functools import partial
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.free_form import Attempt, Task, asking, attempts, unfit
 from warpwright.facts.model import Kernel
+from warpwright.optimize.mending import Building
 from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.optimize.rank import PREDICTED_NOISE, gain_of, may_be_offered
 from warpwright.progress import CancelledError, IsCancelled, Progress
@@ -31,7 +32,7 @@ def rewritten(
     known: Sequence[str],
     engine: Engine,
     *,
-    flags: tuple[str, ...],
+    building: Building,
     seconds: float,
     progress: Progress,
     is_cancelled: IsCancelled,
@@ -51,7 +52,8 @@ def rewritten(
             goal=outcome.goal,
             progress=lambda message, share: progress(f"{said}: {message}", None),
             is_cancelled=lambda: is_cancelled() or time.monotonic() > deadline,
-            flags=flags,
+            arch=building.arch,
+            flags=building.flags,
         )
 
     seen: list[Attempt] = []

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from warpwright.editor.quoted import columns_of, unescaped
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain.messages import CompilerMessage, Note
+from warpwright.toolchain.quoted import columns_of, unescaped
 
 MOST_REMARKS = 200
 """Of one document: a missing brace can make thousands."""

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from warpwright.editor.quoted import columns_of
-from warpwright.editor.remarks import Remark, carried, remarks_of, ways_to_includes
 from warpwright.editor.text import edit_between
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.messages import CompilerMessage, Note, parse_messages
+from warpwright.toolchain.quoted import columns_of
+from warpwright.toolchain.remarks import Remark, carried, remarks_of, ways_to_includes
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from warpwright.editor.compile_errors import certain_repair
-from warpwright.editor.remarks import remarks_of
 from warpwright.facts.analyze import analyze
+from warpwright.optimize.compile_errors import certain_repair
 from warpwright.syntax.edits import apply_edits
 from warpwright.syntax.source import Source
 from warpwright.toolchain.messages import parse_messages
+from warpwright.toolchain.remarks import remarks_of
 
 KERNEL = """\
 __global__ void scale(float *a, const float *b, long n, int rows) {
