@@ -26,6 +26,7 @@ from warpwright.facts.model import (
     Launch,
     Parameter,
     Program,
+    Race,
     SharedArray,
 )
 from warpwright.facts.overloads import by_kernel
@@ -135,6 +136,7 @@ def _interpreted(
     accesses: list[Access] = []
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}
+    races: list[Race] = []
     function: ir.Function | None = None
     incomplete: list[str] = []
     overrun: set[str] = set()
@@ -165,6 +167,7 @@ def _interpreted(
             known = branches.get(key)
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
+        races += recorder.intervals.races(index)
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven())
@@ -193,6 +196,7 @@ def _interpreted(
         accesses=tuple(accesses),
         branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
+        races=tuple(races),
         promotions=_by_place(body_facts.promotions),
         divisions=_by_place(body_facts.divisions),
         powers=_by_place(body_facts.powers),

@@ -63,6 +63,7 @@ class Caller(Evaluator):
             for argument in node.arguments:
                 self.any_value(argument, mask)
             self.cost += NEVER  # what is not known is not short
+            self.recorder.intervals.lost = True
             return unknown()
         if node.owner is not None:
             method = self.static_method(node.owner, node, mask)
@@ -213,6 +214,7 @@ class Caller(Evaluator):
             self.recorder.left_out.add(
                 f"calls are followed {MAX_CALL_DEPTH} deep: what {function.name} does is not known"
             )
+            self.recorder.intervals.lost = True
             return unknown(function.returns)
         ending, self.ending, self.last_call = self.ending, self.last_call, False
         given: list[AnyValue | Reference] = []
@@ -245,6 +247,7 @@ class Caller(Evaluator):
             followed = all(not isinstance(value, Value) or value.decided for value in given)
             if not followed or self.recursions >= MAX_RECURSIONS:
                 self.recorder.left_out.add(f"the recursion of {function.name} is not followed to its end")
+                self.recorder.intervals.lost = True
                 return unknown(function.returns)
         self.recursions += runs > 0
         outer, loops = self.frame, self.loops

@@ -425,7 +425,10 @@ def _logical(node: ir.Logical) -> ValueCode:
         else:
             needed = mask
         run.recorder.flush()
+        doubtful = not left.decided or left.basis >= ASSUMED
+        run.recorder.intervals.doubts += doubtful
         right = run.scalar(right_of(run, needed or mask))
+        run.recorder.intervals.doubts -= doubtful
         run.recorder.flush()
         thread = left.thread or right.thread
         basis = max(left.basis, right.basis)
@@ -457,7 +460,9 @@ def _conditional(node: ir.Conditional) -> ValueCode:
         if one_access and run.recorder.open_sides:
             run.recorder.nests()  # of two accesses one is made, at either address; one alone is a branch
         if not condition.decided:
+            run.recorder.intervals.doubts += 1
             then, otherwise = then_of(run, mask), otherwise_of(run, mask)
+            run.recorder.intervals.doubts -= 1
             return join(then, otherwise, condition) or unknown()
         on = truth(condition)
         if not mask & ~on:

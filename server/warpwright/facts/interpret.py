@@ -276,6 +276,7 @@ class Interpreter(Objects):
                     self.guards.append(Guard(node.condition.span, active, active, condition, True))
                     undecided += 1
                     self.recorder.open_ended = True
+                    self.recorder.intervals.lost = True
                     if undecided > UNDECIDED_ITERATIONS:
                         left |= active
                         self._forget_progress(history)
@@ -306,6 +307,7 @@ class Interpreter(Objects):
         self.recorder.flush()
         if active:
             self.recorder.open_ended = True
+            self.recorder.intervals.lost = True
         return left if not active else left | active
 
     def _forced_iteration(self, node: ir.Loop, active: int) -> int:
@@ -334,6 +336,7 @@ class Interpreter(Objects):
         remaining = self._remaining(node.condition, deltas, active)
         if remaining is None or remaining <= few:
             return None
+        self.recorder.intervals.lost = True
         base = list(self.frame.slots)
         outer = self.weight
         unrolled = self.recorder.flush()
@@ -413,6 +416,8 @@ class Interpreter(Objects):
             self.warp.position,
             in_loop,
         )
+        if not value.decided:
+            self.recorder.intervals.lost = True
         state = LoopState()
         self.loops.append(state)
         on = 0
@@ -457,6 +462,7 @@ class Interpreter(Objects):
     def _goto(self, node: ir.Goto, mask: int) -> int:
         self.cost += NEVER
         self.recorder.flush()
+        self.recorder.intervals.lost = True
         self.frame.jumps[node.label] = self.frame.jumps.get(node.label, 0) | mask
         return 0
 

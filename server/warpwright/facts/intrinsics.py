@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpwright.facts import ir
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.lanes import Number, each, lanes, pairwise, simplify
 from warpwright.facts.mathematics import computed
 from warpwright.facts.model import WARP, AccessKind
@@ -50,6 +51,8 @@ _SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
 _VOTE = re.compile(r"__(all|any|uni|ballot|activemask)(?:_sync)?$")
 _UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__reduce_\w+_sync$|__match_all_sync$")
 
+_ORDERS = re.compile(r"fence|pipeline|barrier|nanosleep|memcpy")
+"""In the name of a function by which threads may wait for each other."""
 _COSTS = {"exp": 8, "log": 8, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
 """Instructions of a call, see predication.LIMIT; that of one operation for what is not listed."""
 
@@ -77,6 +80,8 @@ def call_intrinsic(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
         return _both(arguments, lambda a, b: binary("*", a, b))
     if name in ("div_up", "ceil_div", "cdiv", "divUp") and len(arguments) == 2:
         return _both(arguments, lambda a, b: Value(pairwise(_ceil_divide, a.data, b.data), INT, max(a.basis, b.basis)))
+    if not KNOWN_FUNCTIONS.fullmatch(name) or _ORDERS.search(name):
+        run.recorder.intervals.lost = True
     run.cost += _COSTS.get(name.removeprefix("__").rstrip("f"), OPERATION)
     return _math(name, arguments) or opaque(_result_type(name, arguments), *arguments)
 

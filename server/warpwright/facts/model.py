@@ -257,6 +257,23 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class Race:
+    """Two threads of different warps of a block that use the same bytes of a shared array, with no barrier between.
+
+    `write` is the place of the store, `other` of the load or atomic, whose kind is `kind`; `threads` are the numbers in
+    the block of those that do so, the writing one first, and `address` the bytes from the array's start.
+    """
+
+    array: str
+    write: Span
+    other: Span
+    kind: AccessKind
+    launch: int
+    threads: tuple[int, int]
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class Promotion:
     """An expression of floats that is computed in double because of literals such as 0.1 (`literals`, their places).
 
@@ -315,6 +332,7 @@ class Kernel:
     accesses: tuple[Access, ...] = ()
     branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()
+    races: tuple[Race, ...] = ()
     promotions: tuple[Promotion, ...] = ()
     divisions: tuple[Division, ...] = ()
     powers: tuple[Power, ...] = ()

@@ -28,6 +28,7 @@ from warpwright.facts.model import (
 )
 from warpwright.facts.position import Guard, Position
 from warpwright.facts.predication import Key, Side, Sides
+from warpwright.facts.races import Intervals
 from warpwright.facts.requests import Requests
 from warpwright.facts.results import access_fact, barrier_fact, branch_fact, without_counts
 from warpwright.facts.tallies import AccessTally, BarrierVisit, BranchTally, Request, Shifts, shifts_of
@@ -63,6 +64,7 @@ class Recorder:
     forcing: int = 0  # how many of these the interpreter stands under
     open_sides: list[Side] = field(default_factory=lambda: [])
     requests: Requests = field(default_factory=Requests)
+    intervals: Intervals = field(default_factory=Intervals)
     known: dict[tuple[Value, int], tuple[int, Pattern]] = field(default_factory=lambda: {})  # of pointers, see _placed
     order: int = 0  # requests seen
     enabled: bool = True
@@ -132,6 +134,8 @@ class Recorder:
         where = self._placed(pointer, mask) if pointer.data is not None else None
         if space is Space.SHARED and tally.array is not None:
             self._reach(tally.array, pointer, size, where)
+        if space is Space.SHARED and self.records_barriers and not self.forcing:
+            self.intervals.access(span, kind, size, pointer, where, position)
         if self.open_sides:
             side = self.open_sides[-1]
             side.requests[key] = side.requests.get(key, 0.0) + weight
@@ -187,6 +191,7 @@ class Recorder:
 
     def begin_warp(self) -> None:
         self.requests.begin_warp()
+        self.intervals.begin_warp()
 
     def flush(self) -> bool:
         """Count the requests that wait: the code is straight only up to here. See Requests.flush."""
@@ -224,6 +229,7 @@ class Recorder:
         """A warp at a block-wide barrier; `alive` are its lanes that have not returned."""
         if not self.enabled or not self.records_barriers:
             return
+        self.intervals.barrier(span, whole=mask == alive, position=position)
         visits = self.barriers.setdefault(span.key, (span, []))[1]
         guards = position.guards
         splitting = next((g for g in reversed(guards) if g.passed != g.entered and not g.undecided), None)

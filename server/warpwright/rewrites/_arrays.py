@@ -6,8 +6,9 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import SharedArray
-from warpwright.rewrites._code import KNOWN_FUNCTIONS, called_name, functions_of, macros_naming, names
+from warpwright.rewrites._code import called_name, functions_of, macros_naming, names
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source
 

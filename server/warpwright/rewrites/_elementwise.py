@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.host_scopes import written_names
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, in_macro, macros_naming
+from warpwright.rewrites._code import body, called_name, in_macro, macros_naming
 from warpwright.rewrites._formulas import Values, formula, holds
 from warpwright.rewrites._indent import end_with_comment, indented
 from warpwright.rewrites._layout import indent_unit

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import KNOWN_FUNCTIONS, body, called_name, functions_of
+from warpwright.rewrites._code import body, called_name, functions_of
 from warpwright.syntax.nodes import descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 

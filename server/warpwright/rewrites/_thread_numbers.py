@@ -7,8 +7,9 @@ from collections.abc import Container
 
 from tree_sitter import Node
 
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import KNOWN_FUNCTIONS, called_name, functions_of, macro_texts, macros_naming
+from warpwright.rewrites._code import called_name, functions_of, macro_texts, macros_naming
 from warpwright.rewrites._threads import builtin_call
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source

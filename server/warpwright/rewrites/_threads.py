@@ -6,15 +6,9 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
-from warpwright.rewrites._code import (
-    KNOWN_FUNCTIONS,
-    called_name,
-    functions_of,
-    host_launches,
-    macro_texts,
-    unseen_launch,
-)
+from warpwright.rewrites._code import called_name, functions_of, host_launches, macro_texts, unseen_launch
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name, declared_names

@@ -81,15 +81,9 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
-from warpwright.rewrites._code import (
-    KNOWN_FUNCTIONS,
-    called_name,
-    host_launches,
-    in_macro,
-    macros_naming,
-    overlaps,
-)
+from warpwright.rewrites._code import called_name, host_launches, in_macro, macros_naming, overlaps
 from warpwright.rewrites._elementwise import match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._fusion import Part, handed, is_pointer, kernel_text, kind_of, written_by
 from warpwright.rewrites._grids import call_of

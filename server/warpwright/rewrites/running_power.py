@@ -59,18 +59,10 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import (
-    KNOWN_FUNCTIONS,
-    NoMatchError,
-    body,
-    called_name,
-    functions_of,
-    macro_texts,
-    overlaps,
-    squeezed,
-)
+from warpwright.rewrites._code import NoMatchError, body, called_name, functions_of, macro_texts, overlaps, squeezed
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names
