@@ -1,23 +1,23 @@
 // A real VS Code (its own server, shown in Chromium) on a copy of a workspace, with a home and extensions of its own.
-import { execFile, spawn } from "node:child_process";
-import { cp, mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { cp, mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 
 const START_MILLISECONDS = 60_000;
 
 /**
  * Start VS Code of the folder `editor`, in which test/install.mjs put it.
  *
- * `files` is the folder that its workspace is a copy of, `settings` are the workspace's, `vsix` is a package to install
- * first, `trust` turns workspace trust on. The result has the copy's path (`workspace`), a folder for what else is needed
+ * `files` is the folder that its workspace is a copy of, `settings` are the workspace's, `trust` turns workspace trust on.
+ * `installed` is an unpacked extension that is installed as a user has it, with notifications, which VS Code hides where an
+ * extension is tested. The result has the copy's path (`workspace`), a folder for what else is needed
  * (`folder`), the `browser`, `address(payload)` of the window, `said()` by the server, and `stop()`; a window on another
  * workspace is `address(payload, await copied(name, files, settings))`.
  */
-export async function startVscode(editor, { files, settings = {}, vsix, trust = false }) {
+export async function startVscode(editor, { files, settings = {}, installed, trust = false }) {
   const { chromium } = createRequire(join(editor, "package.json"))("playwright-core");
   const folder = await mkdtemp(join(tmpdir(), "warpwright-vscode-"));
   const home = join(folder, "home");
@@ -30,13 +30,14 @@ export async function startVscode(editor, { files, settings = {}, vsix, trust = 
   const env = { ...process.env, HOME: home, XDG_CACHE_HOME: join(home, "cache"), TMPDIR: folder };
   const main = join(editor, "node_modules/code-server/lib/vscode/out/server-main.js");
   const own = ["--server-data-dir", join(folder, "data"), "--extensions-dir", join(folder, "extensions")];
-  if (vsix !== undefined) {
-    await promisify(execFile)(process.execPath, [main, "--accept-server-license-terms", ...own, "--install-extension", vsix], { env });
+  await mkdir(join(folder, "extensions"));
+  if (installed !== undefined) {
+    await symlink(installed, join(folder, "extensions", "warpwright.warpwright-0.1.0"));
   }
   const port = await freePort();
   const server = spawn(process.execPath, [
     main, "--accept-server-license-terms", "--without-connection-token", "--host", "127.0.0.1", "--port", String(port), ...own,
-    "--enable-smoke-test-driver", ...(trust ? [] : ["--disable-workspace-trust"]),
+    ...(installed === undefined ? ["--enable-smoke-test-driver"] : []), ...(trust ? [] : ["--disable-workspace-trust"]),
   ], { env, stdio: ["ignore", "pipe", "pipe"] });
   const heard = [];
   for (const stream of [server.stdout, server.stderr]) {

@@ -3,6 +3,17 @@
 import { until } from "./vscode.mjs";
 
 const SOON_MILLISECONDS = 30_000;
+const FOCUS_MILLISECONDS = 3_000;
+
+/** Settings under which a window shows the editor and little else. */
+export const SETTINGS = {
+  "chat.disableAIFeatures": true,
+  "editor.minimap.enabled": false,
+  "editor.stickyScroll.enabled": false,
+  "security.workspace.trust.enabled": false,
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "workbench.startupEditor": "none",
+};
 
 /** Open a window of `vscode` with the extension of a folder (`extension`), or with those that are installed. */
 export async function openWindow(vscode, { extension, width = 1280, height = 800, scale = 1 } = {}) {
@@ -14,9 +25,9 @@ export async function openWindow(vscode, { extension, width = 1280, height = 800
 }
 
 /** Wait for what a selector finds and is visible. */
-export async function see(page, selector, text = undefined) {
+export async function see(page, selector, text = undefined, timeout = SOON_MILLISECONDS) {
   const found = page.locator(selector).filter({ visible: true, ...(text === undefined ? {} : { hasText: text }) }).first();
-  await found.waitFor({ timeout: SOON_MILLISECONDS });
+  await found.waitFor({ timeout });
   return found;
 }
 
@@ -28,25 +39,34 @@ export async function run(page, title) {
 export async function openFile(page, name) {
   await choose(page, "Control+P", name, name);
   await see(page, `.tab.active[data-resource-name="${name}"]`);
+  await see(page, ".editor-instance .monaco-editor.focused");
 }
 
 /** Put the cursor on a line (1-based), which is scrolled to. */
 export async function goTo(page, line) {
   await choose(page, "Control+G", `:${line}`, `line ${line}`);
+  await see(page, ".statusbar-item", `Ln ${line},`);
+  await see(page, ".editor-instance .monaco-editor.focused");
 }
 
 /** Open the quick input with a key, fill it, and take its first row once that has a text. */
 async function choose(page, key, filter, row) {
-  await page.keyboard.press(key);
-  await (await see(page, ".quick-input-widget .quick-input-box input")).fill(filter);
+  // A window that is still starting takes the focus, which closes the input again.
+  const filled = async () => {
+    await page.keyboard.press(key);
+    const input = await see(page, ".quick-input-widget .quick-input-box input", undefined, FOCUS_MILLISECONDS);
+    await input.fill(filter, { timeout: FOCUS_MILLISECONDS });
+    return input;
+  };
+  const input = await until(() => filled().catch(() => undefined), SOON_MILLISECONDS, `no input for ${filter}`);
   const found = await see(page, ".quick-input-list .monaco-list-row", row);
-  await page.keyboard.press("Enter");
+  await input.press("Enter");
   await found.waitFor({ state: "hidden" });
 }
 
 /** The rectangle on the screen of a text of the editor: {x, y, width, height}. */
-export async function placeOf(page, text) {
-  return await until(() => page.evaluate(rectangleOf, text), SOON_MILLISECONDS, `the editor does not show ${text}`);
+export async function placeOf(page, text, milliseconds = SOON_MILLISECONDS) {
+  return await until(() => page.evaluate(rectangleOf, text), milliseconds, `the editor does not show ${text}`);
 }
 
 function rectangleOf(text) {
@@ -86,4 +106,16 @@ export async function hoverOn(page, text) {
 export async function clickOn(page, text) {
   const { x, y, height } = await placeOf(page, text);
   await page.mouse.click(x + 3, y + height / 2);
+}
+
+/** Whether two rectangles on the screen have a part in common. */
+export function overlaps(one, other) {
+  const meet = (at, size) => one[at] < other[at] + other[size] && other[at] < one[at] + one[size];
+  return meet("x", "width") && meet("y", "height");
+}
+
+/** Open an empty file of the workspace and type into it. */
+export async function write(page, name, text) {
+  await openFile(page, name);
+  await page.keyboard.type(text);
 }
