@@ -49,8 +49,9 @@ def test_types() -> None:
 
 
 @pytest.mark.vscode
-def test_in_vscode(extension: Path, subtests: pytest.Subtests) -> None:
-    command = [node(), "test/run.mjs", str(EDITOR), str(extension)]
+@pytest.mark.parametrize("script", ["run.mjs", "page.mjs"])
+def test_in_vscode(script: str, extension: Path, subtests: pytest.Subtests) -> None:
+    command = [node(), f"test/{script}", str(EDITOR), str(extension)]
     variables = environment(WARPWRIGHT_TEST_PYTHON=sys.executable)
     done = subprocess.run(
         command,
