@@ -1,6 +1,6 @@
 """What a person at an editor waits for, against the real server on stdin and stdout:
 
-- from starting the server to the answer to `initialize`, cold;
+- from starting the server to the answer to `initialize`, cold, and to the diagnostics of a 500-line file;
 - from a change in a 1,000-line file to its diagnostics, pulled (Visual Studio Code) and pushed (older editors);
 - hovers, in peace and while the file is being analysed;
 - and the memory that the server holds after many edits.
@@ -45,6 +45,7 @@ OWN_KERNELS = ROOT / "benchmarks" / "edited.cu"
 SAMPLES = sorted((ROOT / "csrc_samples").glob("*/*/kernel.cu"))
 KERNELS = 10
 LINES = 1000
+SHORT_LINES = 500
 LIMIT_MS = 50.0
 COMMAND = [sys.executable, "-m", "warpwright.lsp"]
 PULL: dict[str, Any] = {"diagnostic": {}}
@@ -122,12 +123,12 @@ class Server:
             self._inbox.put((time.perf_counter(), json.loads(body)))
 
 
-def long_file() -> str:
-    """At least 1,000 lines with ten kernels and the code that launches them."""
+def long_file(lines: int = LINES) -> str:
+    """At least so many lines with up to ten kernels and the code that launches them."""
     own = OWN_KERNELS.read_text(encoding="utf-8")
     parts = [own]
     kernels = number = len(KERNEL_HEAD.findall(own))
-    while sum(part.count("\n") for part in parts) < LINES:
+    while sum(part.count("\n") for part in parts) < lines:
         text = SAMPLES[number % len(SAMPLES)].read_text(encoding="utf-8")
         text = re.sub(r"\b(main|CHECK|TILE|ROWS|BLOCK|RADIUS)\b", rf"\1_{number}", text)
         if kernels < KERNELS:
@@ -174,6 +175,20 @@ def cold_starts(runs: int) -> Json:
         server.end()
     # The first run compiles the modules to bytecode, once for each installation.
     return {**figures(times[1:]), "server_cpu_ms": round(1000 * statistics.median(used[1:]), 1)}
+
+
+def first_diagnostics(runs: int) -> Json:
+    """From starting the process to the diagnostics of a file that was opened at once, and the processor time."""
+    text = long_file(SHORT_LINES)
+    times, used = [], []
+    for _ in range(runs):
+        started = time.perf_counter()
+        with opened(PULL, text) as (server, uri):
+            if not server.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})["items"]:
+                sys.exit("the file has findings, but none was reported")
+            times.append(time.perf_counter() - started)
+            used.append(server.cpu_seconds())
+    return {**figures(times), "server_cpu_ms": round(1000 * statistics.median(used), 1)}
 
 
 @dataclass
@@ -300,6 +315,7 @@ def main() -> int:
     runs = options.runs
     measured = {
         "cold start to the initialize reply": cold_starts(max(5, runs)),
+        f"cold start to the diagnostics of {SHORT_LINES} lines": first_diagnostics(max(5, runs)),
         IN_ONE_KERNEL: edits(text, spots_in_kernels(text), runs, pull=True),
         "edit in one kernel to pushed diagnostics": edits(text, spots_in_kernels(text), runs, pull=False),
         "edit of a shared constant to pulled diagnostics": edits(text, [spot_of_constant(text)], 2 * runs, pull=True),

@@ -44,14 +44,15 @@ def test_typing_a_whole_file_ends_like_opening_it(vscode: Editor) -> None:
 
 def test_binary_and_huge_documents_are_left_alone(vscode: Editor) -> None:
     binary = vscode.open("a.cu", "\x7fELF\0\0" + CONFLICT)
-    assert binary.diagnostics() == []
+    assert [d.message for d in binary.diagnostics()] == ["This is not analysed: it holds binary data."]
     assert binary.hover("tile[x][y]") is None
     assert binary.actions(binary.range("tile[x][y]")) == []
-    huge = vscode.open("b.cu", "// padding\n" * 400_000 + CONFLICT)
-    assert huge.diagnostics() == []
+    huge = vscode.open("b.cu", "// padding\n" * 500_000 + CONFLICT)
+    assert [d.message for d in huge.diagnostics()] == ["This is not analysed: it is larger than 1 MB."]
+    assert huge.hover("transpose") is None
     told = [line for line in vscode.log if "not analysed" in line]
     assert any("binary" in line for line in told)
-    assert any("larger than 4 MB" in line for line in told)
+    assert any("larger than 1 MB" in line for line in told)
     binary.replace("\x7fELF\0\0", "")
     assert [d.code for d in binary.diagnostics()] == ["bank-conflict"]
     still_works(vscode)
@@ -65,6 +66,25 @@ def test_text_that_is_not_utf_8_survives(vscode: Editor) -> None:
     page._changed([types.TextDocumentContentChangePartial(range=where, text=lone)])
     (diagnostic,) = page.diagnostics()
     assert page.words(diagnostic.range) == "tile[x][y]"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_byte_order_mark(any_editor: Editor, line_end: str) -> None:
+    page = any_editor.open("a.cu", "\ufeff" + CONFLICT.replace("\n", line_end))
+    (diagnostic,) = page.diagnostics()
+    assert page.words(diagnostic.range) == "tile[x][y]"
+
+
+def test_one_line_of_very_many_statements(vscode: Editor) -> None:
+    """Other documents are answered for meanwhile, and so is the line itself."""
+    small = vscode.open("small.cu", CONFLICT)
+    table = f"__device__ const float table[] = {{{'1.0f, ' * 150_000}}};"
+    large = vscode.open("large.cu", CONFLICT.replace("\n", " ") + table)
+    assert len(small.diagnostics()) == 1
+    (diagnostic,) = large.diagnostics()
+    assert large.words(diagnostic.range) == "tile[x][y]"
+    large.replace("tile[32][32]", "tile[32][33]")
+    assert large.diagnostics() == []
 
 
 def test_what_is_not_open(any_editor: Editor) -> None:

@@ -23,7 +23,8 @@ from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, m
 if TYPE_CHECKING:
     from warpwright.facts.profile import Profile
 
-MAX_BYTES = 4_000_000
+MAX_BYTES = 1_000_000
+"""Some 25,000 lines, for which the parser holds the interpreter, and with it all answers, for a quarter of a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.editor.analysis import Analysis
-from warpwright.editor.diagnostics import diagnostics
+from warpwright.editor.diagnostics import SOURCE, diagnostics
 from warpwright.lsp.convert import Ranges, remark_diagnostic, to_diagnostic
 
 if TYPE_CHECKING:
@@ -51,9 +51,18 @@ def refresh(ls: Server, documents: list[Document]) -> None:
 
 def to_diagnostics(ls: Server, document: Document, analysis: Analysis) -> list[types.Diagnostic]:
     """The findings of an analysis of the document's present text, and what the compiler said of it."""
+    if analysis.skipped:
+        return [_skipped(analysis.skipped)] if document.is_open else []
     ranges = Ranges(ls.encoding)
     found = [to_diagnostic(diagnostic, ranges, ls.uri_of) for diagnostic in diagnostics(analysis)]
     return found + [remark_diagnostic(remark, document, ls.encoding, ls.uri_of) for remark in document.remarks]
+
+
+def _skipped(reason: str) -> types.Diagnostic:
+    """Says at the top of a document why nothing else is said of it."""
+    top = types.Range(types.Position(0, 0), types.Position(1, 0))
+    severity = types.DiagnosticSeverity.Information
+    return types.Diagnostic(range=top, severity=severity, source=SOURCE, message=f"This is not analysed: {reason}.")
 
 
 async def _publish_later(ls: Server, document: Document) -> None:
