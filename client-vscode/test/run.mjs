@@ -7,11 +7,10 @@
 // `RUN: ok NAME (N ms)`, `RUN: skipped NAME: reason` or `RUN: FAILED NAME: what and where`.
 import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
+import { runInHost } from "./host.mjs";
 import { RUNS } from "./runs.mjs";
 import { startVscode } from "./vscode.mjs";
 
@@ -49,43 +48,17 @@ async function passes(vscode, { name, settings, prepare }) {
   const say = (line) => console.log(`${name}: ${line}`);
   const workspace = await vscode.copied(name, join(here, "workspace"), settings);
   await prepare?.(workspace);
-  const tests = await bundled(name, join(vscode.folder, "tests", `${name}.js`));
-  const page = await vscode.browser.newPage({ viewport: { width: 1280, height: 800 } });
-  let ended;
-  const exit = new Promise((resolve) => (ended = resolve));
-  await page.exposeFunction("codeAutomationLog", (_kind, values) => {
-    const line = values.join(" ");
-    if (/^(ok|skipped|FAILED) /.test(line)) {
-      say(line);
-    }
+  const files = (await readdir(join(here, "host", name))).filter((file) => file.endsWith(".ts")).sort();
+  const { end, picture } = await runInHost(vscode, {
+    name,
+    source: [...files.map((file) => `import "./host/${name}/${file}";`), 'export { run } from "./host/support";'].join("\n"),
+    extension,
+    workspace,
+    heard: (line) => /^(ok|skipped|FAILED) /.test(line) && say(line),
+    milliseconds: MOST_MILLISECONDS,
   });
-  await page.exposeFunction("codeAutomationExit", (status) => ended(status));
-  await page.goto(vscode.address([
-    ["extensionDevelopmentPath", vscode.remote(extension)],
-    ["extensionTestsPath", vscode.remote(tests)],
-  ], workspace));
-  const late = new Promise((resolve) => setTimeout(resolve, MOST_MILLISECONDS, "late"));
-  const status = await Promise.race([exit, late]);
-  if (status === "late") {
-    const picture = join(tmpdir(), `warpwright-vscode-${name}.png`);
-    await page.screenshot({ path: picture });
+  if (end === "late") {
     say(`FAILED the run: no end in ${MOST_MILLISECONDS / 1000} s; a picture of the window is ${picture}`);
   }
-  await page.close();
-  return status === 0;
-}
-
-/** One module with all tests of a run, which exports `run`. */
-async function bundled(name, outfile) {
-  const files = (await readdir(join(here, "host", name))).filter((file) => file.endsWith(".ts")).sort();
-  const contents = [...files.map((file) => `import "./${name}/${file}";`), 'export { run } from "./support";'].join("\n");
-  await build({
-    stdin: { contents, resolveDir: join(here, "host"), loader: "ts" },
-    outfile,
-    bundle: true,
-    platform: "node",
-    format: "cjs",
-    external: ["vscode"],
-  });
-  return outfile;
+  return end === "passed";
 }

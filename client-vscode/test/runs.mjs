@@ -17,8 +17,13 @@ export const RUNS = [
   { name: "read-only", prepare: lock },
   { name: "large", prepare: fill },
   { name: "environment" },
-  { name: "untrusted", trust: true },
+  { name: "untrusted", trust: true, prepare: askToCompile },
 ];
+
+/** What a folder asks for that its user does not trust. */
+async function askToCompile(folder) {
+  await writeFile(join(folder, "warpwright.toml"), 'compile = "onPause"\n');
+}
 
 /** Take the right to write from every file and folder. */
 async function lock(folder) {

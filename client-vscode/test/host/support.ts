@@ -41,7 +41,7 @@ export async function eventually<T>(look: () => T | undefined | Promise<T | unde
     if (Date.now() > end) {
       throw new Error(`${what}: not within ${SOON_MILLISECONDS / 1000} s`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
