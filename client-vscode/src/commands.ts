@@ -20,6 +20,11 @@ const TITLES: Readonly<Record<string, string>> = {
 
 export const KERNEL_COMMANDS: readonly string[] = Object.keys(TITLES);
 
+/** What a command of the server does meanwhile, such as "Optimizing"; undefined of one that is done at once. */
+export function titleOf(command: string): string | undefined {
+  return TITLES[command];
+}
+
 /**
  * Run a command of the server. One that works on a kernel and was given none gets the one at the cursor, or
  * what is selected of it.

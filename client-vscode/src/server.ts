@@ -8,7 +8,7 @@ import {
   StreamMessageWriter,
   type LanguageClientOptions,
 } from "vscode-languageclient/node";
-import { executeCommand, KERNEL_COMMANDS } from "./commands";
+import { executeCommand, KERNEL_COMMANDS, titleOf } from "./commands";
 import { Deaths, MOST_RESTARTS } from "./deaths";
 import { findInterpreter } from "./interpreter";
 import { LANGUAGES } from "./languages";
@@ -189,7 +189,7 @@ export class Server implements Disposable {
           if (client === undefined || (RUNS_CODE.has(command) && !(await isTrusted()))) {
             return undefined;
           }
-          return await executeCommand(client, command, given);
+          return await this.status.during(titleOf(command), executeCommand(client, command, given));
         },
         // A fix without its edit is made and verified, which runs the kernel, when it is chosen.
         provideCodeActions: async (document, range, context, token, next) => {

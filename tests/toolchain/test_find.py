@@ -9,6 +9,7 @@ import pytest
 from toolchain.conftest import FakeNvcc
 from warpwright.missing import Missing
 from warpwright.syntax.source import Source
+from warpwright.toolchain import find
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.find import Toolchain, find_toolchain, wheel_directories
 
@@ -133,3 +134,14 @@ def test_a_compiler_that_never_stops_printing_costs_neither_memory_nor_time(
             if stat.is_file() and stat.read_text().rpartition(")")[2].split()[0] == "Z":
                 raise ProcessLookupError
             time.sleep(0.1)
+
+
+def test_macos_is_told_what_works_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WARPWRIGHT_NVCC", raising=False)
+    monkeypatch.setattr(find, "_candidates", lambda: iter(()))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    missing = find_toolchain()
+    assert isinstance(missing, Missing)
+    assert missing.reason == "NVIDIA has no CUDA compiler for macOS."
+    assert missing.advice.startswith("Analysis works without;")
+    assert "pip install" not in missing.advice

@@ -67,8 +67,21 @@ def find_model(spec: str | None = None, progress: Progress = silent) -> ModelFil
     for WARPWRIGHT_MODEL and, without that, the embedded default, which is assembled if this is its first use.
     """
     spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
-    if spec is None:
-        return assemble_default(progress)
+    return assemble_default(progress) if spec is None else _named(spec)
+
+
+def look_for_model(spec: str | None = None) -> ModelFile | Missing:
+    """What `find_model` would find, at once: the default's 250 MB are neither read nor assembled."""
+    spec = spec or os.environ.get("WARPWRIGHT_MODEL") or None
+    if spec is not None:
+        return _named(spec)
+    target = cache_dir() / "models" / DEFAULT.file_name
+    if target.is_file() or all(_part_path(package, name) is not None for package, name in DEFAULT.parts):
+        return ModelFile(target, DEFAULT.name, is_default=True)
+    return Missing("model", f"The weights of {DEFAULT.name} are not installed.", INSTALL)
+
+
+def _named(spec: str) -> ModelFile | Missing:
     path = Path(spec).expanduser()
     spelled_as_path = spec.startswith(("./", "../", "/", "~"))
     if spelled_as_path or path.exists() or not _HUGGING_FACE.fullmatch(spec):

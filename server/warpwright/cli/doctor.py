@@ -9,10 +9,11 @@ import click
 
 from warpwright.cli.terminal import progress_line
 from warpwright.editor.parts import parts
+from warpwright.editor.parts_page import parts_page
 
 
 @click.command("doctor")
-@click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "output", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 def command(output: str) -> int:
     """Say what was found: Python, NVIDIA's compiler, emulator, GPU, model, editors; and what to do where one is not.
 
@@ -22,6 +23,9 @@ def command(output: str) -> int:
         found = list(parts(progress))
     if output == "json":
         click.echo(json.dumps([asdict(part) for part in found], indent=2))
+        return 0
+    if output == "markdown":
+        click.echo(parts_page(found), nl=False)
         return 0
     width = max(len(part.name) for part in found)
     for part in found:

@@ -29,6 +29,7 @@ EXPLAIN_RULE = "warpwright.explainRule"
 GENERATE = "warpwright.generate"
 FIX_ALL = "warpwright.fixAll"
 DOCTOR = "warpwright.doctor"
+SURROUNDINGS = "warpwright.surroundings"
 _TITLES = {"speed": "Optimize {}", "memory": "Reduce memory of {}", "fix": "Fix {}"}
 _KERNEL_MACRO = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(?P<name>[A-Za-z_]\w*)(?:[^\n\\]|\\.|\\\r?\n)*?\b__global__\b", re.MULTILINE

@@ -15,7 +15,8 @@ from warpwright.editor.compile_job import compile_document
 from warpwright.editor.fix_all_job import fix_all
 from warpwright.editor.job_request import JobError, Json, analysed, edits_answer
 from warpwright.editor.machine.job import machine_code_lines, machine_code_pages
-from warpwright.editor.parts import parts
+from warpwright.editor.parts import glance, parts
+from warpwright.editor.parts_page import parts_page
 from warpwright.editor.search_job import search
 from warpwright.editor.verify_job import verify_kernel
 from warpwright.missing import Missing
@@ -97,8 +98,14 @@ def generate(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Js
 
 
 def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Json:
-    """What was found on this machine, part by part."""
-    return {"parts": [asdict(part) for part in parts(progress)]}
+    """What was found on this machine, part by part, and as a page."""
+    found = list(parts(progress))
+    return {"parts": [asdict(part) for part in found], "page": parts_page(found)}
+
+
+def surroundings(request: Json, _progress: Progress, _is_cancelled: IsCancelled) -> Json:
+    """The parts that a status shows."""
+    return {"parts": [asdict(part) for part in glance(request["model"])]}
 
 
 JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
@@ -111,6 +118,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "compile": compile_document,
     "verify": verify_kernel,
     "doctor": doctor,
+    "surroundings": surroundings,
     "lines": machine_code_lines,
     "sass": machine_code_pages,
 }

@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from warpwright import __version__
+from warpwright.assist.weights import ModelFile, find_adapter, find_model, look_for_model
 from warpwright.missing import Missing
 from warpwright.progress import Progress, never_cancelled
 
@@ -46,12 +47,27 @@ def parts(progress: Progress) -> Iterator[Part]:
         yield _harness()
     yield _profiler()
     yield _runtime()
-    yield _weights(progress)
+    yield _model(find_model(None, progress))
     yield _editors()
+
+
+def glance(model: str) -> Iterator[Part]:
+    """What a status shows, at once: the parts that most features need, with nothing fetched, assembled or loaded.
+
+    `model` is the user's, by path or name; empty is the default one.
+    """
+    yield _analysis()
+    yield _compiler()
+    yield _emulator()
+    yield _gpu()
+    runtime = _runtime()
+    yield _model(look_for_model(model)) if runtime.found else replace(runtime, name="model")
 
 
 def _analysis() -> Part:
     found = f"tree-sitter {_version('tree-sitter')}, grammar tree-sitter-cuda {_version('tree-sitter-cuda')}"
+    if sys.platform == "darwin":
+        found += "; all that needs no compiler works on macOS, and what compiles or runs kernels does not"
     return Part("analysis", True, found, "findings")
 
 
@@ -109,6 +125,8 @@ def _gpu() -> Part:
     name, gives = "GPU", "timing: kernels are run and compared on the CPU"
     command = ["nvidia-smi", "--query-gpu=name,compute_cap,memory.total,driver_version", "--format=csv,noheader"]
     advice = "On a machine with an NVIDIA GPU, install NVIDIA's driver. Everything but timing works without."
+    if sys.platform == "darwin":
+        advice = "NVIDIA has no driver for macOS."
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except FileNotFoundError:
@@ -142,11 +160,8 @@ def _runtime() -> Part:
     return Part(name, True, f"llama-cpp-python {_version('llama-cpp-python')}", gives)
 
 
-def _weights(progress: Progress) -> Part:
-    from warpwright.assist.weights import find_adapter, find_model
-
+def _model(model: ModelFile | Missing) -> Part:
     name, gives = "model", "plans and generated kernels"
-    model = find_model(None, progress)
     if isinstance(model, Missing):
         return Part(name, False, model.reason, gives, model.advice)
     adapter = find_adapter(model)

@@ -24,6 +24,7 @@ from warpwright.toolchain.process import Finished, run_limited
 ANSWER_SECONDS = 10
 ANSWER_BYTES = 1 << 20
 _ADVICE = "Install it with `pip install 'warpwright[cuda]'`, or set WARPWRIGHT_NVCC to the path of nvcc."
+_ADVICE_FOR_MACOS = "Analysis works without; what compiles or runs kernels does on Linux, such as by Remote-SSH."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def find_toolchain() -> Toolchain | Missing:
         if isinstance(found, Toolchain):
             return found
         broken = broken or found
+    if broken is None and sys.platform == "darwin":
+        return Missing("nvcc", "NVIDIA has no CUDA compiler for macOS.", _ADVICE_FOR_MACOS)
     return broken or Missing("nvcc", "NVIDIA's compiler nvcc was not found on this machine.", _ADVICE)
 
 

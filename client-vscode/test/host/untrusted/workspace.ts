@@ -36,7 +36,8 @@ test("no command that compiles or runs a kernel reaches the server", async () =>
     await Promise.race([commands.executeCommand(`warpwright.${command}`, target), told]);
   }
   const asked = sent.flatMap((each) => (each as { command?: string } | undefined)?.command ?? []);
-  assert.deepEqual(asked, ["warpwright.doctor"]);
+  // The status item asks by itself for what is on this machine.
+  assert.deepEqual(asked.filter((each) => each !== "warpwright.surroundings"), ["warpwright.doctor"]);
 });
 
 test("nothing was compiled in the background", () => {
