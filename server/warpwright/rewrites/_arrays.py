@@ -8,12 +8,15 @@ from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import SharedArray
-from warpwright.rewrites._code import called_name, functions_of, macros_naming, names
+from warpwright.rewrites._code import called_name, functions_of, is_macro_of_several, macros_naming, names
 from warpwright.syntax.nodes import descendants, parameters_of
 from warpwright.syntax.source import Source
 
 GRANULE = 128
 """Bytes in which shared memory is given to a block from compute capability 8.0 on (`facts/occupancy`)."""
+
+
+_TIGHT = ("identifier", "number_literal", "field_expression", "subscript_expression", "parenthesized_expression")
 
 
 def declarator_of(block: Node, source: Source, name: str) -> Node | None:
@@ -150,6 +153,12 @@ def indices_of(element: Node) -> list[Node]:
         found.append(indices)
         element = inner
     return found
+
+
+def in_brackets(source: Source, node: Node) -> str:
+    """An expression's text, bracketed where an operator beside it could take it apart."""
+    text = source.node_text(node)
+    return text if node.type in _TIGHT and not is_macro_of_several(source, node) else f"({text})"
 
 
 def walks_over_rows(block: Node, source: Source, array: SharedArray) -> str:

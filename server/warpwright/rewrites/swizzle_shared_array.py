@@ -59,8 +59,8 @@ from tree_sitter import Node
 
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
-from warpwright.rewrites._arrays import declarator_of, element_uses, indices_of, misuse, walks_over_rows
-from warpwright.rewrites._code import body, by_cost, is_macro_of_several, is_power_of_two, overlaps
+from warpwright.rewrites._arrays import declarator_of, element_uses, in_brackets, indices_of, misuse, walks_over_rows
+from warpwright.rewrites._code import body, by_cost, is_power_of_two, overlaps
 from warpwright.rewrites._movable import hidden_by
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -75,7 +75,6 @@ WORTHWHILE = 2.0
 """Wavefronts for each one needed below which a conflict is no reason to change a layout."""
 
 _EFFECTS = ("assignment_expression", "update_expression", "call_expression", "lambda_expression")
-_TIGHT = ("identifier", "number_literal", "field_expression", "subscript_expression", "parenthesized_expression")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -146,15 +145,10 @@ def _edit(source: Source, element: Node, width: int | None) -> TextEdit | str:
         return f"An index of `{source.node_text(element)}` at line {line} does more than name an element."
     if macro := hidden_by(source, source.node_text(row[0])):
         return f"The macro {macro} in an index at line {line} does more than name an element."
-    number = _bound(source, row[0])
+    number = in_brackets(source, row[0])
     if width is not None:
         number = f"({number} & {width - 1})"
-    return TextEdit(column[0].start_byte, column[0].end_byte, f"{_bound(source, column[0])} ^ {number}")
-
-
-def _bound(source: Source, node: Node) -> str:
-    text = source.node_text(node)
-    return text if node.type in _TIGHT and not is_macro_of_several(source, node) else f"({text})"
+    return TextEdit(column[0].start_byte, column[0].end_byte, f"{in_brackets(source, column[0])} ^ {number}")
 
 
 def _cost(kernel: Kernel, array: SharedArray, width: int, *, swizzled: bool) -> int:

@@ -178,6 +178,8 @@ def _fixes(kernel: Kernel, access: Access, array: SharedArray | None) -> tuple[F
         return (pad, Fix("swizzle-shared-array", f"Permute the elements in the rows of {array.name}"))
     if _in_doubling_loop(kernel, access):
         return (reduction_fix(kernel, [access.array]),)
+    if array is not None and not array.dynamic and access.span.source is kernel.source:
+        return (Fix("skew-shared-array", f"Leave a word free after every 128 bytes of {array.name}"),)
     return ()
 
 
