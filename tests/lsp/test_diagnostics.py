@@ -161,3 +161,22 @@ def _newest(page: Page) -> list[object]:
         return rules(page)
     published = [p for p in page.editor.published if p.uri == page.uri]
     return [d.code for d in published[-1].diagnostics] if published else []
+
+
+def test_a_header_is_judged_by_the_launches_of_who_includes_it(any_editor: Editor) -> None:
+    kernel, host = CONFLICT.split("\nvoid run", 1)
+    page = any_editor.open("kernel.cuh", "#pragma once\n" + kernel)
+    folder = any_editor.folder / page.uri.split("/")[-2]
+    unit = folder / "main.cu"
+    unit.write_text('#include "kernel.cuh"\nvoid run' + host, encoding="utf-8")
+    page.replace("größe", "groesse")
+    (diagnostic,) = page.diagnostics()
+    assert "32 wavefronts" in diagnostic.message
+    (related,) = diagnostic.related_information or ()
+    assert related.location.uri == unit.as_uri()
+    main = any_editor.open("main.cu", unit.read_text(encoding="utf-8"), uri=unit.as_uri())
+    assert main.diagnostics() == []
+    main.replace("dim3(32, 32)>>>", "dim3(32, 16)>>>")
+    any_editor.wait(lambda: "32 x 16" in page.hover_text("transpose"), "the other launch")
+    page.close()
+    main.close()

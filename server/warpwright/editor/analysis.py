@@ -29,7 +29,9 @@ MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed.
+    """What is known of one document. `program` is of the document, or of a file that includes it.
+
+    `findings` are those in the document itself and in what it includes; `skipped` says why nothing was analysed.
     `profiles` are the kept ones of this very text, whose numbers the program's kernels carry. `build` is the last that
     the compiler made; where it is of this text the kernels carry its numbers too."""
 
@@ -62,19 +64,21 @@ def analyse(
     settings: Settings,
     cache: KernelCache | None = None,
     build: Build | None = None,
+    unit: Source | None = None,
 ) -> Analysis:
     """Facts and findings of a document; of one that is not text, or too large to follow as one types, the reason.
 
     With a `cache` the kernels that nothing changed for since the last time keep their facts. Findings are judged by the
-    numbers of `build` where it is of this text, for the architecture that is analysed, else for its first.
+    numbers of `build` where it is of this text, for the architecture that is analysed, else for its first. A header is
+    read as a part of `unit`, which includes it, where that is given and reads this very text.
     """
     reason = unreadable(source.data)
     if reason:
         return skipped(source, reason)
-    assume, folders = compiled_as(source.path, settings)
-    if folders:
-        include = with_folders(include, folders)
-    program = analyze(source, include, assume, cache)
+    program = _program(unit or source, include, settings, cache)
+    if unit is not None and program.sources.get(source.path) is not source:
+        program = _program(source, include, settings, cache)
+    assume = program.assume
     profiles = load_profiles(program, assume.defines, assume.arch)
     if profiles:
         from warpwright.facts.profiled import with_profiles
@@ -85,6 +89,11 @@ def analyse(
         program = with_compiled(program, resources.values())
     findings = tuple(run_rules(program, settings.select, settings.ignore, settings.severities))
     return Analysis(source, program, findings, profiles=profiles, build=build)
+
+
+def _program(source: Source, include: IncludeReader, settings: Settings, cache: KernelCache | None) -> Program:
+    assume, folders = compiled_as(source.path, settings)
+    return analyze(source, with_folders(include, folders) if folders else include, assume, cache)
 
 
 def compiled_as(path: str, settings: Settings) -> tuple[Assumptions, tuple[str, ...]]:

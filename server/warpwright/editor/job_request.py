@@ -11,6 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from warpwright.editor.analysis import Analysis, analyse
+from warpwright.editor.includers import includer_of
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.facts.model import Program
@@ -30,7 +31,8 @@ def analysed(request: Json) -> tuple[Analysis, Settings]:
     settings, _ = parse_settings(request["settings"])
     opened = opened_in(request)
     source = Source(request["path"], request["text"].encode("utf-8"))
-    analysis = analyse(source, open_first(opened), settings)
+    seen = open_first({**opened, source.path: source})
+    analysis = analyse(source, seen, settings, unit=includer_of(source, opened))
     if analysis.skipped:
         raise JobError(f"The document was not analysed: {analysis.skipped}.")
     for include in analysis.program.sources.values():

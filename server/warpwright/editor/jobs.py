@@ -47,7 +47,7 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         progress=progress,
         is_cancelled=is_cancelled,
         flags=compiler_options(analysis.source.path, settings),
-        unit=analysis.source if analysis.source.path != rewrite.source.path else None,
+        unit=analysis.program.source if analysis.program.source.path != rewrite.source.path else None,
     )
     accepted = acceptable(report, goal)
     return {

@@ -33,7 +33,7 @@ def verify_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled) 
     for index, check in enumerate(checks):
         report = verify(
             check.original,
-            analysis.source,
+            analysis.program.source,
             kernel=name,
             goal=check.goal,
             progress=partial(_shared, progress, check.against, index, len(checks)),

@@ -19,6 +19,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from warpwright.editor.analysis import Analysis, analyse, skipped, unreadable
 from warpwright.editor.build import Build
+from warpwright.editor.includers import includer_of
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, settings_json
 from warpwright.editor.text import Text, edit_between
@@ -227,4 +228,5 @@ def _analysed(
     if before is not None and not unreadable(data) and not unreadable(before.data):
         edit = edit_between(before.data, data)
         source = before if edit is None else before.edited([edit])
-    return analyse(source, open_first(others), settings, kernels, build)
+    include = open_first({**others, path: source})
+    return analyse(source, include, settings, kernels, build, includer_of(source, others))
