@@ -11,6 +11,7 @@ import itertools
 import os
 import shutil
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -70,6 +71,22 @@ def _editor() -> Reason:
     return "" if shutil.which("nvim") else "no Neovim (nvim) on PATH"
 
 
+def _emacs() -> Reason:
+    if not shutil.which("emacs"):
+        return "no Emacs on PATH"
+    asked = subprocess.run(["emacs", "--batch", "--eval", "(require 'eglot)"], capture_output=True, check=False)
+    return "" if asked.returncode == 0 else "Emacs has no eglot (Debian: elpa-eglot)"
+
+
+def _helix() -> Reason:
+    from support.editors import programs
+
+    lacking = [
+        name for name, there in (("Helix (hx)", any(programs("hx"))), ("tmux", shutil.which("tmux"))) if not there
+    ]
+    return f"no {' and no '.join(lacking)}; `python tools/editors.py .build/editors` unpacks Helix" if lacking else ""
+
+
 def _upskill() -> Reason:
     return _packages("torch", "transformers", "peft", "gguf", "safetensors")
 
@@ -80,6 +97,8 @@ TIERS: dict[str, Callable[[], Reason]] = {
     "sass": cache(_sass),
     "gpu": cache(_gpu),
     "editor": cache(_editor),
+    "emacs": cache(_emacs),
+    "helix": cache(_helix),
     "node": cache(lacks_node),
     "vscode": cache(lacks_vscode),
     "upskill": cache(_upskill),

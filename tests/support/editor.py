@@ -155,7 +155,7 @@ class Editor:
     def messages(self) -> list[str]:
         return [message.message for message in self.client.messages]
 
-    def open(self, name: str, text: str, uri: str | None = None) -> Page:
+    def open(self, name: str, text: str, uri: str | None = None, language: str = "cuda-cpp") -> Page:
         """Open a document, in a folder of its own unless an address is given."""
         if uri is None:
             path = self.folder / f"{next(self.numbers)}" / name
@@ -163,7 +163,7 @@ class Editor:
             path.write_text(text, encoding="utf-8", newline="")
             uri = path.as_uri()
         page = self.pages[uri] = Page(self, uri, text)
-        item = types.TextDocumentItem(uri=uri, language_id="cuda-cpp", version=page.version, text=text)
+        item = types.TextDocumentItem(uri=uri, language_id=language, version=page.version, text=text)
         self.notify("textDocument/didOpen", types.DidOpenTextDocumentParams(item))
         return page
 

@@ -1,0 +1,49 @@
+"""Emacs with eglot, set up by the page's own lines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.editors import LINE, PAGE, SILENCED, Project
+from support.pages import blocks
+
+pytestmark = pytest.mark.emacs
+LOOK = Path(__file__).with_name("emacs.el")
+
+
+def look(project: Project, action: str) -> dict[str, Any]:
+    """Open the kernel, choose a code action at its finding, and return what was seen."""
+    (set_up,) = blocks(PAGE["Emacs"], "elisp")
+    init = project.home / "init.el"
+    init.write_text(set_up, encoding="utf-8")
+    result = project.home / "seen.json"
+    named = {"WW_KERNEL": str(project.kernel), "WW_RESULT": str(result), "WW_ACTION": action}
+    done = subprocess.run(
+        ["emacs", "--batch", "--load", init, "--load", LOOK],
+        cwd=project.folder,
+        env=project.environment(**named),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert result.exists(), done.stderr
+    seen: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    assert "problem" not in seen, (seen, done.stderr)
+    return seen
+
+
+def test_a_kernel_in_emacs(project: Project) -> None:
+    seen = look(project, "Suppress bank-conflict")
+    assert (seen["mode"], seen["language"]) == ("cuda-mode", "cuda")
+    assert seen["finding"]["line"] == LINE
+    assert "[bank-conflict]" in seen["finding"]["text"]
+    assert "32 wavefronts per request" in seen["hover"]
+    assert "Pad the rows of tile by 1 element" in seen["actions"]
+    assert "Optimize kernel transpose" in seen["actions"]
+    assert seen["text"] == SILENCED
