@@ -1,44 +1,83 @@
-/** The server's commands on a kernel: where they are run from the palette, and progress that can be cancelled. */
+/** The server's commands: on what they are run from the palette, with progress that can be cancelled, and what follows. */
 import { randomUUID } from "node:crypto";
 import { ProgressLocation, window, type TextEditor } from "vscode";
 import {
   ExecuteCommandRequest,
   WorkDoneProgress,
   WorkDoneProgressCancelNotification,
+  type ExecuteCommandParams,
   type LanguageClient,
 } from "vscode-languageclient/node";
 import { LANGUAGES } from "./languages";
+import type { Offer, Previews } from "./views/previews";
 
-const TITLES: Readonly<Record<string, string>> = {
-  "warpwright.optimize": "Optimizing",
-  "warpwright.reduceMemory": "Reducing memory",
-  "warpwright.fix": "Fixing",
-  "warpwright.verify": "Verifying",
-  "warpwright.profile": "Profiling",
-  "warpwright.showSass": "Disassembling",
+/** A command about what the cursor is on. `title` is of its progress; `goal` is that of a search, which ends in a preview. */
+interface Kind {
+  readonly title?: string;
+  readonly goal?: string;
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  "warpwright.optimize": { title: "Optimizing", goal: "speed" },
+  "warpwright.reduceMemory": { title: "Reducing memory", goal: "memory" },
+  "warpwright.fix": { title: "Fixing", goal: "fix" },
+  "warpwright.fixAll": { title: "Fixing all findings", goal: "fixAll" },
+  "warpwright.generate": { title: "Writing a kernel", goal: "generate" },
+  "warpwright.verify": { title: "Verifying" },
+  "warpwright.profile": { title: "Profiling" },
+  "warpwright.showSass": { title: "Disassembling" },
+  "warpwright.showResults": {},
+  "warpwright.explainRule": {},
 };
 
-export const KERNEL_COMMANDS: readonly string[] = Object.keys(TITLES);
+/** Those that compile or run what the opened folder holds. */
+export const KERNEL_COMMANDS: readonly string[] = Object.keys(KINDS).filter((each) => KINDS[each]?.title !== undefined);
+
+interface Result {
+  readonly status: string;
+  readonly offer?: Offer | null;
+}
 
 /** What a command of the server does meanwhile, such as "Optimizing"; undefined of one that is done at once. */
 export function titleOf(command: string): string | undefined {
-  return TITLES[command];
+  return KINDS[command]?.title;
 }
 
 /**
- * Run a command of the server. One that works on a kernel and was given none gets the one at the cursor, or
- * what is selected of it.
+ * Run a command of the server. One that is about a place and was given none gets the cursor's, or what is selected.
+ * What a search finds is shown as a diff and not applied.
  */
-export async function executeCommand(client: LanguageClient, command: string, given: unknown[]): Promise<unknown> {
-  const title = TITLES[command];
-  if (title === undefined) {
+export async function executeCommand(
+  client: LanguageClient,
+  previews: Previews,
+  command: string,
+  given: unknown[],
+): Promise<unknown> {
+  const kind = KINDS[command];
+  if (kind === undefined) {
     return await client.sendRequest(ExecuteCommandRequest.type, { command, arguments: given });
   }
-  const argument = isTarget(given[0]) ? given[0] : atCursor(client, window.activeTextEditor);
+  const argument = isArgument(given[0]) ? given[0] : atCursor(client, window.activeTextEditor);
   if (argument === undefined) {
-    void window.showInformationMessage("Open a CUDA file and put the cursor on a kernel first.");
+    void window.showInformationMessage("Open a CUDA file first: this is about what the cursor is on.");
     return undefined;
   }
+  const asked: ExecuteCommandParams =
+    kind.goal === undefined
+      ? { command, arguments: [argument] }
+      : { command: "warpwright.propose", arguments: [{ ...argument, goal: kind.goal }] };
+  const result = (await (kind.title === undefined
+    ? client.sendRequest(ExecuteCommandRequest.type, asked)
+    : withProgress(client, kind.title, asked))) as Result | null;
+  if (result?.offer) {
+    await previews.show(result.offer);
+  } else if (command === "warpwright.profile" && result?.status === "profiled") {
+    await client.sendRequest(ExecuteCommandRequest.type, { command: "warpwright.showResults", arguments: [argument] });
+  }
+  return result;
+}
+
+async function withProgress(client: LanguageClient, title: string, asked: ExecuteCommandParams): Promise<unknown> {
   const location = ProgressLocation.Notification;
   return await window.withProgress({ location, title, cancellable: true }, async (progress, cancelled) => {
     const workDoneToken = randomUUID();
@@ -56,7 +95,7 @@ export async function executeCommand(client: LanguageClient, command: string, gi
       void client.sendNotification(WorkDoneProgressCancelNotification.type, { token: workDoneToken });
     });
     try {
-      return await client.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument], workDoneToken });
+      return await client.sendRequest(ExecuteCommandRequest.type, { ...asked, workDoneToken });
     } finally {
       heard.dispose();
       stopped.dispose();
@@ -64,8 +103,9 @@ export async function executeCommand(client: LanguageClient, command: string, gi
   });
 }
 
-function isTarget(value: unknown): value is { uri: string } {
-  return typeof value === "object" && value !== null && typeof (value as { uri?: unknown }).uri === "string";
+function isArgument(value: unknown): value is { uri: string } | { rule: string } {
+  const { uri, rule } = (typeof value === "object" && value !== null ? value : {}) as { uri?: unknown; rule?: unknown };
+  return typeof uri === "string" || typeof rule === "string";
 }
 
 function atCursor(client: LanguageClient, editor: TextEditor | undefined): object | undefined {

@@ -1,5 +1,6 @@
 /** The extension's entry: it starts the server in the background and returns at once. */
 import { commands, window, workspace, type ExtensionContext } from "vscode";
+import { turnOffRule } from "./actions";
 import { Environments, type Choice } from "./environment/create";
 import { serverFolders } from "./launch";
 import { showMenu } from "./menu";
@@ -44,6 +45,7 @@ export function activate(context: ExtensionContext): Api {
     commands.registerCommand("warpwright.selectInterpreter", () =>
       selectInterpreter(serverFolders(context.extensionPath), [environments.home], () => environments.create()),
     ),
+    commands.registerCommand("warpwright.turnOffRule", turnOffRule),
     commands.registerCommand("warpwright.showOutput", () => log.show()),
     commands.registerCommand("warpwright.showMenu", () => showMenu(status, look)),
     ...registerDoctor(),

@@ -1,13 +1,15 @@
 /** Starting, restarting and stopping the server. Starts never overlap: each waits for the one before. */
-import { commands, window, workspace, type Disposable, type ExtensionContext, type LogOutputChannel } from "vscode";
+import { commands, Uri, window, workspace, type Disposable, type ExtensionContext, type LogOutputChannel } from "vscode";
 import {
   CloseAction,
   ErrorAction,
+  ExecuteCommandRequest,
   LanguageClient,
   StreamMessageReader,
   StreamMessageWriter,
   type LanguageClientOptions,
 } from "vscode-languageclient/node";
+import { resolved, turnOffActions, withoutRuns } from "./actions";
 import { executeCommand, KERNEL_COMMANDS, titleOf } from "./commands";
 import { Deaths, MOST_RESTARTS } from "./deaths";
 import { findInterpreter } from "./interpreter";
@@ -16,6 +18,8 @@ import { endOrKill, launch, serverFolders, type Launched } from "./launch";
 import type { Interpreter } from "./python/probe";
 import type { Status } from "./status";
 import { offerPython, offerRestart, Teller, type Offer } from "./telling";
+import { Pages } from "./views/pages";
+import { Previews } from "./views/previews";
 
 /** The server's commands that compile and run what the opened folder holds. */
 const RUNS_CODE: ReadonlySet<string> = new Set([...KERNEL_COMMANDS, "warpwright.propose"]);
@@ -31,6 +35,10 @@ export class Server implements Disposable {
   private next: Promise<void> | undefined;
   private begun = new AbortController();
   private readonly deaths = new Deaths();
+  readonly pages = new Pages();
+  readonly previews = new Previews(async (command, argument) =>
+    await this.running?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] }),
+  );
   private readonly teller: Teller;
 
   constructor(
@@ -93,6 +101,8 @@ export class Server implements Disposable {
   }
 
   dispose(): void {
+    this.pages.dispose();
+    this.previews.dispose();
     void this.stop();
   }
 
@@ -189,12 +199,16 @@ export class Server implements Disposable {
           if (client === undefined || (RUNS_CODE.has(command) && !(await isTrusted()))) {
             return undefined;
           }
-          return await this.status.during(titleOf(command), executeCommand(client, command, given));
+          return await this.status.during(titleOf(command), executeCommand(client, this.previews, command, given));
         },
-        // A fix without its edit is made and verified, which runs the kernel, when it is chosen.
         provideCodeActions: async (document, range, context, token, next) => {
-          const offered = await next(document, range, context, token);
-          return workspace.isTrusted ? offered : offered?.filter((each) => "edit" in each && each.edit !== undefined);
+          const offered = [...((await next(document, range, context, token)) ?? []), ...turnOffActions(document, context)];
+          return workspace.isTrusted ? offered : withoutRuns(offered);
+        },
+        resolveCodeAction: async (action, token, next) => await resolved(action, token, next),
+        window: {
+          showDocument: async (params, token, next) =>
+            (await this.pages.show(Uri.parse(params.uri))) ? { success: true } : await next(params, token),
         },
         provideInlineCompletionItems: async (document, position, context, token, next) =>
           workspace.isTrusted ? await next(document, position, context, token) : undefined,

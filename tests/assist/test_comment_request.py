@@ -78,7 +78,16 @@ def test_a_command_takes_the_comment_at_the_cursor_as_it_is(text: str, words: st
 
 
 @pytest.mark.parametrize(
-    "text", ["|", "int |x;\n", "// a\n\n\n|", "//|\n", "void f() {\n  // add |two\n}\n", "// a\nint x; |\n"]
+    "text",
+    [
+        "|",
+        "int |x;\n",
+        "// a\n\n\n|",
+        "//|\n",
+        "void f() {\n  // add |two\n}\n",
+        "// a\nint x; |\n",
+        "// a\n|int x;",
+    ],
 )
 def test_elsewhere_there_is_none(text: str) -> None:
     before, _, after = text.partition("|")

@@ -88,9 +88,12 @@ def asked_at(source: Source, offset: int) -> Asked | None:
 
 
 def _comment_at(source: Source, offset: int) -> Node | None:
-    """The comment around a place, or the one that ends on the last line above it that is not blank."""
-    above = len(source.data[:offset].rstrip())
-    for at in (offset, offset - 1, above - 1):
+    """The comment around a place, or above a place on a blank line the one that ends there with one such line between
+    them at most."""
+    before, after = source.data[:offset], source.data[offset:]
+    line = before[before.rfind(b"\n") + 1 :] + after.split(b"\n", 1)[0]
+    above = (len(before.rstrip()) - 1,) if not line.strip() else ()
+    for at in (offset, offset - 1, *above):
         node = source.root.descendant_for_byte_range(at, at) if 0 <= at < len(source.data) else None
         if node is not None and node.type == "comment" and source.data[node.end_byte : offset].count(b"\n") <= 2:
             return node

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
 from warpwright.editor.project import NAME, PYPROJECT
-from warpwright.lsp.configuration import pull_settings, take_settings
+from warpwright.lsp.configuration import SECTION, pull_settings, take_settings
 from warpwright.toolchain.compile_commands import DATABASE
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
 
 
 def initialized(ls: Server, params: types.InitializedParams) -> None:
-    workspace = ls.client_capabilities.workspace
-    watched = workspace.did_change_watched_files if workspace else None
-    if watched and watched.dynamic_registration:
-        ls.in_background(_watch(ls))
+    if wanted := list(_registrations(ls.client_capabilities)):
+        ls.in_background(ls.client_register_capability_async(types.RegistrationParams(registrations=wanted)))
     ls.documents.get_ready()
     ls.in_background(pull_settings(ls))
 
@@ -52,11 +50,15 @@ def _shows_images(params: types.InitializeParams) -> bool:
     return renderer == "marked" and params.client_info is not None and bool(_VS_CODE.search(params.client_info.name))
 
 
-async def _watch(ls: Server) -> None:
-    watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
-    registration = types.Registration(
-        id="warpwright-includes",
-        method=types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
-        register_options=types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers),
-    )
-    await ls.client_register_capability_async(types.RegistrationParams(registrations=[registration]))
+def _registrations(capabilities: types.ClientCapabilities) -> Iterator[types.Registration]:
+    """What the client is to tell the server of, where it can be asked for it: files on disk, changes of settings."""
+    workspace = capabilities.workspace
+    files = workspace.did_change_watched_files if workspace else None
+    if files and files.dynamic_registration:
+        watchers = [types.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+        yield types.Registration("warpwright-includes", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+    settings = workspace.did_change_configuration if workspace else None
+    if settings and settings.dynamic_registration:
+        section = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+        yield types.Registration("warpwright-settings", types.WORKSPACE_DID_CHANGE_CONFIGURATION, section)

@@ -20,6 +20,20 @@ test("silencing a finding takes its mark away", async () => {
   await commands.executeCommand("workbench.action.files.revert");
 });
 
+test("a rule is turned off in the settings of the workspace", async () => {
+  const document = await open("transpose.cu");
+  const actions = await actionsAt(document, await finding(document, "bank-conflict"));
+  const command = actions.find((each) => each.title === "Turn bank-conflict off in settings")?.command;
+  assert.ok(command);
+  await commands.executeCommand(command.command, ...((command.arguments ?? []) as unknown[]));
+  const settings = (): unknown => workspace.getConfiguration("warpwright").inspect("ignore")?.workspaceValue;
+  assert.deepEqual(settings(), ["bank-conflict"]);
+  const marked = (): boolean => findings(document).some((each) => codeOf(each) === "bank-conflict");
+  await eventually(() => (marked() ? undefined : true), "no mark");
+  await workspace.getConfiguration("warpwright").update("ignore", undefined);
+  await finding(document, "bank-conflict");
+});
+
 test("a fix is verified when it is chosen, and cures what it was offered for", async () => {
   if (!(await verifies())) {
     skip("no compiler, or nothing to run a kernel on");

@@ -30,7 +30,7 @@ test("no command that compiles or runs a kernel reaches the server", async () =>
   const send = client.sendRequest.bind(client) as (...given: unknown[]) => Promise<unknown>;
   Object.assign(client, { sendRequest: (...given: unknown[]) => (sent.push(given[1]), send(...given)) });
   await commands.executeCommand("warpwright.doctor");
-  for (const command of ["optimize", "reduceMemory", "fix", "verify", "profile", "showSass", "propose"]) {
+  for (const command of ["optimize", "reduceMemory", "fix", "fixAll", "generate", "verify", "profile", "showSass", "propose"]) {
     // The refusal waits for an answer to its message.
     const told = new Promise((resolve) => setTimeout(resolve, 300));
     await Promise.race([commands.executeCommand(`warpwright.${command}`, target), told]);
