@@ -8,6 +8,7 @@ import {
   type ExecuteCommandParams,
   type LanguageClient,
 } from "vscode-languageclient/node";
+import { visibleEditor } from "./findings";
 import { LANGUAGES } from "./languages";
 import type { Offer, Previews } from "./views/previews";
 
@@ -57,7 +58,7 @@ export async function executeCommand(
   if (kind === undefined) {
     return await client.sendRequest(ExecuteCommandRequest.type, { command, arguments: given });
   }
-  const argument = isArgument(given[0]) ? given[0] : atCursor(client, window.activeTextEditor);
+  const argument = isArgument(given[0]) ? given[0] : atCursor(client, visibleEditor());
   if (argument === undefined) {
     void window.showInformationMessage("Open a CUDA file first: this is about what the cursor is on.");
     return undefined;

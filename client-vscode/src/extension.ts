@@ -2,6 +2,7 @@
 import { commands, window, workspace, type ExtensionContext } from "vscode";
 import { turnOffRule } from "./actions";
 import { Environments, type Choice } from "./environment/create";
+import { atNextFinding, openSample } from "./findings";
 import { serverFolders } from "./launch";
 import { showMenu } from "./menu";
 import { onChosenElsewhere } from "./python/elsewhere";
@@ -47,6 +48,9 @@ export function activate(context: ExtensionContext): Api {
     ),
     commands.registerCommand("warpwright.turnOffRule", turnOffRule),
     commands.registerCommand("warpwright.showOutput", () => log.show()),
+    commands.registerCommand("warpwright.openSample", () => openSample(context.extensionPath)),
+    commands.registerCommand("warpwright.showFinding", () => atNextFinding("editor.action.showHover")),
+    commands.registerCommand("warpwright.showFixes", () => atNextFinding("editor.action.quickFix")),
     commands.registerCommand("warpwright.showMenu", () => showMenu(status, look)),
     ...registerDoctor(),
     status.onDidChange(({ kind }) => kind === "running" && void look()),

@@ -3,7 +3,7 @@
 import { until } from "./vscode.mjs";
 
 const SOON_MILLISECONDS = 30_000;
-const FOCUS_MILLISECONDS = 3_000;
+const FOCUS_MILLISECONDS = 5_000;
 
 /** Settings under which a window shows the editor and little else. */
 export const SETTINGS = {
@@ -52,14 +52,13 @@ export async function goTo(page, line) {
 /** Open the quick input with a key, fill it, and take its first row once that has a text. */
 async function choose(page, key, filter, row) {
   // A window that is still starting takes the focus, which closes the input again.
-  const filled = async () => {
+  const opened = async () => {
     await page.keyboard.press(key);
     const input = await see(page, ".quick-input-widget .quick-input-box input", undefined, FOCUS_MILLISECONDS);
     await input.fill(filter, { timeout: FOCUS_MILLISECONDS });
-    return input;
+    return { input, found: await see(page, ".quick-input-list .monaco-list-row", row, FOCUS_MILLISECONDS) };
   };
-  const input = await until(() => filled().catch(() => undefined), SOON_MILLISECONDS, `no input for ${filter}`);
-  const found = await see(page, ".quick-input-list .monaco-list-row", row);
+  const { input, found } = await until(() => opened().catch(() => undefined), SOON_MILLISECONDS, `no input for ${filter}`);
   await input.press("Enter");
   await found.waitFor({ state: "hidden" });
 }

@@ -1,0 +1,120 @@
+// Takes the pictures of README.md and of the walkthrough from a real VS Code with the extension: media/*.png, light and
+// dark, and icon.png from icon.svg.
+//
+//     node test/screenshots.mjs EDITOR
+//
+// EDITOR is the folder in which test/install.mjs put VS Code. pngquant is needed, which makes the pictures small.
+import { execFileSync } from "node:child_process";
+import { readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startVscode, until } from "./vscode.mjs";
+import { clickOn, goTo, hoverOn, openFile, openWindow, placeOf, run, see, SETTINGS } from "./window.mjs";
+
+const client = dirname(dirname(fileURLToPath(import.meta.url)));
+const editor = resolve(process.argv[2] ?? "");
+const CONFLICT = "tile[threadIdx.x][threadIdx.y + j]";
+const COMPILED_MILLISECONDS = 60_000;
+const MARGIN = 12;
+const LINE = 20;
+
+/** How each picture is brought about; the result are rectangles of the page that it shows. */
+const PICTURES = {
+  async lenses(page) {
+    const lenses = ["Optimize", "registers"].map(async (text) => (await see(page, ".codelens-decoration", text)).boundingBox());
+    return [...(await Promise.all(lenses)), await placeOf(page, `${CONFLICT};`), await placeOf(page, "int main()")];
+  },
+  async hover(page) {
+    await hoverOn(page, CONFLICT);
+    const picture = await see(page, '.monaco-hover img[src^="data:image/svg+xml"]');
+    await until(() => picture.evaluate((image) => image.complete), COMPILED_MILLISECONDS, "the picture of the lanes");
+    const hover = await picture.locator("xpath=ancestor::*[contains(@class, 'monaco-hover')][last()]").boundingBox();
+    return [hover, await placeOf(page, "for (int j"), await placeOf(page, `${CONFLICT};`)];
+  },
+  async fixes(page) {
+    await clickOn(page, CONFLICT);
+    await page.keyboard.press("Control+.");
+    const menu = await (await see(page, ".action-widget")).boundingBox();
+    return [menu, await placeOf(page, "for (int j"), await placeOf(page, `${CONFLICT};`)];
+  },
+  async status(page) {
+    await run(page, "warpwright: Show status");
+    await see(page, ".quick-input-list .monaco-list-row", "analysis");
+    return [await (await see(page, ".quick-input-widget")).boundingBox()];
+  },
+  async progress(page) {
+    await (await see(page, ".codelens-decoration a", "Optimize")).click();
+    return [await (await see(page, ".notification-toast", "Trying", COMPILED_MILLISECONDS)).boundingBox()];
+  },
+};
+const SHOWN = {
+  "editor.lightbulb.enabled": "off",
+  "editor.lineHeight": LINE,
+  "editor.matchBrackets": "never",
+  "editor.occurrencesHighlight": "off",
+  "editor.renderLineHighlight": "none",
+};
+
+execFileSync(process.execPath, ["esbuild.mjs"], { cwd: client, stdio: "inherit" });
+for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) {
+  const settings = { ...SETTINGS, ...SHOWN, "workbench.colorTheme": theme };
+  const vscode = await startVscode(editor, { files: join(client, "test", "workspace"), settings, installed: client });
+  try {
+    await python(vscode);
+    if (suffix === "") {
+      await icon(vscode.browser);
+    }
+    const page = await openWindow(vscode, { width: 1240, height: 800, scale: 2 });
+    await openFile(page, "transpose.cu");
+    await page.keyboard.press("Control+B");
+    await goTo(page, 30);
+    await see(page, ".codelens-decoration", "registers", COMPILED_MILLISECONDS);
+    await placeOf(page, "32 wavefronts, 1 would do");
+    for (const [name, show] of Object.entries(PICTURES)) {
+      const clip = around((await placeOf(page, "__global__ void")).y, await show(page));
+      await page.waitForTimeout(500); // what fades in
+      await kept(await page.screenshot({ clip }), join(client, "media", `${name}${suffix}.png`));
+      await page.keyboard.press("Escape");
+      await page.mouse.move(600, 790);
+    }
+  } finally {
+    await vscode.stop();
+  }
+}
+
+/** Name the Python by a path in the home folder, so that no picture shows where it lies on this machine. */
+async function python({ folder }) {
+  const machine = join(folder, "data", "data", "Machine", "settings.json");
+  const settings = JSON.parse(await readFile(machine, "utf8"));
+  const named = settings["warpwright.interpreter"];
+  if (named) {
+    await symlink(dirname(dirname(named)), join(folder, "home", ".venv"));
+    await writeFile(machine, JSON.stringify({ ...settings, "warpwright.interpreter": join(folder, "home", ".venv", "bin", "python3") }));
+  }
+}
+
+async function icon(browser) {
+  const page = await browser.newPage({ viewport: { width: 128, height: 128 } });
+  await page.setContent(`<body style="margin: 0">${await readFile(join(client, "icon.svg"), "utf8")}`);
+  await kept(await page.screenshot({ omitBackground: true }), join(client, "icon.png"));
+  await page.close();
+}
+
+/** Write a picture, in 256 colours where pngquant is there. */
+async function kept(picture, path) {
+  try {
+    execFileSync("pngquant", ["--force", "--strip", "--speed", "1", "--output", path, "-"], { input: picture });
+  } catch (error) {
+    throw new Error(`pngquant is needed (Debian, Ubuntu: apt install pngquant): ${error.message}`);
+  }
+  console.log(`${path}: ${Math.round((await stat(path)).size / 1000)} KB`);
+}
+
+/** The rectangle around some, with a margin, and where it is of text in whole lines, of which one begins at `top`. */
+function around(top, boxes) {
+  const ends = boxes.flatMap((box) => [box.y, box.y + box.height]);
+  const [first, last] = [Math.floor((Math.min(...ends) - top) / LINE), Math.ceil((Math.max(...ends) - top) / LINE)];
+  const x = Math.max(0, Math.min(...boxes.map((box) => box.x)) - MARGIN);
+  const y = Math.max(0, top + first * LINE - 2);
+  return { x, y, width: Math.max(...boxes.map((box) => box.x + box.width)) + MARGIN - x, height: top + last * LINE - y };
+}
