@@ -1,4 +1,4 @@
-"""Draws what the commands print and a hover shows, as they do, for the documentation: docs/pictures/*.svg.
+"""Draws what the commands print, as they do, for the documentation: docs/pictures/*.svg.
 
 python tools/pictures.py
 
@@ -20,9 +20,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 from warpwright.cli.report_text import report_text
-from warpwright.editor.picture_svg import lanes_svg
-from warpwright.facts.analyze import analyze
-from warpwright.syntax.source import read_source
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {
@@ -53,8 +50,6 @@ __global__ void blend(const float4* __restrict__ in, float4* out,
 }
 """
 """A kernel with a literal that makes it compute in double precision, wide accesses, and an array in local memory."""
-HOVERED = ("csrc_samples/memory/transpose_tiled/kernel.cu", "tile[threadIdx.x][threadIdx.y + j]")
-"""The file and the access whose picture is drawn as a hover in VS Code shows it."""
 _WEB_FONTS = re.compile(r"@font-face\s*\{.*?\}\s*", re.DOTALL)
 
 
@@ -81,8 +76,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "blend.cu").write_text(MACHINE_CODE, encoding="utf-8")
         _page(target / "machine-code.png", ["sass", "blend.cu", "--format", "html"], Path(folder), "#line=0:14")
-    (target / "hover.svg").write_text(_hover(*HOVERED), encoding="utf-8")
-    print("docs/pictures/hover.svg")
     return 0
 
 
@@ -109,13 +102,6 @@ def _page(target: Path, arguments: list[str], cwd: Path, fragment: str = "") -> 
             [browser, *options, f"--screenshot={target}", page.as_uri() + fragment], check=True, capture_output=True
         )
     print(f"docs/pictures/{target.name}")
-
-
-def _hover(path: str, expression: str) -> str:
-    kernels = analyze(read_source(ROOT / path)).kernels
-    access = next(a for kernel in kernels for a in kernel.accesses if a.expression == expression)
-    assert access.lanes is not None
-    return lanes_svg(access.lanes, access.space, access.bytes, access.ideal_wavefronts_per_request)
 
 
 if __name__ == "__main__":
