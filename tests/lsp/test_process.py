@@ -125,3 +125,15 @@ def test_an_interrupt_ends_it_at_once() -> None:
         assert process.wait(30) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+def test_the_server_and_its_workers_import_nothing_that_windows_lacks() -> None:
+    code = """
+import asyncio, concurrent.futures.process, multiprocessing, selectors, shutil, subprocess, sys, tempfile, uuid
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "syslog"):
+    sys.modules[name] = None
+import warpwright.lsp.server, warpwright.editor.worker
+import warpwright.emulator.__main__, warpwright.verify.emulated.__main__
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 0, ran.stderr

@@ -19,6 +19,7 @@ export type Outcome = { readonly status: "created"; readonly python: string } | 
 
 interface Running {
   readonly python: Interpreter | undefined;
+  stop(): Promise<void>;
   restartAsked(): Promise<void>;
 }
 
@@ -57,10 +58,13 @@ export class Environments {
   }
 
   private async make(choice: Choice, under: AbortController): Promise<Outcome> {
+    const same = liesIn(this.server.python?.path ?? "", [choice.folder]);
     for (;;) {
       try {
+        if (same && (choice.afresh || process.platform === "win32")) {
+          await this.server.stop(); // It holds files that are replaced.
+        }
         const python = await this.shown(choice, under);
-        const same = this.server.python?.path === python;
         await use(python);
         if (same) {
           await this.server.restartAsked();
@@ -69,6 +73,9 @@ export class Environments {
         void window.showInformationMessage(`The environment is ready${labels.length ? `, with: ${labels.join(", ")}` : ""}.`);
         return { status: "created", python };
       } catch (error) {
+        if (same) {
+          void this.server.restartAsked();
+        }
         if (error instanceof CancelledError || under.signal.aborted) {
           this.log.info("creating the environment was cancelled");
           return { status: "cancelled" };

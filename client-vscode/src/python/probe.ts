@@ -28,8 +28,8 @@ export class PythonFault extends Error {
 
 const MARK = "warpwright-python";
 
-/** What shows that the server will run: tree-sitter's compiled modules load here, and the standard library is whole. */
-const LIBRARIES: readonly string[] = ["tree_sitter", "tree_sitter_cuda", "asyncio.events", "logging"];
+/** What shows that the server will run: tree-sitter's compiled modules load here. */
+const LIBRARIES: readonly string[] = ["tree_sitter", "tree_sitter_cuda"];
 
 /**
  * Written for every Python 3. Its arguments are the modules to import, with commas, and the folders where they may be.
@@ -41,10 +41,11 @@ said = ["${MARK}", "%d.%d.%d" % sys.version_info[:3], sys.executable or "", ""]
 if sys.version_info[:2] >= (${OLDEST.join(", ")}):
     sys.path[1:1] = sys.argv[2:]
     try:
-        import importlib, platform
+        import importlib
         for name in filter(None, sys.argv[1].split(",")):
             importlib.import_module(name)
     except Exception as error:
+        import platform
         said[3] = "%s (%s)" % (str(error).splitlines()[0] if str(error) else type(error).__name__, platform.machine())
 print("\\t".join(said))
 `;

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import ProfileError, profile_from_json
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled, Progress
+from warpwright.sandbox.ending import end_group
 
 MOST_SECONDS = 600.0
 _POLL_SECONDS = 0.1
@@ -152,11 +152,7 @@ def _last_words(log: IO[bytes]) -> str:
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
     """End the child and what it started; close the pipes to it."""
-    with suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            child.kill()
-        else:
-            os.killpg(child.pid, signal.SIGKILL)
+    end_group(child.pid)
     child.wait()
     for pipe in (child.stdin, child.stdout):
         if pipe is not None:

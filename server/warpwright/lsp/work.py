@@ -10,10 +10,11 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
+
+from warpwright.sandbox.ending import end_group
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -142,18 +143,8 @@ async def _ended_or_killed(process: asyncio.subprocess.Process, grace: float = G
         async with asyncio.timeout(grace):
             await process.wait()
     except TimeoutError:
-        _kill_group(process)
+        end_group(process.pid)
         await process.wait()
-
-
-def _kill_group(process: asyncio.subprocess.Process) -> None:
-    try:
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        log.debug("the worker had ended already")
 
 
 def _environment() -> dict[str, str]:

@@ -13,7 +13,6 @@ import errno
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
+
+from warpwright.sandbox.ending import end_group
 
 START_SECONDS = 120.0
 """For a command's start, on a machine that is at work."""
@@ -128,11 +129,7 @@ class Confined:
 
     def kill(self) -> None:
         """End the command and all that it started, and wait for it. May be called twice."""
-        if sys.platform == "win32":
-            self.process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+        end_group(self.process.pid)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=30)
         for each in (self._status, self._life):
