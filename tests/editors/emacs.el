@@ -14,7 +14,6 @@
   (run-hooks 'post-command-hook) ; where eglot-ensure starts the server; a batch has no commands
   (await "server" #'eglot-current-server)
   (note 'mode major-mode)
-  (note 'language (eglot--language-id (eglot-current-server)))
   (await "diagnostic" #'flymake-diagnostics)
   (let ((first (car (flymake-diagnostics))) documented)
     (goto-char (flymake-diagnostic-beg first))

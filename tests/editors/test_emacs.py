@@ -40,7 +40,7 @@ def look(project: Project, action: str) -> dict[str, Any]:
 
 def test_a_kernel_in_emacs(project: Project) -> None:
     seen = look(project, "Suppress bank-conflict")
-    assert (seen["mode"], seen["language"]) == ("cuda-mode", "cuda")
+    assert seen["mode"] == "cuda-mode"
     assert seen["finding"]["line"] == LINE
     assert "[bank-conflict]" in seen["finding"]["text"]
     assert "32 wavefronts per request" in seen["hover"]

@@ -20,7 +20,9 @@ def test_a_kernel_in_neovim(versions: str, project: Project) -> None:
     oldest, newest = RANGES[versions]
     fitting = [program for program in programs("nvim") if oldest <= version(program) <= newest]
     if not fitting:
-        pytest.skip(f"no Neovim {versions}: on Debian `python tools/editors.py .build/editors` unpacks newer ones")
+        pytest.skip(
+            f"tier editor: no Neovim {versions}: on Debian `python tools/editors.py .build/editors` unpacks newer ones"
+        )
     program = fitting[-1]
     config = project.home / ".config" / "nvim" / "init.lua"
     config.parent.mkdir(parents=True)

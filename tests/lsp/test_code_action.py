@@ -27,9 +27,9 @@ def test_a_finding_offers_its_fix_its_silencing_and_the_kernels_commands(any_edi
     assert suppress.title == "Suppress bank-conflict on this line"
     assert (explain.title, arguments_of(explain)) == ("Explain bank-conflict", [{"rule": "bank-conflict"}])
     assert [command.title for command in commands] == [
-        "Optimize the selection in transpose",
-        "Reduce memory of the selection in transpose",
-        "Fix the selection in transpose",
+        "Optimize kernel transpose",
+        "Reduce memory of kernel transpose",
+        "Fix kernel transpose",
         "Verify kernel transpose",
         "Profile kernel transpose (emulated)",
         "Show SASS of kernel transpose",

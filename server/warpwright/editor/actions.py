@@ -211,14 +211,11 @@ def _quick_fixes(analysis: Analysis, finding: Finding) -> Iterator[QuickFix]:
             preferred = False
 
 
-def is_cursor(text: str) -> bool:
-    """Whether a range with this text is where the cursor stands, and no selection: Helix sends the character under the
-    cursor, Emacs the word.
-
-    >>> is_cursor(""), is_cursor("["), is_cursor("tile"), is_cursor("tile[x]")
-    (True, True, True, False)
-    """
-    return re.fullmatch(r"\w*|.", text, re.DOTALL) is not None
+def _is_selection(analysis: Analysis, start: int, end: int) -> bool:
+    """Whether a user has selected a range. No selection is the character under Helix's cursor, the word under that of
+    Emacs, and a finding, for which editors ask what can be done about it."""
+    is_cursor = re.fullmatch(r"\w*|.", analysis.source.text(start, end), re.DOTALL)
+    return not is_cursor and all((start, end) != (f.span.start, f.span.end) for f in analysis.findings_here())
 
 
 def _commands(analysis: Analysis, start: int, end: int) -> Iterator[KernelCommand]:
@@ -228,8 +225,8 @@ def _commands(analysis: Analysis, start: int, end: int) -> Iterator[KernelComman
     if kernel is not None:
         body = kernel.node.child_by_field_name("body") if kernel.node is not None else None
         is_part = (
-            not is_cursor(analysis.source.text(start, end))
-            and body is not None
+            body is not None
+            and _is_selection(analysis, start, end)
             and (start > body.start_byte + 1 or end < body.end_byte - 1)
         )
         whole = f"the selection in {kernel.name}" if is_part else f"kernel {kernel.name}"
