@@ -130,7 +130,7 @@ def asked(
     `deadline` of the monotonic clock."""
     program = analyze(read_source(SAMPLES / row["kernel"] / "kernel.cu"), read_include)
     (kernel,) = program.defined_kernels
-    steps, findings = applicable(kernel, "speed"), Version(program, kernel).findings()
+    steps, findings = applicable(kernel, "speed"), Version.of(program, kernel).findings()
     recorded = {each["rewrites"][0] for each in row["candidates"] if len(each["rewrites"]) == 1}
     if {step.rewrite for step in steps} != recorded:
         return f"{row['kernel']}: other rewrites apply today than were recorded"

@@ -54,7 +54,7 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
     plainer = run(page, "propose", kernel="transpose", wish="keep it readable")
     assert (plainer["status"], plainer["offer"]["diff"]) == ("offered", offer["diff"])
     smaller = run(page, "propose", kernel="transpose", wish="use less memory")
-    assert smaller["status"] == "nothing"
+    assert smaller["status"] == "nothing" and smaller["report"] != proposed["report"]
     assert "The offer stays as it was." in smaller["message"]
 
     page.replace("__syncthreads();", "__syncthreads(); x += 0;")
@@ -76,6 +76,7 @@ def test_an_offer_is_shown_chosen_from_and_applied_once(editor: Editor) -> None:
     swizzled = next(c for c in offer["choices"] if candidates[c["candidate"]]["rewrites"] == ["swizzle-shared-array"])
     applied = run(page, "apply", offer=offer["id"], candidate=swizzled["candidate"])
     assert applied["status"] == "applied", applied
+    assert applied["report"] == proposed["report"], "not that of the search for less memory, which came later"
     assert "tile[y][x ^ y]" in page.text
     (annotation,) = (editor.applied[-1].edit.change_annotations or {}).values()
     assert annotation.label == f"transpose: swizzle-shared-array [{swizzled['badge']}]"

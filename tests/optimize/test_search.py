@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from warpwright.facts.analyze import analyze
+from warpwright.facts.resources import KernelResources
 from warpwright.optimize.search import Asked, Tried, search
 from warpwright.optimize.version import Version
 from warpwright.optimize.wish import Wish
 from warpwright.progress import IsCancelled, Progress, silent
-from warpwright.rewrites.registry import applicable
-from warpwright.syntax.source import read_include, read_source
-from warpwright.verify.report import Level, Report, Speed, Status
+from warpwright.rewrites.registry import applicable, proposals
+from warpwright.syntax.source import Source, read_include, read_source
+from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Speed, Status
 from warpwright.verify.several import Trial
 
 COLUMN = Path(__file__).parents[2] / "csrc_samples/memory/copy_column/kernel.cu"
@@ -44,8 +46,9 @@ def searched(
             verified.append(trial.name)
         return reports
 
-    root, first = Version(program, kernel), applicable(kernel, "speed")
-    tried, best = search(root, first, (), asked, judge, silent, lambda: len(verified) >= stop_after)
+    root, first = Version.of(program, kernel), applicable(kernel, "speed")
+    outcome = search(root, first, (), asked, judge, silent, lambda: len(verified) >= stop_after)
+    tried, best = outcome.tried, outcome.best
     found = {each.version.rewrites: each for each in tried}
     assert len(found) == len(tried)
     assert len({each.trial.candidate.data for each in tried}) == len(tried), "no text is verified twice"
@@ -99,3 +102,31 @@ def test_a_readable_version_is_short() -> None:
 def test_an_exact_search_assumes_nothing() -> None:
     tried, _ = searched({(SWAP,): 4.0}, Asked("speed", Wish(exact=True)))
     assert tried and not any(RESTRICT in rewrites for rewrites in tried)
+
+
+CROWDED = """__global__ void step(float *out, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = 0.5f * in[i];
+}
+void run(float *out, const float *in, int n) { step<<<(n + 255) / 256, 256>>>(out, in, n); }
+"""
+
+
+def test_what_only_a_compiled_kernel_shows_is_tried_after_the_first_round() -> None:
+    taken = CompiledKernel(KernelResources("step", "step", 66, 0, 0, 0, 0, 0, 0, "sm_90"), None)
+    program = analyze(Source("k.cu", CROWDED.encode()))
+    (kernel,) = program.defined_kernels
+    rounds: list[list[str]] = []
+
+    def judge(trials: Sequence[Trial], progress: Progress, is_cancelled: IsCancelled) -> list[Report | None]:
+        rounds.append([trial.name for trial in trials])
+        return [replace(verdict(1.0), compilation=Compilation("nvcc", "sm_90", (), taken, taken)) for _ in trials]
+
+    first, declined = proposals(kernel, "speed")
+    assert "add-launch-bounds" in {each.rewrite for each in declined}
+    found = search(Version.of(program, kernel), first, (), SPEED, judge, silent, lambda: False)
+    assert "Trying add-launch-bounds" not in rounds[0]
+    assert rounds[1][0] == "Trying add-launch-bounds"
+    assert found.declined is not None
+    assert "add-launch-bounds" not in {each.rewrite for each in found.declined}

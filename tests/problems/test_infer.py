@@ -431,6 +431,17 @@ def test_every_sample_can_be_run_and_written_out(path: Path, tmp_path: Path) -> 
     assert (again.check, again.time, again.own_shape) == (problem.check, problem.time, problem.own_shape)
 
 
+def test_a_version_elsewhere_is_run_as_the_one_that_it_is_like(tmp_path: Path) -> None:
+    own, elsewhere = analyze(read_source(SAMPLES[0])), analyze(Source(str(tmp_path / "b.cu"), SAMPLES[0].read_bytes()))
+    (kernel,), (other,) = own.defined_kernels, elsewhere.defined_kernels
+    problem, alike = find_problem(own, kernel), find_problem(elsewhere, other, like=kernel)
+    assert isinstance(problem, Problem) and isinstance(alike, Problem)
+    assert (alike.check, alike.time, alike.reference) == (problem.check, problem.time, problem.reference)
+    (tmp_path / "sample.toml").write_text("[kernels.none]\n")
+    alone = find_problem(elsewhere, other, like=kernel)
+    assert not isinstance(alone, Problem) or alone.reference is None
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

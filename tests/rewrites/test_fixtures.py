@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.carets import check_file
-from support.findings import fixtures, proposed
+from support.findings import fixtures, lost_comments, proposed
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import all_rewrites
 
@@ -26,7 +26,9 @@ def test_result_is_the_expected(path: Path) -> None:
         check_file(declined, result.reason + "\n")
     else:
         assert not declined.exists(), "the rewrite was not refused"
-        check_file(expected, result.apply().text())
+        made = result.apply()
+        check_file(expected, made.text())
+        assert not lost_comments(result.source, made)
 
 
 @pytest.mark.parametrize("path", fixtures(FIXTURES, ".expected.cu"), ids=_id)

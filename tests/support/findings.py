@@ -15,6 +15,7 @@ from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import find_rule, run_rules
+from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.messages import parse_resources
@@ -55,6 +56,16 @@ def fixed(text: str, finding: Finding) -> Rewrite | Declined:
     kernel = program(text).kernel(finding.kernel)
     assert kernel is not None
     return propose(finding.fixes[0].rewrite, kernel, finding.span)
+
+
+def lost_comments(before: Source, after: Source) -> list[str]:
+    """The comments of a text whose words stand in those of another less often."""
+    texts = [
+        [" ".join(source.node_text(n).split()) for n in descendants(source.root, "comment")]
+        for source in (before, after)
+    ]
+    own, others = (f" {'  '.join(words)} " for words in texts)
+    return [words for words in texts[0] if others.count(f" {words} ") < own.count(f" {words} ")]
 
 
 def compile_errors(text: str) -> list[str]:

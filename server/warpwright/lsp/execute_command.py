@@ -86,7 +86,7 @@ async def propose_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
     found = await _searched(ls, goal, params)
     if not isinstance(found, Offer):
         return found
-    return _result("offered", _summary(found), ls.last_report, found)
+    return _result("offered", _summary(found), found.report, found)
 
 
 async def apply_command(ls: Server, params: types.ExecuteCommandParams) -> Json:
@@ -99,7 +99,7 @@ async def preview_command(ls: Server, params: types.ExecuteCommandParams) -> Jso
     holds."""
     offer = _offer_of(ls, params)
     files = await changed_files(ls, offer.choice, offer.given)
-    return {**_result("offered", _summary(offer), ls.last_report, offer), "files": files}
+    return {**_result("offered", _summary(offer), offer.report, offer), "files": files}
 
 
 def _offer_of(ls: Server, params: types.ExecuteCommandParams) -> Offer:
@@ -155,12 +155,13 @@ async def _found(
         return _result("cancelled", f"{title} was stopped; nothing was changed.")
     outcome = answer["outcome"]
     page = outcome_report(outcome, document.path)
-    ls.last_report = await asyncio.to_thread(written_report, page, document.path, outcome["kernel"], outcome["goal"])
+    report = await asyncio.to_thread(written_report, page, document.path, outcome["kernel"], outcome["goal"])
+    ls.last_report = report
     if answer["choices"]:
-        return ls.offers.keep(document.uri, request["open"], answer, request.get("wish", []))
+        return ls.offers.keep(document.uri, request["open"], answer, request.get("wish", []), report)
     summary = f"{outcome['kernel']}: {outcome['reason']}"
-    ls.message(f"{summary}{_where(ls.last_report)}")
-    return _result("nothing", summary, ls.last_report, outcome=outcome)
+    ls.message(f"{summary}{_where(report)}")
+    return _result("nothing", summary, report, outcome=outcome)
 
 
 async def _to_continue(ls: Server, argument: Mapping[str, Any], uri: str, kernel: str) -> Offer | None:
@@ -179,14 +180,14 @@ async def _to_continue(ls: Server, argument: Mapping[str, Any], uri: str, kernel
 
 
 async def _applied(ls: Server, offer: Offer, *, needs_confirmation: bool) -> Json:
-    summary, where = _summary(offer), _where(ls.last_report)
+    summary, where = _summary(offer), _where(offer.report)
     refusal = await _apply(ls, offer, needs_confirmation=needs_confirmation)
     if refusal:
         ls.message(f"Not applied: {refusal} {summary}.{where}", types.MessageType.Warning)
-        return _result("not-applied", refusal, ls.last_report, offer)
+        return _result("not-applied", refusal, offer.report, offer)
     ls.offers.forget(offer.uri, offer.kernel)
     ls.message(f"{summary}.{where}")
-    return _result("applied", summary, ls.last_report, offer)
+    return _result("applied", summary, offer.report, offer)
 
 
 async def _apply(ls: Server, offer: Offer, *, needs_confirmation: bool) -> str:

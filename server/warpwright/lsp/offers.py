@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 MOST_OFFERS = 16
@@ -16,7 +17,8 @@ Json = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Offer:
     """An answer of the job "optimize" with one of its choices. `given` is what was open when it was asked, by path;
-    `wish` are the words that it was asked in."""
+    `wish` are the words that it was asked in, and `report` is where all candidates stand, None where it could not be
+    written."""
 
     number: str
     uri: str
@@ -25,6 +27,7 @@ class Offer:
     given: Mapping[str, str]
     answer: Json
     wish: Sequence[str]
+    report: Path | None
     place: int = 0
 
     @property
@@ -54,9 +57,10 @@ class Offers:
         self._kept: OrderedDict[str, Offer] = OrderedDict()
         self._numbers = count(1)
 
-    def keep(self, uri: str, given: Mapping[str, str], answer: Json, wish: Sequence[str]) -> Offer:
+    def keep(self, uri: str, given: Mapping[str, str], answer: Json, wish: Sequence[str], report: Path | None) -> Offer:
         number, outcome = str(next(self._numbers)), answer["outcome"]
-        offer = self._kept[number] = Offer(number, uri, outcome["kernel"], outcome["goal"], given, answer, wish)
+        offer = Offer(number, uri, outcome["kernel"], outcome["goal"], given, answer, wish, report)
+        self._kept[number] = offer
         while len(self._kept) > MOST_OFFERS:
             self._kept.popitem(last=False)
         return offer

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from warpwright.assist.engine import Engine, EngineError
 from warpwright.assist.plan import Plan, make_plan
+from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
 from warpwright.optimize.order import fixed_order
@@ -18,7 +20,7 @@ from warpwright.optimize.version import Version
 from warpwright.optimize.wish import Wish
 from warpwright.problems.infer import find_problem
 from warpwright.progress import CancelledError, IsCancelled, Progress, never_cancelled, silent
-from warpwright.rewrites.base import Rewrite
+from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import proposals
 from warpwright.rules.base import Finding
 from warpwright.verify.peers import beside_torch
@@ -59,15 +61,22 @@ def optimize(
         return is_cancelled() or time.monotonic() > deadline
 
     progress(f"Looking for what {_WISHES[goal]}", 0.0)
-    with getting_ready(program.source, arch, flags):
+    with getting_ready(program.source, arch, flags) as compiled:
+        root = Version.of(program, kernel)
+        first, declined = proposals(kernel, goal)
+        if not first:  # perhaps what can be said only of a compiled kernel
+            resources = compiled()
+            root = replace(root, read=lambda: with_compiled(program, resources))
+            first, declined = proposals(root.kernel, goal)
         return _searched(
-            program, kernel, goal, wish, engine, progress, must_stop, arch=arch, flags=flags, is_wanted=is_wanted
+            root, first, declined, goal, wish, engine, progress, must_stop, arch=arch, flags=flags, is_wanted=is_wanted
         )
 
 
 def _searched(
-    program: Program,
-    kernel: Kernel,
+    root: Version,
+    first: Sequence[Rewrite],
+    declined: Sequence[Declined],
     goal: str,
     wish: Wish,
     engine: Engine | Missing | None,
@@ -78,24 +87,24 @@ def _searched(
     flags: tuple[str, ...],
     is_wanted: Callable[[Rewrite], bool],
 ) -> Outcome:
-    first, declined = proposals(kernel, goal)
+    program, kernel = root.program, root.kernel
     if not first:
         reason = f"No rewrite that is known here {_WISHES[goal]}: none applies to {kernel.name}."
         return Outcome(
             kernel.name, goal, None, "There was nothing to ask the model about.", (), None, reason, tuple(declined)
         )
-    root = Version(program, kernel)
     findings = root.findings()
     plan, plan_missing = _plan(engine, kernel, findings, first, goal, progress, must_stop)
     order = fixed_order(goal, findings)
     if plan is not None:
         order = tuple(dict.fromkeys((*plan.optimizations, *order)))
     asked = Asked(goal, wish, order, arch=arch, flags=flags, is_wanted=is_wanted)
-    tried, best = search(root, first, findings, asked, _judge(kernel.name, goal, arch, flags), progress, must_stop)
+    found = search(root, first, findings, asked, _judge(kernel.name, goal, arch, flags), progress, must_stop)
+    tried, best = found.tried, found.best
     reports = _beside_torch([each.report for each in tried], program, kernel, progress, must_stop)
     reason = "" if best is not None else why_none(reports, goal, must_stop())
     candidates = tuple(_candidate(each, report) for each, report in zip(tried, reports, strict=True))
-    return Outcome(kernel.name, goal, plan, plan_missing, candidates, best, reason, tuple(declined))
+    return Outcome(kernel.name, goal, plan, plan_missing, candidates, best, reason, tuple(found.declined or declined))
 
 
 def _judge(kernel: str, goal: str, arch: str | None, flags: tuple[str, ...]) -> Judge:

@@ -5,8 +5,9 @@ those that promise something: that it opened, which applied to no version before
 Where these bring nothing better, the other rewrites that apply to it are tried; and then the search goes on from other
 versions that are right and about as fast as what they were made of, by those rewrites alone that they opened. So a step
 that gains nothing by itself is found where another needs it, as `add-restrict` is for `coarsen-threads`, and
-independent steps are tried in one order. What gives a text that was tried before is not tried again, nor what was wrong
-on a version before.
+independent steps are tried in one order. What can be said only of a compiled kernel, as `add-launch-bounds` is, is
+tried after the first round, which compiles it. What gives a text that was tried before is not tried again, nor what was
+wrong on a version before.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.facts.model import Kernel
+from warpwright.facts.resources import KernelResources
 from warpwright.optimize.rank import (
     MEASURED_NOISE,
     PREDICTED_NOISE,
@@ -28,8 +30,8 @@ from warpwright.optimize.rank import (
 from warpwright.optimize.version import Version
 from warpwright.optimize.wish import Wish
 from warpwright.progress import IsCancelled, Progress
-from warpwright.rewrites.base import Rewrite
-from warpwright.rewrites.registry import applicable, propose
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.registry import applicable, proposals, propose
 from warpwright.rules.base import Finding
 from warpwright.verify.report import Report, Status
 from warpwright.verify.several import Trial
@@ -63,6 +65,17 @@ class Tried:
     trial: Trial
     report: Report
     score: Score | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that was tried, in order, and the index of the best that may be offered, None where there is none. `declined`
+    are the rewrites that do not apply to the user's own text, now that its compilation is known; None where it is not.
+    """
+
+    tried: tuple[Tried, ...]
+    best: int | None
+    declined: Sequence[Declined] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +126,42 @@ def search(
     judge: Judge,
     progress: Progress,
     must_stop: IsCancelled,
-) -> tuple[tuple[Tried, ...], int | None]:
-    """All that was tried, in order, and the index of the best that may be offered, None where there is none.
+) -> Found:
+    """What was tried before `must_stop`.
 
-    `first` are the rewrites that apply to `root`, the user's own text, and `findings` those that it has. What was
-    verified before `must_stop` is the answer.
+    `first` are the rewrites that apply to `root`, the user's own text, and `findings` those that it has.
     """
     state = _State(root, steps={None: list(first)})
     in_vain = 0
+    declined: Sequence[Declined] | None = None
+    compiled: list[tuple[int | None, Rewrite]] = []
     for number in range(MAX_ROUNDS):
         best = state.best()
         in_vain = 0 if best not in state.whole else in_vain + 1
         left = asked.most - len(state.tried) if asked.most is not None else None
         if in_vain > PATIENCE or left == 0 or must_stop():
             break
-        trials = list(_trials(state, _further(state, best, asked), findings, asked))[:left]
+        trials = list(_trials(state, [*compiled, *_further(state, best, asked)], findings, asked))[:left]
+        compiled = []
         if not trials:
             continue
         reports = judge([trial for _, _, trial in trials], _part(progress, number), must_stop)
         for (index, step, trial), report in zip(trials, reports, strict=True):
             if report is not None:
                 state.tried.append(_judged(state, index, step, trial, report, asked))
-    return tuple(state.tried), state.best()
+        if declined is None and (resources := _own_resources(reports)) is not None:
+            made, declined = proposals(root.compiled(resources).kernel, asked.goal)
+            known = {step.rewrite for step in state.steps[None]}
+            compiled = [(None, step) for step in made if step.rewrite not in known]
+            state.steps[None] += [step for _, step in compiled]
+    return Found(tuple(state.tried), state.best(), declined)
+
+
+def _own_resources(reports: Sequence[Report | None]) -> KernelResources | None:
+    """What the kernel of the user's own text takes, as the compiler said when candidates were verified."""
+    compilations = (report.compilation for report in reports if report is not None)
+    own = (compilation.original for compilation in compilations if compilation is not None)
+    return next((kernel.resources for kernel in own if kernel is not None), None)
 
 
 def _further(state: _State, best: int | None, asked: Asked) -> list[tuple[int | None, Rewrite]]:
@@ -244,7 +271,9 @@ def _trials(
 
 
 def _judged(state: _State, index: int | None, step: Rewrite, trial: Trial, report: Report, asked: Asked) -> Tried:
+    made = report.compilation.candidate if report.compilation is not None else None
     version = state.version(index).after(step, trial.candidate, asked.arch, asked.flags)
+    version = version.compiled(made.resources if made is not None else None)
     score = None
     if may_be_offered(report, asked.goal, version.rewrites):
         score = score_of(report, asked.goal, version.findings(), len(version.rewrites))

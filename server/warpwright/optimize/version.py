@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from warpwright.facts.analyze import analyze
+from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Assumptions, Kernel, Program
+from warpwright.facts.resources import KernelResources
 from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
@@ -14,34 +18,64 @@ from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source, include_reader
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Version:
-    """One version of the kernel: the program it is in, how it came to be, and the one file that was changed for it."""
+    """One version of the kernel: the program it is in, how it came to be, and the one file that was changed for it.
 
-    program: Program
-    kernel: Kernel
+    The facts are read when they are first asked for: of most versions nobody asks.
+    """
+
+    name: str
+    """The kernel's."""
+    read: Callable[[], Program]
     changed: str | None = None
     rewrites: tuple[str, ...] = ()
     explanations: tuple[str, ...] = ()
 
+    @staticmethod
+    def of(program: Program, kernel: Kernel) -> Version:
+        """The user's own text."""
+        return Version(kernel.name, lambda: program)
+
+    @cached_property
+    def program(self) -> Program:
+        return self.read()
+
+    @property
+    def kernel(self) -> Kernel:
+        """Verification refuses a text that does not define it. Raises KeyError for one that was not verified."""
+        found = self.program.kernel(self.name)
+        if found is None:
+            raise KeyError(self.name)
+        return found
+
     def findings(self) -> list[Finding]:
         """Those of this kernel."""
-        return [finding for finding in run_rules(self.program) if finding.kernel == self.kernel.name]
+        return [finding for finding in run_rules(self.program) if finding.kernel == self.name]
 
     def text(self, path: str) -> Source:
         """A file of the program. Raises KeyError."""
         return self.program.source if self.program.source.path == path else self.program.sources[path]
 
+    def compiled(self, resources: KernelResources | None) -> Version:
+        """The version with what its compiled kernel takes, where that is known."""
+        if resources is None:
+            return self
+        return replace(self, read=lambda: with_compiled(self.program, [resources]))
+
     def after(self, step: Rewrite, edited: Source, arch: str | None, flags: tuple[str, ...]) -> Version:
         """The version after one more rewrite, which gave `edited`, analysed anew for `arch` with nvcc's `flags`."""
-        program = self.program
-        main = edited if edited.path == program.source.path else program.source
-        given = parse_flags(flags, Path())
-        assume = Assumptions(arch=arch or Assumptions().arch).compiled_with(given)
-        analysed = analyze(main, include_reader({**program.sources, edited.path: edited}, given.folders), assume)
+
+        def read() -> Program:
+            program = self.program
+            main = edited if edited.path == program.source.path else program.source
+            given = parse_flags(flags, Path())
+            assume = Assumptions(arch=arch or Assumptions().arch).compiled_with(given)
+            return analyze(main, include_reader({**program.sources, edited.path: edited}, given.folders), assume)
+
         return Version(
-            analysed,
-            analysed.kernel(self.kernel.name) or self.kernel,
+            self.name,
+            read,
             edited.path,
             (*self.rewrites, step.rewrite),
             (*self.explanations, step.explanation),

@@ -42,17 +42,22 @@ _LAUNCH_EXAMPLE = "launch grid((n + 255) / 256) block(256)"
 _AXES = frozenset(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")
 
 
-def find_problem(program: Program, kernel: Kernel, renamed: Mapping[str, str] | None = None) -> Problem | Missing:
+def find_problem(
+    program: Program, kernel: Kernel, renamed: Mapping[str, str] | None = None, like: Kernel | None = None
+) -> Problem | Missing:
     """How to run `kernel`, each part with its origin, or what is missing and how to say it.
 
     What the user says may use names that `renamed` has, for the parameters that it gives for them. Reads sample.toml
-    and reference.py beside the kernel's file and nothing else from disk.
+    and reference.py beside the kernel's file, or where there is no sample.toml, as for another version of `like` that
+    was written elsewhere, beside that one's; and nothing else from disk.
     """
     folder = Path(kernel.source.path).parent
+    if like is not None and not (folder / FILE_NAME).exists():
+        folder = Path(like.source.path).parent
     try:
         said = with_names(read_document(folder / FILE_NAME, kernel.name), renamed or {})
         directives = with_names(read_directives(kernel), renamed or {})
-        return _Finder(program, kernel, said, directives).problem()
+        return _Finder(program, kernel, said, directives, folder).problem()
     except (ExpressionError, LackingError) as error:
         example = error.example if isinstance(error, LackingError) else ARRAY_EXAMPLE
         reason = f"How to run {kernel.name} is not known: {str(error).rstrip('.')}."
@@ -60,8 +65,9 @@ def find_problem(program: Program, kernel: Kernel, renamed: Mapping[str, str] | 
 
 
 class _Finder:
-    def __init__(self, program: Program, kernel: Kernel, said: Overrides, directives: Overrides) -> None:
+    def __init__(self, program: Program, kernel: Kernel, said: Overrides, directives: Overrides, folder: Path) -> None:
         self.program = program
+        self.folder = folder
         self.kernel = kernel
         self.said = said
         self.directives = directives
@@ -302,13 +308,12 @@ class _Finder:
         return {s: int(v) for s, v in values.items() if v is not None}
 
     def _reference(self) -> Path | None:
-        folder = Path(self.kernel.source.path).parent
         if self.said.reference is not None:
-            path = folder / self.said.reference
+            path = self.folder / self.said.reference
             if not path.is_file():
                 raise LackingError(f"{FILE_NAME} names the reference {self.said.reference}, which is not there")
             return path
-        beside = folder / "reference.py"
+        beside = self.folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
 
 

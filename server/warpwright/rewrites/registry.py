@@ -14,6 +14,7 @@ from functools import cache
 
 from warpwright import rewrites
 from warpwright.facts.model import Kernel
+from warpwright.rewrites._comments import with_comments
 from warpwright.rewrites.base import Declined, Rewrite, RewriteKind
 from warpwright.syntax.edits import without_repeats
 from warpwright.syntax.source import Span
@@ -88,7 +89,7 @@ def _proposal(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | D
     try:
         made = kind.propose(kernel, at)
         if isinstance(made, Rewrite):
-            made = replace(made, edits=tuple(without_repeats(made.edits)))
+            made = with_comments(replace(made, edits=tuple(without_repeats(made.edits))))
             made.apply()
         return made
     except Exception:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
+from warpwright.facts.resources import KernelResources
 from warpwright.problems.extension.entries import is_extension
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source
@@ -15,11 +16,14 @@ from warpwright.verify import emulation
 from warpwright.verify.harness import find_gpu, has_driver, likely_arch
 from warpwright.verify.verify import DEFAULT_ARCH
 
+Resources = Callable[[], tuple[KernelResources, ...]]
+
 
 @contextmanager
-def getting_ready(original: Source, arch: str | None, flags: tuple[str, ...]) -> Iterator[None]:
+def getting_ready(original: Source, arch: str | None, flags: tuple[str, ...]) -> Iterator[Resources]:
     """Meanwhile the original is compiled, whose result is kept, and the process starts that will run it. What is not
-    done at the end is given up."""
+    done at the end is given up. Yields what waits for the compilation and gives what its kernels take, nothing where
+    it failed."""
     is_over = threading.Event()
 
     def start() -> None:
@@ -29,18 +33,22 @@ def getting_ready(original: Source, arch: str | None, flags: tuple[str, ...]) ->
         else:
             emulation.prepare()
 
-    def compile_original() -> None:
+    def compile_original() -> tuple[KernelResources, ...]:
         made_for = arch or (likely_arch() if has_driver() else "") or DEFAULT_ARCH
-        with suppress(CancelledError):
-            compile_cubin(original, arch=made_for, flags=flags, is_cancelled=is_over.is_set)
+        try:
+            return tuple(
+                compile_cubin(original, arch=made_for, flags=flags, is_cancelled=is_over.is_set).kernels.values()
+            )
+        except CancelledError:
+            return ()
 
     if is_extension(original):  # built otherwise, and not emulated
-        yield
+        yield tuple
         return
     with ThreadPoolExecutor(2) as threads:
         threads.submit(start)
-        threads.submit(compile_original)
+        compiled = threads.submit(compile_original)
         try:
-            yield
+            yield compiled.result
         finally:
             is_over.set()

@@ -20,6 +20,7 @@ from warpwright.facts.types import builtin_type
 from warpwright.facts.unit import function_name
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem, Step, Struct
+from warpwright.rewrites._code import squeezed
 from warpwright.syntax.names import template_arguments, unqualified
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source
@@ -111,7 +112,7 @@ def original_of(replaced: Replaced, old: Program, new: Program, problem: Problem
     for call in replaced.before:
         name = _kernel_of(old.source, call)
         step = old.kernel(name)
-        arguments = [_squeezed(old.source.node_text(a)) for a in uncommented(call.child_by_field_name("arguments"))]
+        arguments = [squeezed(old.source.node_text(a)) for a in uncommented(call.child_by_field_name("arguments"))]
         if step is None or len(arguments) != len(step.parameters):
             return f"what {name} is handed is not known"
         for text, parameter in zip(arguments, step.parameters, strict=True):
@@ -157,15 +158,11 @@ def _kernel_of(source: Source, call: Node) -> str:
 
 def _configuration(source: Source, call: Node) -> str:
     configuration = launch_configuration(call)
-    return _squeezed(source.node_text(configuration)) if configuration is not None else ""
+    return squeezed(source.node_text(configuration)) if configuration is not None else ""
 
 
 def _text(source: Source, call: Node) -> str:
-    return _squeezed(source.node_text(call))
-
-
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
+    return squeezed(source.node_text(call))
 
 
 def _names_by_text(source: Source, call: Node, kernel: Kernel) -> dict[str, str] | None:
@@ -183,7 +180,7 @@ def _names_by_text(source: Source, call: Node, kernel: Kernel) -> dict[str, str]
 
 def _handed(source: Source, given: list[Node], kernel: Kernel) -> Iterator[tuple[Parameter, str]]:
     for argument, parameter in zip(given, kernel.parameters, strict=True):
-        yield parameter, _squeezed(source.node_text(argument))
+        yield parameter, squeezed(source.node_text(argument))
 
 
 def _type(parameter: Parameter) -> tuple[str, int | None]:

@@ -420,7 +420,7 @@ class _Climb:
         for program, compiled in ((old, before), (new, after)):
             first, described = old.kernel(name), program.kernel(name)
             renamed = renamed_parameters(first, described) if first is not None and described is not None else {}
-            problem = find_problem(program, described, renamed) if described is not None else None
+            problem = find_problem(program, described, renamed, first) if described is not None else None
             if not isinstance(problem, Problem):
                 return PlanError(str(problem) if problem is not None else f"{name} is not defined on both sides.")
             resources = instance_of(compiled.kernels, name, problem.instance)
