@@ -13,7 +13,7 @@ import { resolved, turnOffActions, withoutRuns } from "./actions";
 import { executeCommand, KERNEL_COMMANDS, titleOf } from "./commands";
 import { Deaths, MOST_RESTARTS } from "./deaths";
 import { findInterpreter } from "./interpreter";
-import { LANGUAGES } from "./languages";
+import { SELECTOR } from "./languages";
 import { endOrKill, launch, serverFolders, type Launched } from "./launch";
 import type { Interpreter } from "./python/probe";
 import type { Status } from "./status";
@@ -179,9 +179,7 @@ export class Server implements Disposable {
 
   private clientOptions(): LanguageClientOptions {
     return {
-      documentSelector: LANGUAGES.flatMap((language) =>
-        ["file", "untitled"].map((scheme) => ({ scheme, language })),
-      ),
+      documentSelector: SELECTOR,
       outputChannel: this.log,
       initializationOptions: this.settings(),
       errorHandler: {

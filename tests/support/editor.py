@@ -136,6 +136,7 @@ class Editor:
     pages: dict[str, Page] = field(default_factory=dict)
     applied: list[types.ApplyWorkspaceEditParams] = field(default_factory=list)
     published: list[types.PublishDiagnosticsParams] = field(default_factory=list)
+    registrations: list[types.Registration] = field(default_factory=list)
     asked_for_settings: int = 0
     log: list[str] = field(default_factory=list)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -382,6 +383,10 @@ def _listen(editor: Editor) -> None:
         return given
 
     features[types.WORKSPACE_CONFIGURATION] = settings
+
+    @editor.client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    def register(params: types.RegistrationParams) -> None:
+        editor.registrations.extend(params.registrations)
 
     @editor.client.feature(types.WORKSPACE_APPLY_EDIT)
     def apply_edit(params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
