@@ -24,8 +24,8 @@ type is named in a message, and its default is used.
 
 A project has them in `warpwright.toml`, or under `[tool.warpwright]` in `pyproject.toml`: the nearest such file in a
 file's folder or above it counts, up to the folder that is open in the editor, else up to the one with `.git`. What it
-says holds over the editor's settings. The commands take it too, as far as it says how files are read, judged and
-compiled; their options hold over it. Files and folders in it count from its own folder.
+says holds over the editor's settings. The commands take it too; their options hold over it. Files and folders in it
+count from its own folder.
 
 ```toml
 arch = "sm_90"

@@ -115,3 +115,12 @@ def test_the_command_line_takes_the_projects_settings(tmp_path: Path) -> None:
     (tmp_path / "warpwright.toml").write_text('ignore = ["memory"]\n')
     assert "bank-conflict" not in run_command("check", "a.cu", cwd=tmp_path).stdout
     assert "bank-conflict" in run_command("check", "a.cu", "--ignore", "launch", cwd=tmp_path).stdout
+
+
+@pytest.mark.nvcc
+def test_a_search_takes_the_projects_model(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
+    (tmp_path / "warpwright.toml").write_text('model = "not/there.gguf"\nplan = "model"\n')
+    ran = run_command("optimize", "a.cu", cwd=tmp_path)
+    assert ran.status == 2
+    assert "not/there.gguf" in ran.stderr or "llama-cpp-python" in ran.stderr

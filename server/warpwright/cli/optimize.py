@@ -18,8 +18,6 @@ from warpwright.missing import Missing
 from warpwright.rules.registry import run_rules
 from warpwright.toolchain.find import find_toolchain
 
-BUDGET_SECONDS = 300.0
-
 
 @click.command("optimize")
 @click.argument("file", metavar="FILE")
@@ -40,9 +38,8 @@ BUDGET_SECONDS = 300.0
 @click.option(
     "--plan",
     type=click.Choice(["fixed", "model"]),
-    default="fixed",
-    show_default=True,
-    help="What is tried first: what gained most on other kernels, or what the model would try.",
+    help="What is tried first: what gained most on other kernels, or what the model would try. [default: the project's "
+    "setting, else fixed]",
 )
 @click.option(
     "--model",
@@ -54,9 +51,7 @@ BUDGET_SECONDS = 300.0
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=BUDGET_SECONDS,
-    show_default=True,
-    help="How long the search may take.",
+    help="How long the search may take. [default: the project's setting, else 300]",
 )
 @compile_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -66,9 +61,9 @@ def command(
     kernel: str | None,
     goal: str,
     wish: str,
-    plan: str,
+    plan: str | None,
     spec: str | None,
-    seconds: float,
+    seconds: float | None,
     compiled: Compiled,
     output: str,
 ) -> int:
@@ -81,6 +76,8 @@ def command(
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
     program = read_program(file, compiled)
+    settings = compiled.settings(program.source)
+    plan, spec, seconds = plan or settings.plan, spec or settings.model or None, seconds or settings.optimize_seconds
     chosen = choose_kernel(program, kernel)
     toolchain = find_toolchain()
     if isinstance(toolchain, Missing):
