@@ -224,9 +224,9 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrit
     first = early[0] if early else found.outer
     _require_apart(kernel, block, found, first, last)
     name = free_name(kernel.span.text, f"{found.root}_part")
-    visible = early[0] if early else found.outer
-    tests = block_tests(kernel, block, found.call, early, visible)
-    behind = (_block_lines if for_block else _warp_lines)(kernel, block, found, name, tests)
+    tests = block_tests(kernel, block, found.call, early, early[0] if early else found.outer)
+    some = _has_some(kernel, found, name) if early or found.statement != found.outer else ""
+    behind = (_block_lines if for_block else _warp_lines)(kernel, block, found, name, tests, some)
     edits = _edits(kernel, block, found, early, last, name, behind)
     exact = found.kind.is_integer
     one = "one thread of the block, which adds up those of its warps," if for_block else "one lane"
@@ -328,8 +328,7 @@ def _edits(
     kernel: Kernel, block: Node, found: _Sum, early: list[Node], last: Node, name: str, behind: list[str]
 ) -> list[TextEdit]:
     source, kind = kernel.source, found.kind
-    unit = indent_unit(source, block)
-    typed = found.typed
+    unit, typed = indent_unit(source, block), found.typed
     value = source.node_text(found.value)
     if kind.is_integer and not is_integer_text(source, found.value, locals_of(kernel).types):
         value = f"({typed})({value})"
@@ -361,15 +360,24 @@ def _shuffles(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
     ]
 
 
-def _warp_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str]) -> list[str]:
+def _has_some(kernel: Kernel, found: _Sum, name: str) -> str:
+    """Whether a part holds anything, where a block that brings nothing may have an address beyond the array's end; ""
+    where the address does not move, and an atomic of nothing does no harm."""
+    fixed = {found.root, *(parameter.name for parameter in kernel.parameters)}
+    moves = any(kernel.source.node_text(each) not in fixed for each in descendants(found.address, "identifier"))
+    return f"{name} != {neutral(found.operation, found.kind)}" if moves else ""
+
+
+def _warp_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str], some: str) -> list[str]:
+    tests = [f"threadIdx.x % {WARP} == 0", *tests, *filter(None, [some])]
     return [
         *_shuffles(kernel, block, found, name),
-        f"if ({' && '.join([f'threadIdx.x % {WARP} == 0', *tests])})",
+        f"if ({' && '.join(tests)})",
         indent_unit(kernel.source, block) + _atomic(kernel.source, found, name),
     ]
 
 
-def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str]) -> list[str]:
+def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str], some: str) -> list[str]:
     unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.text, f"{name}s")
     warp = free_name(kernel.span.text, "warp")
     return [
@@ -381,7 +389,8 @@ def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: lis
         f"if ({' && '.join(['threadIdx.x == 0', *tests])}) {{",
         f"{unit}for (int {warp} = 1; {warp} < blockDim.x / {WARP}; {warp}++)",
         unit * 2 + _step(found, name, f"{parts}[{warp}]"),
-        unit + _atomic(kernel.source, found, name),
+        *([f"{unit}if ({some})"] if some else []),
+        unit * (2 if some else 1) + _atomic(kernel.source, found, name),
         "}",
     ]
 

@@ -206,6 +206,8 @@ def _require_independent(indices: Indices, block: Node, loop: Node, counter: Cou
         if _overlaps(indices, at, counter.name):
             line = line_of(source, change)
             raise NoMatchError(f"`{source.node_text(target)}` at line {line} may be stored by several iterations.")
+        if stride := _may_be_zero(indices, at, change, loop, counter):
+            raise NoMatchError(f"Where {stride} is 0, all iterations store to one element, and the last one counts.")
         if stored.setdefault(name, at) != at:
             raise NoMatchError(f"`{name}` is stored to at several places.")
     for use in descendants(block, "identifier"):
@@ -226,6 +228,31 @@ def _overlaps(indices: Indices, at: Polynomial, counter: str) -> bool:
 
     moving = {n for n in symbols(at) if n != counter and (n.startswith("threadIdx") or not variables.is_fixed(n))}
     return any(factors(name) & factors(counter) for name in moving)
+
+
+def _may_be_zero(indices: Indices, at: Polynomial, change: Node, loop: Node, counter: Counter) -> str:
+    """What the loop's counter is multiplied by where that is not known to be positive, in words; "" where it is, or
+    where several threads went over the elements before, in an order that nobody knew.
+
+    Known are sizes that something before or around the store is compared to: under `col < width`, `width` is no 0.
+    """
+    kernel, source, place = indices.kernel, indices.kernel.source, "xyz".index(_axis(indices, counter))
+    alone = any(launch.grid[place] == 1 for launch in host_launches(kernel))
+    if "threadIdx" in source.node_text(counter.start) or not alone:
+        return ""
+    early = [s for s in uncommented(loop.parent) if s.end_byte <= loop.start_byte and is_early_return(s)]
+    around = [each for each in ancestors(change) if each.start_byte > loop.start_byte]
+    tests = [(test, "<") for test in around] + [(test, ">=") for test in early]
+    limits = {
+        squeezed(source.node_text(right))
+        for test, operator in tests
+        if (condition := test.child_by_field_name("condition")) is not None
+        for compared in descendants(condition, "binary_expression")
+        if (sign := compared.child_by_field_name("operator")) is not None and sign.type == operator
+        if (right := compared.child_by_field_name("right")) is not None
+    }
+    factors = {name for product in at if counter.name in product for name in product if name != counter.name}
+    return ", ".join(sorted(name for name in factors if name not in limits))
 
 
 def _index(indices: Indices, element: Node) -> Polynomial | None:
