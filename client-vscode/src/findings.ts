@@ -23,10 +23,13 @@ export function visibleEditor(): TextEditor | undefined {
 }
 
 /** Put the cursor on the next finding of the open file, and run a command of the editor there, such as its hover. */
-export async function atNextFinding(command: string): Promise<void> {
+export async function atNextFinding(extensionPath: string, command: string): Promise<void> {
   const editor = visibleEditor();
   if (editor === undefined) {
-    void window.showInformationMessage("Open a CUDA file first.");
+    const open = "Open sample";
+    if ((await window.showInformationMessage("No CUDA file is open.", open)) === open) {
+      await openSample(extensionPath);
+    }
     return;
   }
   const { document, viewColumn } = editor;

@@ -16,7 +16,8 @@ import { clickOn, goTo, hoverOn, openFile, openWindow, overlaps, placeOf, run, s
 const here = dirname(fileURLToPath(import.meta.url));
 const [editor = "", extension = dirname(here)] = process.argv.slice(2).map((path) => resolve(path));
 const SOON_MILLISECONDS = 30_000;
-const VERIFIED_MILLISECONDS = 90_000;
+const VERIFIED_MILLISECONDS = 120_000;
+const DRAFTED_MILLISECONDS = 180_000;
 const CONFLICT = "tile[threadIdx.x][threadIdx.y + j]";
 
 /** A test that says why it cannot be made on this machine. */
@@ -86,10 +87,22 @@ const tests = {
     await toast.waitFor({ state: "hidden", timeout: SOON_MILLISECONDS });
     await placeOf(page, "tile[TILE][TILE];");
   },
+  "what a search found is shown as a diff with its badge, and applied": async (page) => {
+    await needs(page, "compiler");
+    await (await see(page, ".codelens-decoration a", "Optimize")).click();
+    await see(page, ".monaco-diff-editor .modified .view-line", "TILE + 1", VERIFIED_MILLISECONDS);
+    await see(page, ".tab.active", "[correct");
+    const offer = await see(page, ".notification-toast", "[correct");
+    await offer.getByRole("button", { name: "Apply" }).click();
+    await page.locator(".monaco-diff-editor").first().waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
+    await placeOf(page, "tile[TILE][TILE + 1]");
+    await page.keyboard.press("Control+Z");
+    await placeOf(page, "tile[TILE][TILE];");
+  },
   "a comment becomes a kernel in grey, which Tab takes": async (page) => {
     await needs(page, "model");
     await write(page, "draft.cu", "// kernel: copy a matrix of floats\n");
-    await see(page, ".ghost-text-decoration, .ghost-text", undefined, VERIFIED_MILLISECONDS);
+    await see(page, ".ghost-text-decoration, .ghost-text", undefined, DRAFTED_MILLISECONDS);
     await page.keyboard.press("Tab");
     await placeOf(page, "__global__");
     await page.locator(".ghost-text-decoration").first().waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
@@ -100,7 +113,7 @@ if (extension === dirname(here)) {
   execFileSync(process.execPath, ["esbuild.mjs"], { cwd: extension, stdio: "inherit" });
 }
 let failed = false;
-const vscode = await startVscode(editor, { files: join(here, "workspace"), settings: { ...SETTINGS, "warpwright.ghostTextSeconds": 120 }, installed: extension });
+const vscode = await startVscode(editor, { files: join(here, "workspace"), settings: { ...SETTINGS, "warpwright.ghostTextSeconds": DRAFTED_MILLISECONDS / 1000 }, installed: extension });
 try {
   const page = await openWindow(vscode);
   await openFile(page, "transpose.cu");

@@ -15,6 +15,7 @@ const client = dirname(dirname(fileURLToPath(import.meta.url)));
 const editor = resolve(process.argv[2] ?? "");
 const CONFLICT = "tile[threadIdx.x][threadIdx.y + j]";
 const COMPILED_MILLISECONDS = 60_000;
+const FOUND_MILLISECONDS = 300_000;
 const MARGIN = 12;
 const LINE = 20;
 
@@ -29,7 +30,7 @@ const PICTURES = {
     const picture = await see(page, '.monaco-hover img[src^="data:image/svg+xml"]');
     await until(() => picture.evaluate((image) => image.complete), COMPILED_MILLISECONDS, "the picture of the lanes");
     const hover = await picture.locator("xpath=ancestor::*[contains(@class, 'monaco-hover')][last()]").boundingBox();
-    return [hover, await placeOf(page, "for (int j"), await placeOf(page, `${CONFLICT};`)];
+    return [hover, await placeOf(page, `${CONFLICT};`)];
   },
   async fixes(page) {
     await clickOn(page, CONFLICT);
@@ -42,9 +43,12 @@ const PICTURES = {
     await see(page, ".quick-input-list .monaco-list-row", "analysis");
     return [await (await see(page, ".quick-input-widget")).boundingBox()];
   },
-  async progress(page) {
+  async preview(page) {
     await (await see(page, ".codelens-decoration a", "Optimize")).click();
-    return [await (await see(page, ".notification-toast", "Trying", COMPILED_MILLISECONDS)).boundingBox()];
+    await see(page, ".monaco-diff-editor .modified .view-line", "TILE + 1", FOUND_MILLISECONDS);
+    const offer = await (await see(page, ".notification-toast", "[correct")).boundingBox();
+    const tabs = await (await see(page, ".tabs-and-actions-container")).boundingBox();
+    return [tabs, offer];
   },
 };
 const SHOWN = {
@@ -64,7 +68,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
     if (suffix === "") {
       await icon(vscode.browser);
     }
-    const page = await openWindow(vscode, { width: 1240, height: 800, scale: 2 });
+    const page = await openWindow(vscode, { width: 1240, height: 640, scale: 2 });
     await openFile(page, "transpose.cu");
     await page.keyboard.press("Control+B");
     await goTo(page, 30);
@@ -75,7 +79,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
       await page.waitForTimeout(500); // what fades in
       await kept(await page.screenshot({ clip }), join(client, "media", `${name}${suffix}.png`));
       await page.keyboard.press("Escape");
-      await page.mouse.move(600, 790);
+      await page.mouse.move(600, 630);
     }
   } finally {
     await vscode.stop();
