@@ -99,6 +99,20 @@ const tests = {
     await page.keyboard.press("Control+Z");
     await placeOf(page, "tile[TILE][TILE];");
   },
+  "a profile is drawn beside the text, and a click on one of its lines leads there": async (page) => {
+    await needs(page, "emulator");
+    await (await see(page, ".codelens-decoration a", "Profile (emulated)")).click();
+    await see(page, ".tab.active", "transpose: results", VERIFIED_MILLISECONDS);
+    const frame = await until(() => withLines(page), SOON_MILLISECONDS, "no page has lines of source");
+    const row = frame.locator("tr[data-line]", { hasText: CONFLICT });
+    const { width } = await row.locator("rect.excess").first().boundingBox();
+    assert.ok(width > 1, "the bar of the conflict is drawn");
+    const card = await frame.locator(".tile").first().evaluate((tile) => getComputedStyle(tile).borderTopWidth);
+    assert.equal(card, "1px", "the page's style is allowed");
+    await row.locator("td.n").click();
+    await see(page, '.tab.active[data-resource-name="transpose.cu"]');
+    await see(page, ".statusbar-item", "Ln 35,");
+  },
   "a comment becomes a kernel in grey, which Tab takes": async (page) => {
     await needs(page, "model");
     await write(page, "draft.cu", "// kernel: copy a matrix of floats\n");
@@ -141,6 +155,16 @@ try {
   await vscode.stop();
 }
 process.exit(failed ? 1 : 0);
+
+/** The frame of a webview that shows lines of source; undefined while none does. */
+async function withLines(page) {
+  for (const frame of page.frames()) {
+    if (await frame.locator("tr[data-line]").count().catch(() => 0)) {
+      return frame;
+    }
+  }
+  return undefined;
+}
 
 /** What the status menu says is there: each part by its name, and whether it was found. */
 async function found(page) {

@@ -31,7 +31,7 @@ def test_what_a_rule_found_in_two_kernels_is_one_change(editor: Editor) -> None:
     page = editor.open("a.cu", TWO)
     result = run(page, "fixAll", rule="bank-conflict")
     assert result["status"] == "applied", result
-    assert result["message"].startswith("2 of bank-conflict fixed (correct")
+    assert result["message"].startswith("2 findings of bank-conflict fixed (correct")
     assert page.text == TWO.replace("tile[32][32]", "tile[32][32 + 1]")
     assert len(editor.applied[-1].edit.document_changes or ()) == 1
     report = Path(result["report"]).read_text(encoding="utf-8")

@@ -18,7 +18,8 @@ export const STYLE = `
 --emulatedbg:color-mix(in srgb,var(--vscode-charts-purple) 18%,transparent);
 --measuredbg:color-mix(in srgb,var(--vscode-charts-green) 18%,transparent)}
 body{font-family:var(--vscode-font-family)}
-code,pre,table,td.n,td.figure{font-family:var(--vscode-editor-font-family)}
+code,pre,td.n,td.figure,.pane table{font-family:var(--vscode-editor-font-family)}
+code,pre{background:none;color:inherit;padding:0}
 #theme{display:none}
 [data-path] [data-line]{cursor:pointer}
 `;

@@ -50,7 +50,7 @@ def fix_all(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
     outcome = Outcome(what, "fixAll", None, "No model was asked.", tuple(candidates), best, reason)
     choice = {
         "candidate": 0,
-        "title": f"{len(made)} of {what} fixed" if request["rule"] else f"{len(made)} findings fixed",
+        "title": _title(len(made), request["rule"]),
         "badge": "; ".join(dict.fromkeys(each.report.badge() for each in candidates)),
         "explanation": "\n".join([*(f"{a.rule}: {a.title}" for a in made), *filter(None, [left])]),
         **edits_answer(
@@ -101,6 +101,11 @@ def _of_all(
         why = report.reason or report.badge()
         raise JobError(f"Each fix of {kernel} passed, but not all of them at once: {why} Fix them one by one.")
     return report
+
+
+def _title(count: int, rule: str | None) -> str:
+    """`2 findings of bank-conflict fixed`."""
+    return f"{count} finding{'s' if count > 1 else ''}{f' of {rule}' if rule else ''} fixed"
 
 
 def _left(fixed: Fixed) -> Iterator[str]:

@@ -73,7 +73,7 @@ test("all findings of a rule are fixed at once; discarded, the diff is gone and 
   assert.ok(action?.command, actions.map((each) => each.title).join("; "));
   await commands.executeCommand(action.command.command, ...((action.command.arguments ?? []) as unknown[]));
   const [diff, title] = await shownDiff();
-  assert.match(title, /^2 of bank-conflict fixed \[/);
+  assert.match(title, /^2 findings of bank-conflict fixed \[/);
   assert.equal((await workspace.openTextDocument(diff.modified)).getText().match(/\[32 \+ 1\]/g)?.length, 2);
   await commands.executeCommand("warpwright.discardPreview", diff.modified);
   const diffs = (): unknown[] => window.tabGroups.all.flatMap((each) => each.tabs.filter((tab) => tab.input instanceof TabInputTextDiff));

@@ -73,15 +73,15 @@ def profile_html(view: View) -> str:
     return page(f"{view.profile.kernel}: profile", STYLE, profile_body(view), SCRIPT)
 
 
-def profile_body(view: View, between: Iterable[str] = ()) -> Iterator[str]:
-    """What the page says, with other sections `between` the sums and the source."""
+def profile_body(view: View, more: Iterable[str] = ()) -> Iterator[str]:
+    """What the page says, with `more` sections below the source."""
     memories = [column for column in _MEMORIES if column.pair(view.total) is not None]
     yield from _header(view, view.profile.function or view.profile.kernel)
     yield from _tiles(view, memories)
     yield from _faults(view)
-    yield from between
     for file in view.files:
         yield from _file(view, file, memories)
+    yield from more
     yield from _legend(view, memories)
 
 

@@ -76,6 +76,8 @@ rect.need{fill:var(--need)}rect.work{fill:var(--work)}rect.excess{fill:var(--exc
 .legend dd{margin:0;color:var(--soft);max-width:100ch}
 .comment{color:var(--comment);font-style:italic}.string{color:var(--string)}.cuda{color:var(--cuda)}
 .keyword{color:var(--keyword)}.number{color:var(--number)}.directive{color:var(--directive)}
+@media(max-width:820px){body{padding:14px 12px 32px}th,td{padding:1px 6px}th{white-space:normal}
+th.source{min-width:190px}td.figure{min-width:78px}td.figure small,td.figure em{min-width:0}}
 @media print{body{background:#fff;padding:0}#theme{display:none}th{position:static}}
 """
 )

@@ -38,7 +38,8 @@ _STYLE = """
 .history table td,.history table th{text-align:left;padding:2px 14px 2px 0}
 .history table th{position:static;box-shadow:inset 0 -1px var(--line)}
 .history td.number{text-align:right;font-variant-numeric:tabular-nums;color:var(--soft)}
-.history td.verdict{white-space:normal}
+.history table{font:inherit}
+.history td.verdict{white-space:normal;width:99%;min-width:24ch}
 """
 
 

@@ -12,7 +12,7 @@ from html import escape
 
 from warpwright.editor.results.candidates import Candidate
 
-_LEFT, _RIGHT, _TOP, _HEIGHT = 52.0, 16.0, 12.0, 170.0
+_LEFT, _RIGHT, _TOP, _HEIGHT = 62.0, 16.0, 12.0, 170.0
 _STRIP = 34.0
 _STEP = 44.0
 _LEAST_WIDTH = 560.0
