@@ -21,6 +21,8 @@ export interface Api {
 }
 
 const LOOK_AGAIN_MILLISECONDS = 60_000;
+/** After a start the processors are left to the first findings. */
+const SETTLED_MILLISECONDS = 2_000;
 let running: Server | undefined;
 
 export function activate(context: ExtensionContext): Api {
@@ -35,6 +37,7 @@ export function activate(context: ExtensionContext): Api {
       status.found(await surroundings(client));
     }
   };
+  const chosen = onChosenElsewhere(() => void server.follow());
   const environments = new Environments(context, log, server);
   context.subscriptions.push(
     log,
@@ -53,7 +56,13 @@ export function activate(context: ExtensionContext): Api {
     commands.registerCommand("warpwright.showFixes", () => atNextFinding(context.extensionPath, "editor.action.quickFix")),
     commands.registerCommand("warpwright.showMenu", () => showMenu(status, look)),
     ...registerDoctor(),
-    status.onDidChange(({ kind }) => kind === "running" && void look()),
+    chosen,
+    status.onDidChange(({ kind }) => {
+      if (kind !== "starting") {
+        chosen.listen();
+        setTimeout(() => void look(), SETTLED_MILLISECONDS);
+      }
+    }),
     // A compiler or a driver may have been installed meanwhile.
     window.onDidChangeWindowState(({ focused }) => focused && Date.now() - looked > LOOK_AGAIN_MILLISECONDS && void look()),
     workspace.onDidChangeConfiguration((change) => {
@@ -65,10 +74,7 @@ export function activate(context: ExtensionContext): Api {
     }),
     workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
   );
-  const started = server.restart();
-  // Those extensions are active once they were asked.
-  void started.then(() => context.subscriptions.push(onChosenElsewhere(() => void server.follow())));
-  return { server, status, environments, started };
+  return { server, status, environments, started: server.restart() };
 }
 
 /** The editor waits for this one: no process is left behind. */

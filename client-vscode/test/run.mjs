@@ -29,7 +29,7 @@ for (const trust of [false, true]) {
   if (runs.length === 0) {
     continue;
   }
-  const vscode = await startVscode(editor, { files: join(here, "workspace"), trust });
+  const vscode = await startVscode(editor, { files: join(here, "workspace"), trust, others: join(here, "extensions") });
   try {
     for (const each of runs) {
       failed = !(await passes(vscode, each)) || failed;

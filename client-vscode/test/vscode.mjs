@@ -1,6 +1,6 @@
 // A real VS Code (its own server, shown in Chromium) on a copy of a workspace, with a home and extensions of its own.
 import { spawn } from "node:child_process";
-import { cp, mkdtemp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,11 +13,11 @@ const START_MILLISECONDS = 60_000;
  *
  * `files` is the folder that its workspace is a copy of, `settings` are the workspace's, `trust` turns workspace trust on.
  * `installed` is an unpacked extension that is installed as a user has it, with notifications, which VS Code hides where an
- * extension is tested. The result has the copy's path (`workspace`), a folder for what else is needed
+ * extension is tested; `others` is a folder of extensions that are there, too. The result has the copy's path (`workspace`), a folder for what else is needed
  * (`folder`), the `browser`, `address(payload)` of the window, `said()` by the server, and `stop()`; a window on another
  * workspace is `address(payload, await copied(name, files, settings))`.
  */
-export async function startVscode(editor, { files, settings = {}, installed, trust = false }) {
+export async function startVscode(editor, { files, settings = {}, installed, others, trust = false }) {
   const { chromium } = createRequire(join(editor, "package.json"))("playwright-core");
   const folder = await mkdtemp(join(tmpdir(), "warpwright-vscode-"));
   const home = join(folder, "home");
@@ -31,6 +31,9 @@ export async function startVscode(editor, { files, settings = {}, installed, tru
   const main = join(editor, "node_modules/code-server/lib/vscode/out/server-main.js");
   const own = ["--server-data-dir", join(folder, "data"), "--extensions-dir", join(folder, "extensions")];
   await mkdir(join(folder, "extensions"));
+  for (const name of others === undefined ? [] : await readdir(others)) {
+    await symlink(join(others, name), join(folder, "extensions", `ms-python.${name}-0.0.1`));
+  }
   if (installed !== undefined) {
     await symlink(installed, join(folder, "extensions", "warpwright.warpwright-0.1.0"));
   }

@@ -49,8 +49,11 @@ export async function chosenElsewhere(folder: Uri | undefined): Promise<string[]
   return found;
 }
 
-/** Call back where the user chooses another Python there. Extensions that are not active yet are listened to once they are. */
-export function onChosenElsewhere(listener: () => void): Disposable {
+/**
+ * Call back where the user chooses another Python there. Nobody says when an extension becomes active: `listen` again after
+ * they were asked.
+ */
+export function onChosenElsewhere(listener: () => void): Disposable & { listen(): void } {
   const heard = new Map<string, Disposable>();
   const listen = (): void => {
     for (const { id } of ASKED) {
@@ -63,7 +66,5 @@ export function onChosenElsewhere(listener: () => void): Disposable {
       }
     }
   };
-  listen();
-  const installed = extensions.onDidChange(listen);
-  return { dispose: () => [installed, ...heard.values()].forEach((each) => each.dispose()) };
+  return { listen, dispose: () => heard.forEach((each) => each.dispose()) };
 }

@@ -1,34 +1,26 @@
 /** An environment that is really made, with the smallest extra, from the package index. */
 import * as assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { commands, ConfigurationTarget, extensions, workspace } from "vscode";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { commands, ConfigurationTarget, workspace } from "vscode";
 import type { Outcome } from "../../../src/environment/create";
 import { pythonIn } from "../../../src/python/places";
 import { eventually, extension, finding, inWorkspace, open, skip, test } from "../support";
+import { bringLibraries, reachesIndex } from "./libraries";
 
 async function create(folder: string): Promise<Outcome> {
   return await commands.executeCommand<Outcome>("warpwright.createEnvironment", { extras: ["emulator"], folder });
 }
 
-function reachesIndex(python: string): boolean {
-  const given = ["-m", "pip", "index", "versions", "numpy", "--timeout", "5", "--retries", "0"];
-  return spawnSync(python, given, { stdio: "ignore", timeout: 20_000 }).status === 0;
-}
-
-/** What a package of the extension has bundled and its folder in the repository has not. */
-function bringLibraries(python: string): void {
-  const { extensionPath } = extensions.getExtension("warpwright.warpwright") ?? { extensionPath: "" };
-  if (existsSync(join(extensionPath, "bundled"))) {
-    return;
+test("a new Python finds the libraries of the server", async () => {
+  const { server } = await extension();
+  assert.ok(server.python);
+  if (!reachesIndex(server.python.path)) {
+    skip("the package index cannot be reached");
   }
-  const libraries = mkdtempSync(join(tmpdir(), "libraries-"));
-  const given = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", libraries, "-r", join(extensionPath, "libs.txt")];
-  execFileSync(python, given, { stdio: "pipe" });
-  process.env["PYTHONPATH"] = [process.env["PYTHONPATH"], libraries].filter(Boolean).join(delimiter);
-}
+  bringLibraries(server.python.path);
+});
 
 test("an environment is created, has what was asked for, and runs the server of the extension", async () => {
   const { server, status, environments } = await extension();
@@ -37,7 +29,6 @@ test("an environment is created, has what was asked for, and runs the server of 
   if (!reachesIndex(before.path)) {
     skip("the package index cannot be reached");
   }
-  bringLibraries(before.path);
   const folder = join(environments.home, "..", "tried");
   const outcome = await create(folder);
   assert.deepEqual(outcome, { status: "created", python: pythonIn(folder) });
