@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from warpwright.facts import ir
 from warpwright.facts.body_facts import BodyFacts
+from warpwright.facts.bounds import Extremes
 from warpwright.facts.cache import KernelCache, kernel_key, reached
 from warpwright.facts.launches import DEFAULT_BLOCKS, LaunchSite
 from warpwright.facts.lower import Lowerer
@@ -24,6 +25,7 @@ from warpwright.facts.model import (
     Dim3,
     Kernel,
     Launch,
+    OutOfBounds,
     Parameter,
     Program,
     Race,
@@ -137,6 +139,7 @@ def _interpreted(
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}
     races: list[Race] = []
+    outside: list[OutOfBounds] = []
     function: ir.Function | None = None
     incomplete: list[str] = []
     overrun: set[str] = set()
@@ -148,7 +151,8 @@ def _interpreted(
         function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
         unit.macros = macros
         incomplete += function.incomplete
-        recorder = Recorder()
+        extremes = Extremes() if site is not None and site.is_certain else None
+        recorder = Recorder(extremes=extremes)
         stopped = run_warps(unit, function, launches[index], site, recorder)
         if stopped:
             incomplete.append(stopped)
@@ -168,6 +172,8 @@ def _interpreted(
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
         races += recorder.intervals.races(index)
+        if site is not None and extremes is not None:
+            outside += extremes.outside(_sizes(site, function), index)
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven())
@@ -197,6 +203,7 @@ def _interpreted(
         branches=tuple(sorted(branches.values(), key=lambda b: (b.span.path, b.span.start))),
         barriers=tuple(sorted(barriers.values(), key=lambda b: (b.span.path, b.span.start))),
         races=tuple(races),
+        outside=tuple(outside),
         promotions=_by_place(body_facts.promotions),
         divisions=_by_place(body_facts.divisions),
         powers=_by_place(body_facts.powers),
@@ -315,6 +322,23 @@ def _parameters(text: FunctionText, function: ir.Function) -> Iterator[Parameter
         const = "const" in (spelled.split("*")[0] if pointer else spelled).split()
         size = target.size if target is not None else None
         yield Parameter(parameter.name, spelled, pointer, const, size, span)
+
+
+def _sizes(site: LaunchSite, function: ir.Function) -> dict[str, int]:
+    """The bytes of the arrays whose size the text gives, by name: shared ones, and those that the host allocates and
+    the launch hands over. Two shared arrays of one name are left out."""
+    sizes = {
+        parameter.name: size
+        for parameter, size in zip(function.parameters, site.allocated, strict=False)
+        if size is not None and parameter.type.kind == "pointer"
+    }
+    shared = list(_shared_arrays(function.body))
+    for array in shared:
+        alone = array.name not in sizes and sum(other.name == array.name for other in shared) == 1
+        size = site.launch.dynamic_shared_bytes if array.dynamic else array.bytes
+        if alone and size is not None:
+            sizes[array.name] = size
+    return sizes
 
 
 def _shared_arrays(statement: ir.Stmt) -> Iterator[SharedArray]:

@@ -202,8 +202,10 @@ class Interpreter(Objects):
         out_else = self.statement(node.otherwise, mask & ~always) if node.otherwise is not None else mask
         self.recorder.flush()
         self.guards.pop()
-        if not (out and out_else) and not condition.uniform:
-            self.warp.position.thinned = True
+        if not (out and out_else):
+            self.recorder.intervals.parted = True
+            if not condition.uniform:
+                self.warp.position.thinned = True
         if not out_else:  # only the first side goes on
             self.frame.slots = after_then
             self._restore_exits(exits if out else exits_then)

@@ -34,6 +34,7 @@ from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch
 from warpwright.facts.preprocessor import Macro
+from warpwright.facts.settled import is_settled
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, VariableText, function_name, template_parameters
 from warpwright.syntax.names import unqualified
@@ -80,6 +81,8 @@ class LaunchSite:
     arguments: tuple[Known | None, ...]
     qualifier: tuple[str, ...] = ()  # the namespaces that the launch names
     is_reached: bool = True  # by the conditions around it, as far as the text decides them
+    is_certain: bool = False  # its grid, block and shared memory follow from the text
+    allocated: tuple[int | None, ...] = ()  # bytes that the host allocates for each argument, where the text says so
 
 
 MAX_BINDINGS = 1
@@ -113,6 +116,7 @@ class HostReader:
         self.written: frozenset[str] | None = None
         self.members: dict[str, list[tuple[Source, Node]]] | None = None  # the values of structs' members, by name
         self.disagreed: set[int] = set()  # functions whose callers pass different numbers
+        self.allocations: dict[int, list[Node]] = {}  # by function
         self.caller: dict[int, tuple[Source, Node]] = {}  # of a function, the one that is looked at
         self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
 
@@ -189,7 +193,10 @@ class HostReader:
         start = self.lookup(steps.name, scope, update.start_byte)
         bound = self.value(steps.bound, scope, condition.start_byte)
         known = [v.value for v in (start, bound) if isinstance(v, Known) and not v.assumed and not v.is_default]
-        return HostLoop(span, steps.count(*known) if len(known) == 2 else None)
+        bound_text = condition.child_by_field_name("right") if len(known) == 2 else None
+        if bound_text is None or not is_settled(self.unit, scope, [bound_text]):
+            return HostLoop(span, None)
+        return HostLoop(span, steps.count(*known))
 
     def _of_iterations(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
         loop = self._loop(use, scope)
@@ -347,7 +354,38 @@ class HostReader:
         qualifier = tuple(part.strip() for part in spelled.partition("<")[0].split("::")[:-1] if part.strip())
         reader = Lowerer(self.unit, named.source, self.bindings)
         templates = tuple(self._templates(reader, function, named))
-        return LaunchSite(name, launch, templates, tuple(values), qualifier, reached)
+        allocated = tuple(self._allocated(scope, node, call.start_byte) for node in given)
+        parts = [part for triple in (grid, block) if triple is not None for part in (triple.x, triple.y, triple.z)]
+        certain = len(parts) == 6 and not any(_is_open(part) for part in (*parts, shared))
+        passed = [node for node, value in zip(given, values, strict=True) if value is not None and not value.assumed]
+        certain = certain and is_settled(self.unit, scope, [*uncommented(use.syntax)[:3], *passed])
+        return LaunchSite(name, launch, templates, tuple(values), qualifier, reached, certain, allocated)
+
+    def _allocations(self, scope: HostScope) -> list[Node]:
+        """The calls in a function that allocate memory for the GPU."""
+        if scope.function is None:
+            return []
+        found = self.allocations.get(scope.function.id)
+        if found is None:
+            calls = descendants(scope.function, "call_expression")
+            found = [call for call in calls if _ALLOCATES.fullmatch(_called(scope.source, call))]
+            self.allocations[scope.function.id] = found
+        return found
+
+    def _allocated(self, scope: HostScope, argument: Node, before: int) -> int | None:
+        """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
+        name = scope.source.node_text(argument)
+        known = scope.definitions.get(name, ())
+        if argument.type != "identifier" or any(not _is_null(scope.source, each) for each in known):
+            return None
+        found = [call for call in self._allocations(scope) if _allocates(scope.source, call, name)]
+        if len(found) != 1 or found[0].start_byte >= before:
+            return None
+        bytes_of = uncommented(found[0].child_by_field_name("arguments"))[1]
+        size = self.value(self._lowered(scope, bytes_of), scope, found[0].start_byte)
+        if not isinstance(size, Known) or _is_open(size) or not is_settled(self.unit, scope, [bytes_of]):
+            return None
+        return size.value
 
     def _configuration(
         self, use: LaunchUse, scope: HostScope, lowerer: Lowerer
@@ -781,6 +819,35 @@ class HostReader:
                 return self._substituted(node.then if condition.value else node.otherwise, bound)
         number = fold(node)
         return Known(number) if number is not None else self._outside()
+
+
+_ALLOCATES = re.compile(r"(?:cuda|hip)(?:Malloc(?:Managed|Async|Host)?|HostAlloc)")
+
+
+def _called(source: Source, call: Node) -> str:
+    function = call.child_by_field_name("function")
+    return source.node_text(function) if function is not None else ""
+
+
+def _allocates(source: Source, call: Node, name: str) -> bool:
+    """Whether a call allocates the memory of a pointer: `cudaMalloc((void **)&name, bytes)`."""
+    given = uncommented(call.child_by_field_name("arguments"))
+    target = given[0] if len(given) > 1 else None
+    while target is not None and target.type == "cast_expression":
+        target = target.child_by_field_name("value")
+    return target is not None and "".join(source.node_text(target).split()) == f"&{name}"
+
+
+def _is_open(value: HostValue) -> bool:
+    """Whether a number may be another one than the text gives."""
+    return not isinstance(value, Known) or value.assumed or value.is_default
+
+
+def _is_null(source: Source, definition: Definition) -> bool:
+    """A declaration without a value, or of a null pointer."""
+    value = definition.value
+    null = value is not None and source.node_text(value) in ("NULL", "nullptr", "0")
+    return definition.kind == "declare" or (definition.kind == "=" and null)
 
 
 def _may_end_early(source: Source, body: Node, variable: str) -> bool:

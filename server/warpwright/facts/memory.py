@@ -31,6 +31,7 @@ class Pattern:
     distinct: int  # addresses
     divisor: int  # of all offsets, the greatest; 0 where all are 0
     top: int  # the greatest offset
+    bottom: int  # the least
     stride: int | None  # from each lane that is on to the next, where that is one number
     by_sector: dict[tuple[int, int], int] = field(default_factory=dict)
     by_bank: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -77,7 +78,7 @@ def _pattern(offsets: tuple[int | None, ...]) -> Pattern:
     on = [offset for offset in offsets if offset is not None]
     steps = {b - a for a, b in pairwise(on)}
     stride = steps.pop() if len(steps) == 1 else None
-    return Pattern(offsets, len(on), len(set(on)), gcd(*on), max(on, default=0), stride)
+    return Pattern(offsets, len(on), len(set(on)), gcd(*on), max(on, default=0), min(on, default=0), stride)
 
 
 def sectors(addresses: Addresses, size: int) -> int:

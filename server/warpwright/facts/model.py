@@ -274,6 +274,25 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
+class OutOfBounds:
+    """A thread whose access of `bytes` certainly lies outside of its array of `size` bytes: at `address`, from the
+    array's start.
+
+    `thread` is its number in its block.
+    """
+
+    span: Span
+    array: str
+    kind: AccessKind
+    launch: int
+    block: Dim3
+    thread: int
+    address: int
+    bytes: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Promotion:
     """An expression of floats that is computed in double because of literals such as 0.1 (`literals`, their places).
 
@@ -333,6 +352,7 @@ class Kernel:
     branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()
     races: tuple[Race, ...] = ()
+    outside: tuple[OutOfBounds, ...] = ()
     promotions: tuple[Promotion, ...] = ()
     divisions: tuple[Division, ...] = ()
     powers: tuple[Power, ...] = ()

@@ -37,11 +37,17 @@ class Intervals:
     requests: dict[tuple[Dim3, int, int], tuple[Region, _ByWarp]] = field(default_factory=lambda: {})
     interval: int = 0
     lost: bool = False  # what the warp does from here on is not followed
+    parted: bool = False  # whether the warp comes further than this is not known
     doubts: int = 0  # conditions within expressions that do not say for certain what is run
     kept: int = 0
 
     def begin_warp(self) -> None:
-        self.interval, self.lost, self.doubts = 0, False, 0
+        self.interval, self.lost, self.parted, self.doubts = 0, False, False, 0
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the warp may not do what is run now."""
+        return self.parted or self.doubts > 0
 
     def barrier(self, span: Span, *, whole: bool, position: Position) -> None:
         """The warp is at a barrier of the block; `whole` where all of its lanes are."""
@@ -58,7 +64,7 @@ class Intervals:
         position: Position,
     ) -> None:
         """A request of the warp to shared memory."""
-        if self.lost or self.doubts or self.kept >= MOST_REQUESTS or where is None or pointer.region is None:
+        if self.lost or self.is_doubtful or self.kept >= MOST_REQUESTS or where is None or pointer.region is None:
             return
         if pointer.basis != EXACT or pointer.soft or not _is_certain(position):
             return

@@ -10,18 +10,19 @@ the numbers do not fit 32 bits. In a loop that otherwise loads and adds, most of
 ## Example
 
 ```cuda
-__global__ void gather(float *out, const float *ring, int n, int length, int taps) {
+__global__ void filter(float *out, const float *ring, int n, unsigned int length) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
     float sum = 0.0f;
-    for (long long k = 0; k < taps; k++)
+    for (int k = 0; k < 8; k++) {
       sum += ring[(i + k) % length];
+    }
     out[i] = sum;
   }
 }
 
-void run(float *out, const float *ring, int n, int length) {
-  gather<<<(n + 255) / 256, 256>>>(out, ring, n, length, 64);
+void run(float *out, const float *ring, int n, unsigned int length) {
+  filter<<<(n + 255) / 256, 256>>>(out, ring, n, length);
 }
 ```
 
@@ -30,21 +31,21 @@ void run(float *out, const float *ring, int n, int length) {
 An index that moves by one can wrap around with a comparison:
 
 ```cuda
-__global__ void gather(float *out, const float *ring, int n, int length, int taps) {
+__global__ void filter(float *out, const float *ring, int n, unsigned int length) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
     float sum = 0.0f;
-    int at = i % length;
-    for (int k = 0; k < taps; k++) {
-      sum += ring[at];
-      at = at + 1 == length ? 0 : at + 1;
+    auto wrapped = i % length;
+    for (int k = 0; k < 8; k++) {
+      sum += ring[wrapped];
+      if (++wrapped == length) wrapped = 0;
     }
     out[i] = sum;
   }
 }
 
-void run(float *out, const float *ring, int n, int length) {
-  gather<<<(n + 255) / 256, 256>>>(out, ring, n, length, 64);
+void run(float *out, const float *ring, int n, unsigned int length) {
+  filter<<<(n + 255) / 256, 256>>>(out, ring, n, length);
 }
 ```
 
@@ -55,8 +56,8 @@ void run(float *out, const float *ring, int n, int length) {
   `x % n` one is reported, since they share the work.
 - A loop that strides over the data by the size of the grid runs few times per thread, and is not one of these.
 - The `tid % (2 * s)` of an interleaved reduction is divergent-branch's, whose fix takes it away too.
-- There is no fix to press: which way out there is (a power of two, a template argument, a counter that wraps around, a
-  precomputed reciprocal) is the author's to say.
+- There is a fix to press where the divisor is unsigned and stays the same. Elsewhere the way out (a power of two, a
+  template argument, a precomputed reciprocal) is the author's to say.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from warpwright.facts.model import Division, Kernel
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.reductions import in_doubling_loop
 from warpwright.rules.weighing import is_small
 
@@ -98,7 +99,13 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "divisor_fixed_over_loop": division.fixed_divisor,
                 "instructions": _instructions(division),
             },
+            fixes=(Fix("replace-division", "Count instead of dividing"),) if _may_count(division) else (),
         )
+
+
+def _may_count(division: Division) -> bool:
+    """Whether a counter that wraps around could take the division's place."""
+    return division.fixed_divisor and not division.signed and division.bits == 32
 
 
 def _instructions(division: Division) -> int:

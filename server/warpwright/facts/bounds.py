@@ -1,0 +1,92 @@
+"""Accesses that certainly lie outside of the array that they are to.
+
+Example: `x[i] *= 2;` with 1,024 threads, where the host's `cudaMalloc(&x, 1000 * sizeof(float))` stands before the
+launch. What is kept is certain: addresses and conditions follow from the text, as do the launch and the allocation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from warpwright.facts.memory import Pattern
+from warpwright.facts.model import WARP, AccessKind, Dim3, OutOfBounds
+from warpwright.facts.position import Position
+from warpwright.facts.values import ASSUMED, EXACT, Value
+from warpwright.syntax.source import Span
+
+_Key = tuple[tuple[str, int, int], AccessKind, str]
+"""An access, and the name of the array."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request of `bytes` per lane to an array, `first` from its start."""
+
+    span: Span
+    array: str
+    block: Dim3
+    warp: int
+    first: int
+    pattern: Pattern
+    bytes: int
+
+    @property
+    def top(self) -> int:
+        return self.first + self.pattern.top
+
+    @property
+    def bottom(self) -> int:
+        return self.first + self.pattern.bottom
+
+
+@dataclass(slots=True)
+class Extremes:
+    """The lowest and the highest byte that each access is certain to touch."""
+
+    lowest: dict[_Key, _Request] = field(default_factory=lambda: {})
+    highest: dict[_Key, _Request] = field(default_factory=lambda: {})
+
+    def access(
+        self,
+        span: Span,
+        kind: AccessKind,
+        size: int,
+        pointer: Value,
+        where: tuple[int, Pattern] | None,
+        position: Position,
+    ) -> None:
+        """A request of a warp to shared or global memory."""
+        if where is None or pointer.region is None or pointer.basis != EXACT or pointer.soft:
+            return
+        if position.thinned or any(g.undecided or g.value.basis >= ASSUMED for g in position.guards):
+            return
+        first, pattern = where
+        key = span.key, kind, pointer.region.name
+        high, low = self.highest.get(key), self.lowest.get(key)
+        within = high is not None and first + pattern.top <= high.top
+        if within and low is not None and first + pattern.bottom >= low.bottom:
+            return
+        request = _Request(span, pointer.region.name, position.block, position.warp, first, pattern, size)
+        if high is None or request.top > high.top:
+            self.highest[key] = request
+        if low is None or request.bottom < low.bottom:
+            self.lowest[key] = request
+
+    def outside(self, sizes: Mapping[str, int], launch: int) -> Iterator[OutOfBounds]:
+        """Of each access one thread that is outside of its array; `sizes` are in bytes, by the array's name."""
+        for key, high in self.highest.items():
+            _, kind, array = key
+            size, low = sizes.get(array), self.lowest[key]
+            if size is None:
+                continue
+            if low.bottom < 0:
+                yield _found(low, low.bottom, kind, launch, size)
+            elif high.top + high.bytes > size:
+                yield _found(high, high.top, kind, launch, size)
+
+
+def _found(request: _Request, address: int, kind: AccessKind, launch: int, size: int) -> OutOfBounds:
+    lane = request.pattern.offsets.index(address - request.first)
+    thread = request.warp * WARP + lane
+    return OutOfBounds(request.span, request.array, kind, launch, request.block, thread, address, request.bytes, size)

@@ -1,0 +1,103 @@
+"""An access that certainly lies outside of its array.
+
+## Why is this bad?
+
+A grid is made of whole blocks, so that its last threads often have numbers behind the end of the data. What they read
+there belongs to something else, and what they write destroys it; whether anybody notices is chance. The usual cure is a
+test of the thread's number, `if (i < n)`, before the first access.
+
+## Example
+
+```cuda
+constexpr int kCount = 1000;
+
+__global__ void scale(float *x, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  x[i] *= factor;
+}
+
+void run(float *host) {
+  float *x;
+  cudaMalloc(&x, kCount * sizeof(float));
+  cudaMemcpy(x, host, kCount * sizeof(float), cudaMemcpyHostToDevice);
+  scale<<<(kCount + 255) / 256, 256>>>(x, 2.0f, kCount);
+  cudaMemcpy(host, x, kCount * sizeof(float), cudaMemcpyDeviceToHost);
+  cudaFree(x);
+}
+```
+
+## Use instead
+
+```cuda
+constexpr int kCount = 1000;
+
+__global__ void scale(float *x, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  x[i] *= factor;
+}
+
+void run(float *host) {
+  float *x;
+  cudaMalloc(&x, kCount * sizeof(float));
+  cudaMemcpy(x, host, kCount * sizeof(float), cudaMemcpyHostToDevice);
+  scale<<<(kCount + 255) / 256, 256>>>(x, 2.0f, kCount);
+  cudaMemcpy(host, x, kCount * sizeof(float), cudaMemcpyDeviceToHost);
+  cudaFree(x);
+}
+```
+
+## Limits
+
+- Only certain cases are reported: the grid, the block and the bytes of the array follow from the text, as do the
+  address and the conditions around the access. Sizes that come from outside are not judged.
+- Of global memory, arrays that are allocated in the function that launches and handed over by their name. Of shared
+  memory, the kernel's own arrays, and dynamic ones whose bytes the launch gives.
+- `warpwright profile` and `verify` find the others in the kernel's run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.document import dims_text
+from warpwright.facts.model import AccessKind, Kernel, OutOfBounds
+from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.words import launch_evidence, launch_of, launch_related, plural
+
+severity = Severity.ERROR
+
+_DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    found: set[tuple[str, int, int]] = set()
+    shared = {array.name for array in kernel.shared_arrays}
+    for access in kernel.outside:
+        if access.span.key in found:  # `x[i] += 1` reads and writes
+            continue
+        found.add(access.span.key)
+        launch = launch_of(kernel, access.launch)
+        yield Finding(
+            span=access.span,
+            message=f"Out of bounds: {_words(access)}.",
+            evidence={"array": access.array, "byte": access.address, "bytes": access.size, **launch_evidence(launch)},
+            fixes=() if access.array in shared else (Fix("add-bounds-guard", "Test the thread's number", safe=False),),
+            related=launch_related(launch),
+        )
+
+
+def _words(access: OutOfBounds) -> str:
+    who = f"thread {access.thread:,} of block {_place(access)} {_DOES[access.kind]}"
+    if access.address < 0:
+        return f"{who} {plural(-access.address, 'byte')} before the start of {access.array}"
+    if access.address % access.bytes or access.size % access.bytes:
+        return f"{who} byte {access.address:,} of {access.array}, which has {access.size:,} bytes"
+    elements = access.size // access.bytes
+    return f"{who} element {access.address // access.bytes:,} of {access.array}, which has {elements:,}"
+
+
+def _place(access: OutOfBounds) -> str:
+    x, y, z = access.block
+    return f"{x:,}" if (y, z) == (0, 0) else f"({dims_text(access.block)})".replace(" x ", ", ")
