@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.editor import OLD_EMACS, VSCODE, Editor, Page, start_editor
+from support.editor import HELIX, OLD_EMACS, VSCODE, Editor, Page, Profile, start_editor
 from support.kernels import CONFLICT
 
 pytestmark = pytest.mark.nvcc
@@ -39,8 +39,9 @@ def progress_of(editor: Editor, known: set[object]) -> str | int:
     return token
 
 
-def test_a_client_that_resolves_nothing_gets_a_command(tmp_path: Path) -> None:
-    with start_editor(OLD_EMACS, tmp_path, options={"compile": "off"}) as editor:
+@pytest.mark.parametrize("profile", [OLD_EMACS, HELIX], ids=["resolves nothing", "gives up early"])
+def test_a_client_that_cannot_wait_for_a_fix_gets_a_command(profile: Profile, tmp_path: Path) -> None:
+    with start_editor(profile, tmp_path, options={"compile": "off"}) as editor:
         page = editor.open("a.cu", CONFLICT)
         # lsprotocol takes an action with a command for a bare command, and keeps the text of the command's object.
         command = ast.literal_eval(str(fix_of(page).command))

@@ -92,6 +92,7 @@ VSCODE = Profile(
 NEOVIM = Profile("Neovim 0.12", (types.PositionEncodingKind.Utf8, types.PositionEncodingKind.Utf16), pulls=True)
 OLD_NEOVIM = Profile("Neovim 0.7", (), pulls=False)
 OLD_EMACS = Profile("Emacs 28 with eglot 1.9", (), pulls=False, resolves=False)
+HELIX = Profile("helix", (types.PositionEncodingKind.Utf8,), pulls=False)
 
 
 class Loop:

@@ -20,7 +20,7 @@ from warpwright.editor.actions import (
 )
 from warpwright.lsp.convert import position, to_edits
 from warpwright.lsp.edits import edit_of_files
-from warpwright.lsp.fix_command import APPLY_FIX, resolves
+from warpwright.lsp.fix_command import APPLY_FIX
 from warpwright.lsp.guard import guarded
 from warpwright.rules.base import Finding
 
@@ -107,7 +107,7 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
 
 def _made_later(ls: Server, action: types.CodeAction, data: dict[str, object]) -> types.CodeAction:
     """An action whose edit is made once it is chosen: where the client does not ask for it then, by a command."""
-    if resolves(ls):
+    if ls.resolves_actions:
         action.data = data
     elif action.disabled is None:
         action.command = types.Command(action.title, APPLY_FIX, arguments=[{**data, "title": action.title}])

@@ -1,4 +1,5 @@
-"""workspace/executeCommand `warpwright.applyFix`: a quick fix in a client that resolves no code actions.
+"""workspace/executeCommand `warpwright.applyFix`: a quick fix in a client that resolves no code actions, or waits too
+briefly for it.
 
 Its argument is the action's `data` with its `title`.
 """
@@ -25,13 +26,6 @@ def register(server: Server) -> None:
         await _apply_fix(server, params)
 
     server.command(APPLY_FIX)(apply_fix)
-
-
-def resolves(ls: Server) -> bool:
-    """Whether the client asks for the edit of an action that has none, and keeps what it needs for that."""
-    text_document = ls.client_capabilities.text_document
-    known = text_document.code_action if text_document else None
-    return bool(known and known.data_support and known.resolve_support and "edit" in known.resolve_support.properties)
 
 
 async def _apply_fix(ls: Server, params: types.ExecuteCommandParams) -> None:

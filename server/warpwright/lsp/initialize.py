@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _VS_CODE = re.compile(
     r"\b(?:Visual Studio Code|code-server|Code|VSCodium|Cursor|Windsurf|Positron|Theia)\b", re.IGNORECASE
 )
+_IMPATIENT = re.compile(r"helix|eglot|emacs", re.IGNORECASE)
 _WATCHED = ("**/*.{cuh,h,hpp,hh,inl,cu}", f"**/{DATABASE}", f"**/{NAME}", f"**/{PYPROJECT}")
 
 
@@ -29,6 +30,7 @@ def register(server: Server) -> None:
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """`initializationOptions` holds the settings, or an object with them under `warpwright`."""
     ls.shows_images = _shows_images(params)
+    ls.resolves_actions = _resolves_actions(params)
     options = params.initialization_options
     if isinstance(options, Mapping) and "warpwright" in options:
         options = options["warpwright"]
@@ -48,6 +50,17 @@ def _shows_images(params: types.InitializeParams) -> bool:
     general = params.capabilities.general
     renderer = general.markdown.parser if general is not None and general.markdown is not None else ""
     return renderer == "marked" and params.client_info is not None and bool(_VS_CODE.search(params.client_info.name))
+
+
+def _resolves_actions(params: types.InitializeParams) -> bool:
+    """Whether the client asks for the edit of an action that has none, keeps what it needs for that, and waits as long as
+    verifying takes. Helix stands still meanwhile and gives up after 20 seconds, Emacs after 10."""
+    text_document = params.capabilities.text_document
+    known = text_document.code_action if text_document else None
+    if known is None or not known.data_support or known.resolve_support is None:
+        return False
+    waits = params.client_info is None or not _IMPATIENT.match(params.client_info.name)
+    return waits and "edit" in known.resolve_support.properties
 
 
 def _registrations(capabilities: types.ClientCapabilities) -> Iterator[types.Registration]:

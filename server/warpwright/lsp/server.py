@@ -71,6 +71,7 @@ class Server(LanguageServer):
         self.last_report: Path | None = None
         self.refresh_is_due = False
         self.shows_images = False
+        self.resolves_actions = False
         self._tasks: set[asyncio.Future[Any]] = set()
         for module in METHODS:
             module.register(self)
