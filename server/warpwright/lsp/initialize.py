@@ -53,8 +53,8 @@ def _shows_images(params: types.InitializeParams) -> bool:
 
 
 def _resolves_actions(params: types.InitializeParams) -> bool:
-    """Whether the client asks for the edit of an action that has none, keeps what it needs for that, and waits as long as
-    verifying takes. Helix stands still meanwhile and gives up after 20 seconds, Emacs after 10."""
+    """Whether the client asks for the edit of an action that has none, keeps what it needs for that, and waits as long
+    as verifying takes. Helix stands still meanwhile and gives up after 20 seconds, Emacs after 10."""
     text_document = params.capabilities.text_document
     known = text_document.code_action if text_document else None
     if known is None or not known.data_support or known.resolve_support is None:
