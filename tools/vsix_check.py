@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+ROOT = Path(__file__).resolve().parent.parent
 LARGEST_BYTES = 5_000_000
 CANNOT_LOAD = frozenset({"numpy", "pydantic", "torch", "llama_cpp", "huggingface_hub", "triton", "click", "rich"})
 """Heavy libraries that the server's process never imports, and those of the terminal, which are not bundled."""
@@ -36,6 +37,7 @@ _NOT = re.compile(
     r"/(tests?|__pycache__|node_modules|src|\.git|\.vscode)/|\.(ts|map|pyc|c|h|cc|cpp|rs|log|vsix|whl|orig)$|/conftest\.py$"
     r"|/warpwright/cli/"
 )
+_REPOSITORY = re.escape("https://github.com/warpwright/warpwright")
 _MODULES = {
     "linux-x64": "cpython-{}-x86_64-linux-gnu.so",
     "linux-arm64": "cpython-{}-aarch64-linux-gnu.so",
@@ -52,7 +54,11 @@ def faults(package: Path, target: str, versions: Iterable[str]) -> list[str]:
     with zipfile.ZipFile(package) as archive:
         names = archive.namelist()
         manifest = json.loads(archive.read("extension/package.json")) if "extension/package.json" in names else {}
-    wrong = [f"{name} is missing" for name in _HAVE if name not in names]
+        readme = archive.read("extension/readme.md").decode() if "extension/readme.md" in names else ""
+    wrong = [f"{name} is missing" for name in (*_HAVE, *_pictures(manifest)) if name not in names]
+    for path in re.findall(rf"\]\({_REPOSITORY}/(?:raw|blob)/(?:HEAD|main)/([^)]+)\)", readme):
+        if not (ROOT / path).exists():
+            wrong.append(f"{path} of the README is not in the repository")
     wrong += [f"{name} does not belong there" for name in names if _NOT.search(name)]
     for version in versions:
         module = _MODULES[target].format(version.replace(".", ""))
@@ -69,6 +75,13 @@ def faults(package: Path, target: str, versions: Iterable[str]) -> list[str]:
     if size >= LARGEST_BYTES:
         wrong.append(f"it has {size / 1e6:.2f} MB, and {LARGEST_BYTES / 1e6:.0f} MB is the limit")
     return wrong
+
+
+def _pictures(manifest: dict[str, Any]) -> list[str]:
+    """The icon and the walkthrough's pictures."""
+    steps = [step for each in manifest.get("contributes", {}).get("walkthroughs", ()) for step in each["steps"]]
+    images = [path for step in steps for path in step["media"]["image"].values()]
+    return [f"extension/{path}" for path in dict.fromkeys([manifest.get("icon", "icon.png"), *images])]
 
 
 def _wheels(names: Iterable[str]) -> list[str]:

@@ -16,39 +16,39 @@ const editor = resolve(process.argv[2] ?? "");
 const CONFLICT = "tile[threadIdx.x][threadIdx.y + j]";
 const COMPILED_MILLISECONDS = 60_000;
 const FOUND_MILLISECONDS = 300_000;
-const MARGIN = 12;
+const WIDTH = 1240;
 const LINE = 20;
 
-/** How each picture is brought about; the result are rectangles of the page that it shows. */
+/** How each picture is brought about; the result is the rectangle of the page that it shows. */
 const PICTURES = {
   async lenses(page) {
     const lenses = ["Optimize", "registers"].map(async (text) => (await see(page, ".codelens-decoration", text)).boundingBox());
-    return [...(await Promise.all(lenses)), await placeOf(page, `${CONFLICT};`), await placeOf(page, "int main()")];
+    return await wholeLines(page, 12, ...(await Promise.all(lenses)), await placeOf(page, "int main()"));
   },
   async hover(page) {
     await hoverOn(page, CONFLICT);
     const picture = await see(page, '.monaco-hover img[src^="data:image/svg+xml"]');
     await until(() => picture.evaluate((image) => image.complete), COMPILED_MILLISECONDS, "the picture of the lanes");
     const hover = await picture.locator("xpath=ancestor::*[contains(@class, 'monaco-hover')][last()]").boundingBox();
-    return [hover, await placeOf(page, `${CONFLICT};`)];
+    return await wholeLines(page, 1, hover, await placeOf(page, `${CONFLICT};`));
   },
   async fixes(page) {
     await clickOn(page, CONFLICT);
     await page.keyboard.press("Control+.");
     const menu = await (await see(page, ".action-widget")).boundingBox();
-    return [menu, await placeOf(page, "for (int j"), await placeOf(page, `${CONFLICT};`)];
+    return await wholeLines(page, 3, menu, await placeOf(page, "for (int j"), await placeOf(page, `${CONFLICT};`));
   },
   async status(page) {
     await run(page, "warpwright: Show status");
     await see(page, ".quick-input-list .monaco-list-row", "analysis");
-    return [await (await see(page, ".quick-input-widget")).boundingBox()];
+    return around(0, await (await see(page, ".quick-input-widget")).boundingBox());
   },
   async preview(page) {
+    await page.setViewportSize({ width: WIDTH, height: 600 });
     await (await see(page, ".codelens-decoration a", "Optimize")).click();
     await see(page, ".monaco-diff-editor .modified .view-line", "TILE + 1", FOUND_MILLISECONDS);
     const offer = await (await see(page, ".notification-toast", "[correct")).boundingBox();
-    const tabs = await (await see(page, ".tabs-and-actions-container")).boundingBox();
-    return [tabs, offer];
+    return around(0, await (await see(page, ".editor-group-container")).boundingBox(), offer);
   },
 };
 const SHOWN = {
@@ -68,18 +68,22 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
     if (suffix === "") {
       await icon(vscode.browser);
     }
-    const page = await openWindow(vscode, { width: 1240, height: 640, scale: 2 });
+    const page = await openWindow(vscode, { width: WIDTH, height: 800, scale: 2 });
     await openFile(page, "transpose.cu");
-    await page.keyboard.press("Control+B");
+    for (const [part, key] of [[".part.sidebar", "Control+B"], [".part.auxiliarybar", "Control+Alt+B"]]) {
+      if (await page.locator(part).isVisible()) {
+        await page.keyboard.press(key);
+      }
+    }
     await goTo(page, 30);
     await see(page, ".codelens-decoration", "registers", COMPILED_MILLISECONDS);
     await placeOf(page, "32 wavefronts, 1 would do");
     for (const [name, show] of Object.entries(PICTURES)) {
-      const clip = around((await placeOf(page, "__global__ void")).y, await show(page));
+      const clip = await show(page);
       await page.waitForTimeout(500); // what fades in
       await kept(await page.screenshot({ clip }), join(client, "media", `${name}${suffix}.png`));
       await page.keyboard.press("Escape");
-      await page.mouse.move(600, 630);
+      await page.mouse.move(600, 790);
     }
   } finally {
     await vscode.stop();
@@ -114,11 +118,19 @@ async function kept(picture, path) {
   console.log(`${path}: ${Math.round((await stat(path)).size / 1000)} KB`);
 }
 
-/** The rectangle around some, with a margin, and where it is of text in whole lines, of which one begins at `top`. */
-function around(top, boxes) {
-  const ends = boxes.flatMap((box) => [box.y, box.y + box.height]);
-  const [first, last] = [Math.floor((Math.min(...ends) - top) / LINE), Math.ceil((Math.max(...ends) - top) / LINE)];
-  const x = Math.max(0, Math.min(...boxes.map((box) => box.x)) - MARGIN);
-  const y = Math.max(0, top + first * LINE - 2);
-  return { x, y, width: Math.max(...boxes.map((box) => box.x + box.width)) + MARGIN - x, height: top + last * LINE - y };
+/** The rectangle around some, with a margin at both sides. */
+function around(margin, ...boxes) {
+  const [left, top] = ["x", "y"].map((side) => Math.min(...boxes.map((box) => box[side])));
+  const right = Math.max(...boxes.map((box) => box.x + box.width));
+  const bottom = Math.max(...boxes.map((box) => box.y + box.height));
+  const x = Math.max(0, left - margin);
+  return { x, y: top, width: right + margin - x, height: bottom - top };
+}
+
+/** The same, up and down to where a line of the text ends. */
+async function wholeLines(page, margin, ...boxes) {
+  const clip = around(margin, ...boxes);
+  const line = (await placeOf(page, "__global__ void")).y - 2;
+  const [first, last] = [Math.floor((clip.y - line) / LINE), Math.ceil((clip.y + clip.height - line) / LINE)];
+  return { ...clip, y: line + first * LINE, height: (last - first) * LINE };
 }

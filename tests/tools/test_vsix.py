@@ -14,10 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 CHECK = runpy.run_path(str(ROOT / "tools" / "vsix_check.py"))
 LIBS = "extension/bundled/libs"
 VERSIONS = ("3.11", "3.12")
-MANIFEST = {"extensionKind": ["workspace"]}
+STEP = {"id": "a", "media": {"image": {"light": "media/a.png", "dark": "media/b.png"}}}
+MANIFEST = {"icon": "icon.png", "extensionKind": ["workspace"], "contributes": {"walkthroughs": [{"steps": [STEP]}]}}
+PICTURES = "https://github.com/warpwright/warpwright/raw/HEAD"
 WHOLE = {
     **dict.fromkeys(CHECK["_HAVE"], ""),
     "extension/package.json": json.dumps(MANIFEST),
+    "extension/readme.md": f"![A hover]({PICTURES}/client-vscode/media/hover.png)",
+    **dict.fromkeys(("extension/icon.png", "extension/media/a.png", "extension/media/b.png"), ""),
     f"{LIBS}/tree_sitter/_binding.cpython-311-x86_64-linux-gnu.so": "",
     f"{LIBS}/tree_sitter/_binding.cpython-312-x86_64-linux-gnu.so": "",
     f"{LIBS}/tree_sitter_cuda/_binding.abi3.so": "",
@@ -44,6 +48,8 @@ def test_a_whole_package_has_no_fault(tmp_path: Path) -> None:
     [
         ("extension/changelog.md", "extension/changelog.md is missing"),
         ("extension/LICENSE.txt", "extension/LICENSE.txt is missing"),
+        ("extension/icon.png", "extension/icon.png is missing"),
+        ("extension/media/b.png", "extension/media/b.png is missing"),
         (f"{LIBS}/pygls-2.1.1.dist-info/licenses/LICENSE.txt", "pygls-2.1.1.dist-info has no licence"),
         (f"{LIBS}/tree_sitter_cuda/_binding.abi3.so", "the compiled grammar is missing"),
         (f"{LIBS}/tree_sitter/_binding.cpython-312-x86_64-linux-gnu.so", "tree-sitter for Python 3.12 is missing"),
@@ -52,6 +58,12 @@ def test_a_whole_package_has_no_fault(tmp_path: Path) -> None:
 def test_what_is_missing_is_named(tmp_path: Path, lacking: str, said: str) -> None:
     files = {name: text for name, text in WHOLE.items() if name != lacking}
     assert faults(tmp_path, files) == [said]
+
+
+def test_a_picture_of_the_readme_is_in_the_repository(tmp_path: Path) -> None:
+    readme = f"![A hover]({PICTURES}/media/hover.png)"
+    wrong = faults(tmp_path, {**WHOLE, "extension/readme.md": readme})
+    assert wrong == ["media/hover.png of the README is not in the repository"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +82,7 @@ def test_what_does_not_belong_there_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_size_kind_and_dependencies(tmp_path: Path) -> None:
-    manifest = json.dumps({"extensionKind": ["ui"], "extensionDependencies": ["ms-python.python"]})
+    manifest = json.dumps({**MANIFEST, "extensionKind": ["ui"], "extensionDependencies": ["ms-python.python"]})
     wrong = faults(tmp_path, {**WHOLE, "extension/package.json": manifest, "extension/bundled/big.py": "x" * 5_000_000})
     assert [each[:12] for each in wrong] == ["it does not ", "it needs ano", "it has 5.00 "]
 
