@@ -15,6 +15,7 @@ from warpwright.lsp.publish_diagnostics import document_changed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
 log = logging.getLogger(__name__)
@@ -29,9 +30,12 @@ def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
     if document is None:
         log.warning("a change to %s, which is not open, was ignored", params.text_document.uri)
         return
-    text = changed(document.text, params.content_changes, ls.encoding)
+    set_text(ls, document, params.text_document.version, changed(document.text, params.content_changes, ls.encoding))
+
+
+def set_text(ls: Server, document: Document, version: int, text: Text) -> None:
     ls.ghost_text.stop()
-    ls.documents.set_text(document, params.text_document.version, text)
+    ls.documents.set_text(document, version, text)
     document_changed(ls, document)
     document_edited(ls, document)
 

@@ -18,8 +18,12 @@ def register(server: Server) -> None:
 
 
 def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    close_document(ls, params.text_document.uri)
+
+
+def close_document(ls: Server, uri: str) -> None:
     """What was shown goes; whoever includes the document sees what is on disk from here on."""
-    document = ls.documents.close(params.text_document.uri)
+    document = ls.documents.close(uri)
     if document is None:
         return
     if is_pushed(ls):

@@ -20,7 +20,11 @@ def register(server: Server) -> None:
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     item = params.text_document
-    document = ls.documents.open(item.uri, item.version, item.text)
+    open_document(ls, item.uri, item.version, item.text)
+
+
+def open_document(ls: Server, uri: str, version: int, text: str) -> None:
+    document = ls.documents.open(uri, version, text)
     document_changed(ls, document)
     document_opened(ls, document)
     ls.workspace_changes.note(of_all=False)

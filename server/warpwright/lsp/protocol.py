@@ -48,6 +48,18 @@ class Protocol(LanguageServerProtocol):
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE](params)
 
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        self.fm.features[types.NOTEBOOK_DOCUMENT_DID_OPEN](params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CHANGE](params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        self.fm.features[types.NOTEBOOK_DOCUMENT_DID_CLOSE](params)
+
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> object:  # type: ignore[override]
         handler: CommandHandler | None = self.fm.commands.get(params.command)

@@ -20,11 +20,12 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from warpwright import __version__
-from warpwright.editor.text import Encoding
+from warpwright.editor.text import Encoding, Text
 from warpwright.lsp.documents import Documents, uri_of
 from warpwright.lsp.inline_completion import GhostText
 from warpwright.lsp.log import log_to_stderr
 from warpwright.lsp.methods import METHODS
+from warpwright.lsp.notebook import SYNC
 from warpwright.lsp.offers import Offers
 from warpwright.lsp.protocol import Protocol
 from warpwright.lsp.work import Worker
@@ -44,7 +45,7 @@ _CHUNK_BYTES = 1 << 16
 class Server(LanguageServer):
     """One connection. `fixes` verifies quick fixes, `commands` runs kernel commands, `compiles` runs nvcc, `checks`
     looks at files that are not open: each in a process of its own. `told` holds the sentences that a user need not read
-    twice, `wrong_projects` the files whose settings are wrong."""
+    twice, `cells` the texts of notebooks' cells, `wrong_projects` the files whose settings are wrong."""
 
     protocol: Protocol
 
@@ -55,9 +56,11 @@ class Server(LanguageServer):
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
             protocol_cls=Protocol,
             converter_factory=default_converter,
+            notebook_document_sync=SYNC,
             max_workers=1,
         )
         self.documents = Documents()
+        self.cells: dict[str, Text] = {}
         self.fixes = Worker()
         self.commands = Worker()
         self.compiles = Worker()
