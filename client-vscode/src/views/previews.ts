@@ -40,9 +40,9 @@ export class Previews implements Disposable {
       workspace.registerTextDocumentContentProvider(SCHEME, {
         provideTextDocumentContent: (uri) => this.texts.get(uri.toString()),
       }),
-      commands.registerCommand("warpwright.applyPreview", (uri?: Uri) => this.apply(uri)),
-      commands.registerCommand("warpwright.discardPreview", (uri?: Uri) => this.discard(uri)),
-      commands.registerCommand("warpwright.otherCandidate", (uri?: Uri) => this.other(uri)),
+      this.command("warpwright.applyPreview", (offer) => this.apply(offer)),
+      this.command("warpwright.discardPreview", (offer) => this.close(offer)),
+      this.command("warpwright.otherCandidate", (offer) => this.other(offer)),
       workspace.onDidCloseTextDocument(({ uri }) => uri.scheme === SCHEME && this.forget(uri)),
     ];
   }
@@ -60,7 +60,7 @@ export class Previews implements Disposable {
     }
     const sides = answer.files.map((file) => {
       const original = Uri.parse(file.uri);
-      const updated = original.with({ scheme: SCHEME, authority: "", query: `${offer.id}.${candidate}`, fragment: "" });
+      const updated = original.with({ scheme: SCHEME, authority: "", query: nameOf(offer), fragment: "" });
       this.texts.set(updated.toString(), file.text);
       this.offers.set(updated.toString(), offer);
       return [original, original, updated] as const;
@@ -72,77 +72,68 @@ export class Previews implements Disposable {
     } else {
       await commands.executeCommand("vscode.changes", title, sides);
     }
-    void this.tell(offer, sides[0]?.[2]);
+    void this.tell(offer);
   }
 
-  private async tell(offer: Offer, uri: Uri | undefined): Promise<void> {
+  private async tell(offer: Offer): Promise<void> {
     const others = offer.choices.length > 1 ? [OTHERS] : [];
     const told = `${offer.title} [${offer.badge}]. ${offer.explanation}`;
     const chosen = await window.showInformationMessage(told, APPLY, DISCARD, ...others);
     if (chosen === APPLY) {
-      await this.apply(uri);
+      await this.apply(offer);
     } else if (chosen === DISCARD) {
-      await this.discard(uri);
+      await this.close(offer);
     } else if (chosen === OTHERS) {
-      await this.other(uri);
+      await this.other(offer);
     }
+  }
+
+  /** A command on the preview that is named, else on that of the active tab. */
+  private command(name: string, run: (offer: Offer) => unknown): Disposable {
+    return commands.registerCommand(name, async (named?: Uri) => {
+      const input = window.tabGroups.activeTabGroup.activeTab?.input;
+      const place = named ?? (input instanceof TabInputTextDiff ? input.modified : undefined);
+      const offer = place && this.offers.get(place.toString());
+      if (offer === undefined) {
+        void window.showInformationMessage("Nothing is offered here: run Optimize, Reduce memory or Fix on a kernel.");
+        return undefined;
+      }
+      return await run(offer);
+    });
   }
 
   /** One change of the workspace, moved beside what was edited meanwhile; the server says where that cannot be. */
-  private async apply(uri?: Uri): Promise<Answer | undefined> {
-    const [place, offer] = this.at(uri);
-    if (place === undefined || offer === undefined) {
-      return undefined;
-    }
-    await this.close(place);
-    const argument = { offer: offer.id, candidate: offer.candidate };
-    return (await this.ask("warpwright.apply", argument)) as Answer | undefined;
+  private async apply(offer: Offer): Promise<unknown> {
+    await this.close(offer);
+    return await this.ask("warpwright.apply", { offer: offer.id, candidate: offer.candidate });
   }
 
-  private async discard(uri?: Uri): Promise<void> {
-    const [place] = this.at(uri);
-    if (place !== undefined) {
-      await this.close(place);
-    }
-  }
-
-  private async other(uri?: Uri): Promise<void> {
-    const [place, offer] = this.at(uri);
-    if (place === undefined || offer === undefined) {
-      return;
-    }
+  private async other(offer: Offer): Promise<void> {
     const items = offer.choices.map((choice) => ({ label: choice.title, description: choice.badge, choice }));
     const chosen = await window.showQuickPick(items, { title: "Candidates that passed verification", matchOnDescription: true });
     if (chosen !== undefined && chosen.choice.candidate !== offer.candidate) {
-      await this.close(place);
+      await this.close(offer);
       await this.show(offer, chosen.choice.candidate);
     }
   }
 
-  /** The preview that is meant: the one named, else that of the active tab. */
-  private at(uri?: Uri): [Uri | undefined, Offer | undefined] {
-    const input = window.tabGroups.activeTabGroup.activeTab?.input;
-    const place = uri ?? (input instanceof TabInputTextDiff ? input.modified : undefined);
-    const offer = place && this.offers.get(place.toString());
-    if (offer === undefined) {
-      void window.showInformationMessage("Nothing is offered here: run Optimize, Reduce memory or Fix on a kernel.");
-    }
-    return [place, offer];
-  }
-
-  /** Close the diff of a preview, and with it all files of its offer. */
-  private async close(uri: Uri): Promise<void> {
-    const shows = (tab: Tab): boolean => modifiedIn(tab).some((each) => each.scheme === SCHEME && each.query === uri.query);
-    await window.tabGroups.close(window.tabGroups.all.flatMap((group) => group.tabs.filter(shows)));
-    for (const key of [...this.offers.keys()].filter((each) => Uri.parse(each).query === uri.query)) {
-      this.forget(Uri.parse(key));
-    }
+  /** Close the diff of an offer, of all of its files. */
+  private async close(offer: Offer): Promise<void> {
+    const isOf = (uri: Uri): boolean => uri.scheme === SCHEME && uri.query === nameOf(offer);
+    const tabs = window.tabGroups.all.flatMap((group) => group.tabs.filter((tab) => modifiedIn(tab).some(isOf)));
+    await window.tabGroups.close(tabs);
+    [...this.offers.keys()].map((key) => Uri.parse(key)).filter(isOf).forEach((uri) => this.forget(uri));
   }
 
   private forget(uri: Uri): void {
     this.texts.delete(uri.toString());
     this.offers.delete(uri.toString());
   }
+}
+
+/** Tells the previews of two offers, and of two candidates of one, apart. */
+function nameOf(offer: Offer): string {
+  return `${offer.id}.${offer.candidate}`;
 }
 
 /** The right sides of what a tab compares; the type of one with several files is younger than the oldest editor. */

@@ -35,6 +35,22 @@ test("a profile is drawn over its source", async () => {
   assert.ok(pages.some((tab) => tab.label === "transpose: results"), pages.map((tab) => tab.label).join("; "));
 });
 
+test("machine code is shown beside its source, in the editor", async () => {
+  if (!(await has("compiler"))) {
+    skip("no compiler");
+  }
+  const document = await open("barrier.cu");
+  const target = { uri: document.uri.toString(), kernel: "halve" };
+  const result = await commands.executeCommand<Result & { readonly page: string }>("warpwright.showSass", target);
+  if (result.status === "failed" && /(cuobjdump|nvdisasm) was not found/.test(result.message)) {
+    skip(result.message);
+  }
+  assert.equal(result.status, "shown", result.message);
+  const { server } = await extension();
+  const lines = await eventually(() => server.pages.drawn(Uri.file(result.page)), "the page's script");
+  assert.equal(lines, document.lineCount - 1);
+});
+
 test("a line of a page leads to its source", async () => {
   const document = await open("transpose.cu");
   await revealLine(document.uri.fsPath, 3);
