@@ -113,6 +113,18 @@ const tests = {
     await see(page, '.tab.active[data-resource-name="transpose.cu"]');
     await see(page, ".statusbar-item", "Ln 35,");
   },
+  "the walkthrough shows its steps and their pictures": async (page) => {
+    await run(page, "Welcome: Open Walkthrough...");
+    const input = await see(page, ".quick-input-widget .quick-input-box input");
+    await input.fill("warpwright");
+    await see(page, ".quick-input-list .monaco-list-row", "Get started with warpwright");
+    await input.press("Enter");
+    for (const step of ["See what this machine has", "Open a kernel", "Read a finding", "Take a fix", "Search for a faster kernel"]) {
+      await see(page, ".getting-started-step", step);
+    }
+    const picture = await see(page, ".getting-started-media img");
+    await until(() => picture.evaluate((image) => image.naturalWidth > 300), SOON_MILLISECONDS, "no picture of the first step");
+  },
   "a comment becomes a kernel in grey, which Tab takes": async (page) => {
     await needs(page, "model");
     await write(page, "draft.cu", "// kernel: copy a matrix of floats\n");

@@ -30,13 +30,13 @@ const PICTURES = {
     const picture = await see(page, '.monaco-hover img[src^="data:image/svg+xml"]');
     await until(() => picture.evaluate((image) => image.complete), COMPILED_MILLISECONDS, "the picture of the lanes");
     const hover = await picture.locator("xpath=ancestor::*[contains(@class, 'monaco-hover')][last()]").boundingBox();
-    return await wholeLines(page, 1, hover, await placeOf(page, `${CONFLICT};`));
+    return around(1, hover, await placeOf(page, `${CONFLICT};`));
   },
   async fixes(page) {
     await clickOn(page, CONFLICT);
     await page.keyboard.press("Control+.");
     const menu = await (await see(page, ".action-widget")).boundingBox();
-    return await wholeLines(page, 3, menu, await placeOf(page, "for (int j"), await placeOf(page, `${CONFLICT};`));
+    return await wholeLines(page, 3, menu, await placeOf(page, "__global__ void"), await placeOf(page, `${CONFLICT};`));
   },
   async status(page) {
     await run(page, "warpwright: Show status");
