@@ -42,10 +42,12 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.node
-def test_types() -> None:
-    command = ["npm", "run", "--silent", "check"]
+@pytest.mark.parametrize(
+    "command", [["npm", "run", "--silent", "check"], ["node", "test/unit.mjs"]], ids=["types", "unit"]
+)
+def test_without_vscode(command: list[str]) -> None:
     done = subprocess.run(command, cwd=CLIENT, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.vscode
