@@ -18,7 +18,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { run: { type: "string", multiple: true } } });
 const [editor = "", extension = dirname(here)] = positionals.map((path) => resolve(path));
 const asked = RUNS.filter((each) => values.run === undefined || values.run.includes(each.name));
-const MOST_MILLISECONDS = 240_000;
+const MOST_MILLISECONDS = 600_000;
 
 if (extension === dirname(here)) {
   execFileSync(process.execPath, ["esbuild.mjs"], { cwd: extension, stdio: "inherit" });

@@ -18,7 +18,7 @@ RESULT = re.compile(
     r"^(?P<run>[\w-]+): (?P<verdict>ok|skipped|FAILED) (?P<name>[^:\n]*)(?:: (?P<why>.*))?$", re.MULTILINE
 )
 TARGET = "linux-arm64" if platform.machine() == "aarch64" else "linux-x64"
-LONGEST_SECONDS = 900
+LONGEST_SECONDS = 1800
 
 
 def _all_cores() -> None:
