@@ -151,3 +151,12 @@ def test_one_launch_in_the_place_of_a_loop_is_compared_with_all_of_its_iteration
 def test_a_loop_that_is_not_all_of_the_new_grid_is_no_such_place(before: str, after: str) -> None:
     old, new = analyze(looped(SCALE, before)), analyze(looped(SCALE + BATCHED, after))
     assert replaced_launches(old, new) is None
+
+
+@pytest.mark.nvcc
+def test_a_new_kernel_that_stands_for_nothing_known_is_not_run() -> None:
+    found = verify(
+        looped(SCALE, LOOP), looped(SCALE + BATCHED, ONCE.replace("9)", "8)")), backend="emulator", again=True
+    )
+    assert found.status is Status.NOT_RUN
+    assert "scale_batched" in found.reason

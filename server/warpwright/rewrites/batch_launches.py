@@ -68,6 +68,7 @@ from warpwright.rewrites._code import (
     in_macro,
     is_enclosed,
     macros_naming,
+    names,
     overlaps,
 )
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
@@ -114,6 +115,9 @@ def _batched(kernel: Kernel, launch: Launch, call: Node) -> Rewrite:
     loop = launch_loop(source, call)
     if isinstance(loop, str):
         raise NoMatchError(loop)
+    pragma = loop.loop.prev_named_sibling
+    if pragma is not None and pragma.type == "preproc_call":
+        raise NoMatchError(f"The loop has the directive `{source.node_text(pragma).strip()}`.")
     if not is_alike(source, loop):
         raise NoMatchError(f"The launch's grid, block or stream depends on `{loop.variable}`.")
     elements = _require_elements(kernel, launch, loop)
@@ -189,7 +193,9 @@ def _require_apart(kernel: Kernel, elements: Elements, loop: LaunchLoop) -> None
     for parameter, argument in pairs:
         if not parameter.is_pointer or argument.base not in bases:
             continue
-        if line := own_elements_only(source, elements, parameter.name):
+        early = (use for each in elements.before for use in names(each, source, parameter.name))
+        line = next((line_of(source, use) for use in early), None)
+        if line := line or own_elements_only(source, elements, parameter.name):
             raise NoMatchError(f"`{parameter.name}` is used at line {line} other than as its thread's own element.")
         if argument.step is None:
             raise NoMatchError(f"Each iteration uses the same `{argument.base}`, which {kernel.name} may write.")

@@ -71,6 +71,15 @@ def replaced_launches(old: Program, new: Program) -> Replaced | None:
     return found[0]
 
 
+def unplaced_kernel(old: Program, new: Program) -> str:
+    """A new kernel that the candidate launches and that is all it changes on the GPU, where the launches that it took
+    the place of are not known; empty where there is none. To compare the others with themselves would prove nothing."""
+    known = {kernel.name: kernel for kernel in old.defined_kernels}
+    added = [k for k in new.defined_kernels if k.name not in known and any(each.span for each in k.launches)]
+    same = all(k.span.text == known[k.name].span.text for k in new.defined_kernels if k.name in known)
+    return added[0].name if added and known and same and replaced_launches(old, new) is None else ""
+
+
 def fused_sides(
     replaced: Replaced, units: tuple[Program, Program], compiled: tuple[Compiled, Compiled]
 ) -> tuple[Side, Side] | PlanError:

@@ -67,7 +67,7 @@ from warpwright.verify.rates import keep_rates, known_rates, rates_of
 from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import hidden_faults_expected, look_for_hidden_faults
-from warpwright.verify.sequence import fused_sides, replaced_launches
+from warpwright.verify.sequence import fused_sides, replaced_launches, unplaced_kernel
 from warpwright.verify.thresholds import threshold_shapes, with_thresholds
 from warpwright.verify.torch_build import find_torch
 
@@ -292,6 +292,11 @@ class _Climb:
         if not before.ok:
             reason = base.reason or "The original does not compile, so there is nothing to compare with."
             return replace(base, reason=reason, not_run_because="the original does not compile")
+        if unplaced := unplaced_kernel(old, new):
+            reason = f"Which launches of the original the new kernel {unplaced} stands for is not known."
+            return replace(
+                base, reason=base.reason or reason, not_run_because="what the new kernel replaces is not known"
+            )
         if timed_by := new_clocks(before, after):
             reason = (
                 f"The candidate reads {timed_by}, which the original does not: what it gives may depend on when it "
