@@ -1,6 +1,6 @@
 /** Finding a Python that can run the server. */
 import { delimiter } from "node:path";
-import { workspace, type LogOutputChannel } from "vscode";
+import { window, workspace, type LogOutputChannel } from "vscode";
 import { chosenElsewhere } from "./python/elsewhere";
 import { liesIn, named, onThePath } from "./python/places";
 import { OLDEST, PythonFault, usable, type Interpreter } from "./python/probe";
@@ -21,7 +21,7 @@ export async function findInterpreter(
   signal?: AbortSignal,
 ): Promise<Interpreter> {
   const opened = (workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
-  const setting = settingOf();
+  const setting = settingOf(log);
   if (setting) {
     try {
       return await usable(named(setting, opened[0]), folders, "The Python of the setting warpwright.interpreter", { signal });
@@ -51,10 +51,22 @@ export async function findInterpreter(
   );
 }
 
-function settingOf(): string {
+const told = new Set<string>();
+
+/** One of the wrong type is said to be, and left alone. */
+function settingOf(log: LogOutputChannel): string {
   const settings = workspace.getConfiguration("warpwright");
   const value: unknown = workspace.isTrusted ? settings.get(SETTING) : settings.inspect(SETTING)?.globalValue;
-  return typeof value === "string" ? value : "";
+  if (typeof value === "string" || value === undefined || value === null) {
+    return value ?? "";
+  }
+  const wrong = `warpwright.interpreter: must be a path, not ${JSON.stringify(value)}; the default is used.`;
+  if (!told.has(wrong)) {
+    told.add(wrong);
+    log.warn(wrong);
+    void window.showWarningMessage(wrong);
+  }
+  return "";
 }
 
 function pathOutside(folders: readonly string[]): string {

@@ -15,6 +15,7 @@ import { Deaths, MOST_RESTARTS } from "./deaths";
 import { findInterpreter } from "./interpreter";
 import { SELECTOR } from "./languages";
 import { endOrKill, launch, serverFolders, type Launched } from "./launch";
+import { showMessages } from "./messages";
 import type { Interpreter } from "./python/probe";
 import type { Status } from "./status";
 import { offerPython, offerRestart, Teller, type Offer } from "./telling";
@@ -126,6 +127,7 @@ export class Server implements Disposable {
       const client = new LanguageClient("warpwright", "warpwright", () => Promise.resolve(transports), this.clientOptions());
       this.client = client;
       await answered(client.start(), launched, calledOff);
+      showMessages(client);
       this.status.show({ kind: "running", python: python.version });
       this.teller.forget();
       await commands.executeCommand("setContext", "warpwright.running", true);
