@@ -31,3 +31,10 @@ def test_without_a_gpu_it_says_what_is_missing(what: str) -> None:
     assert done.returncode == (0 if what == "--probe" else 1)
     assert "torch" in answer["missing"]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="a GPU is here")
+def test_without_a_gpu_the_architecture_is_not_known() -> None:
+    command = [sys.executable, "-m", "warpwright_harness", "--arch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("", "")

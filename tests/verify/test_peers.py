@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from warpwright.verify import peers
 from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import Gpu
 from warpwright.verify.peers import beside_torch
+from warpwright.verify.plan import make_timing
 from warpwright.verify.report import Report, Speed, Status
 
 SAMPLES = Path(__file__).parents[2] / "csrc_samples"
@@ -104,3 +107,34 @@ def test_nothing_is_asked_without_a_reference_or_a_time(problem: Problem, monkey
     alone = timed(OWN)
     assert beside(monkeypatch, harness, replace(problem, reference=None), alone) == [alone]
     assert harness.asked == []
+
+
+def test_the_harness_understands_what_it_is_asked(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On the CPU, with a stopwatch that stands: every shape has its event, and no kernel is loaded."""
+    torch = pytest.importorskip("torch", reason="not installed: torch")
+    from warpwright_harness import worker
+    from warpwright_harness.checks import correctness
+    from warpwright_harness.timing import peers as harness_peers
+    from warpwright_harness.timing import speed
+
+    class Stopwatch:
+        def start_cold(self, work: Callable[[], object], _: int) -> Callable[[], float]:
+            work()
+            return lambda: 5.0
+
+    monkeypatch.setattr(correctness, "DEVICE", "cpu")
+    monkeypatch.setattr(speed, "Stopwatch", Stopwatch)
+    monkeypatch.setattr(harness_peers, "find_spec", lambda _: None)  # without Triton nothing is compiled
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    monkeypatch.setitem(sys.modules, "torch._inductor", SimpleNamespace(config=SimpleNamespace()))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    shapes = [{"width": 31, "height": 33}, {"width": 8, "height": 2}]
+    request = {**make_timing(problem, shapes), "lock": str(tmp_path / "lock")}
+    events: list[Event] = []
+    worker._run(request, events.append)
+    found = [event for event in events if event["event"] == "peers"]
+    assert [event["shape"] for event in found] == shapes
+    assert all(event["peers"]["eager_us"] == 5.0 for event in found)
+    assert all("triton" in event["peers"]["compile_failed"] for event in found)

@@ -29,6 +29,9 @@ from warpwright.verify.report import Report
 from warpwright.verify.several import Trial, verify_several
 
 BUDGET_SECONDS = 300.0
+TORCH_SECONDS = 20.0
+"""Beyond the budget, for what the reference takes in torch."""
+
 _WISHES = {"speed": "makes it faster", "memory": "makes it use less memory", "fix": "repairs it"}
 _NO_WISH = Wish()
 
@@ -61,16 +64,23 @@ def optimize(
         return is_cancelled() or time.monotonic() > deadline
 
     progress(f"Looking for what {_WISHES[goal]}", 0.0)
-    with getting_ready(program.source, arch, flags) as compiled:
+    with getting_ready(program.source, arch, flags, must_stop) as compiled:
         root = Version.of(program, kernel)
         first, declined = proposals(kernel, goal)
         if not first:  # perhaps what can be said only of a compiled kernel
             resources = compiled()
             root = replace(root, read=lambda: with_compiled(program, resources))
             first, declined = proposals(root.kernel, goal)
-        return _searched(
+        outcome = _searched(
             root, first, declined, goal, wish, engine, progress, must_stop, arch=arch, flags=flags, is_wanted=is_wanted
         )
+    return _beside_torch(
+        outcome,
+        program,
+        kernel,
+        progress,
+        is_cancelled=lambda: is_cancelled() or time.monotonic() > deadline + TORCH_SECONDS,
+    )
 
 
 def _searched(
@@ -87,7 +97,7 @@ def _searched(
     flags: tuple[str, ...],
     is_wanted: Callable[[Rewrite], bool],
 ) -> Outcome:
-    program, kernel = root.program, root.kernel
+    kernel = root.kernel
     if not first:
         reason = f"No rewrite that is known here {_WISHES[goal]}: none applies to {kernel.name}."
         return Outcome(
@@ -101,9 +111,8 @@ def _searched(
     asked = Asked(goal, wish, order, arch=arch, flags=flags, is_wanted=is_wanted)
     found = search(root, first, findings, asked, _judge(kernel.name, goal, arch, flags), progress, must_stop)
     tried, best = found.tried, found.best
-    reports = _beside_torch([each.report for each in tried], program, kernel, progress, must_stop)
-    reason = "" if best is not None else why_none(reports, goal, must_stop())
-    candidates = tuple(_candidate(each, report) for each, report in zip(tried, reports, strict=True))
+    reason = "" if best is not None else why_none([each.report for each in tried], goal, must_stop())
+    candidates = tuple(map(_candidate, tried))
     return Outcome(kernel.name, goal, plan, plan_missing, candidates, best, reason, tuple(found.declined or declined))
 
 
@@ -140,17 +149,20 @@ def _plan(
 
 
 def _beside_torch(
-    reports: Sequence[Report], program: Program, kernel: Kernel, progress: Progress, must_stop: IsCancelled
-) -> Sequence[Report]:
-    """With what the kernel's reference takes in torch, where there is time for that."""
+    outcome: Outcome, program: Program, kernel: Kernel, progress: Progress, is_cancelled: IsCancelled
+) -> Outcome:
+    """With what the kernel's reference takes in torch beside all that was timed, where there is time for that."""
+    reports = [each.report for each in outcome.candidates]
     if not any(report.speed for report in reports):
-        return reports
+        return outcome
     try:
-        return beside_torch(reports, find_problem(program, kernel), progress=progress, is_cancelled=must_stop)
+        reports = beside_torch(reports, find_problem(program, kernel), progress=progress, is_cancelled=is_cancelled)
     except CancelledError:
-        return reports
+        return outcome
+    candidates = (replace(each, report=report) for each, report in zip(outcome.candidates, reports, strict=True))
+    return replace(outcome, candidates=tuple(candidates))
 
 
-def _candidate(tried: Tried, report: Report) -> Candidate:
+def _candidate(tried: Tried) -> Candidate:
     version, trial = tried.version, tried.trial
-    return Candidate(version.rewrites, version.explanations, trial.original, trial.candidate, report)
+    return Candidate(version.rewrites, version.explanations, trial.original, trial.candidate, tried.report)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from warpwright.facts.resources import KernelResources
 from warpwright.problems.extension.entries import is_extension
-from warpwright.progress import CancelledError
+from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.verify import emulation
@@ -20,25 +20,28 @@ Resources = Callable[[], tuple[KernelResources, ...]]
 
 
 @contextmanager
-def getting_ready(original: Source, arch: str | None, flags: tuple[str, ...]) -> Iterator[Resources]:
+def getting_ready(
+    original: Source, arch: str | None, flags: tuple[str, ...], is_cancelled: IsCancelled
+) -> Iterator[Resources]:
     """Meanwhile the original is compiled, whose result is kept, and the process starts that will run it. What is not
     done at the end is given up. Yields what waits for the compilation and gives what its kernels take, nothing where
     it failed."""
     is_over = threading.Event()
 
+    def must_stop() -> bool:
+        return is_over.is_set() or is_cancelled()
+
     def start() -> None:
         if has_driver():
             with suppress(CancelledError):
-                find_gpu(is_over.is_set)
+                find_gpu(must_stop)
         else:
             emulation.prepare()
 
     def compile_original() -> tuple[KernelResources, ...]:
         made_for = arch or (likely_arch() if has_driver() else "") or DEFAULT_ARCH
         try:
-            return tuple(
-                compile_cubin(original, arch=made_for, flags=flags, is_cancelled=is_over.is_set).kernels.values()
-            )
+            return tuple(compile_cubin(original, arch=made_for, flags=flags, is_cancelled=must_stop).kernels.values())
         except CancelledError:
             return ()
 
