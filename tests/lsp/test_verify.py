@@ -28,7 +28,7 @@ void run(const float *in, float *out, int n) { scale<<<(n + 255) / 256, 256>>>(i
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     folder = tmp_path_factory.mktemp("workspace")
     environment = {"WARPWRIGHT_CACHE_DIR": str(folder / "cache")}
-    with start_editor(VSCODE, folder, options={"compile": "off"}, environment=environment) as started:
+    with start_editor(VSCODE, folder, options={"compile": "off", "arch": "sm_80"}, environment=environment) as started:
         yield started
         assert not [line for line in started.log if "Traceback" in line], started.log
 
@@ -58,6 +58,8 @@ def test_the_buffer_is_compared_with_what_was_committed(editor: Editor) -> None:
     assert result["message"].startswith("scale against its last committed version: correct")
     (check,) = result["outcome"]["checks"]
     assert check["report"]["levels"][:2] == ["parsed", "compiled"]
+    if check["report"]["backend"] == "emulator":  # a GPU runs nothing but its own
+        assert check["report"]["compile"]["arch"] == "sm_80", "that of the settings"
     text = Path(result["report"]).read_text(encoding="utf-8")
     assert "against its last committed version" in text
     assert "registers" in text

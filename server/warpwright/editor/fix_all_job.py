@@ -76,7 +76,7 @@ def _reading(request: Json, analysis: Analysis, settings: Settings) -> Reading:
         every = run_rules(program, settings.select, settings.ignore)
         return [f for f in every if f.span.path == path and rule in (None, f.rule)]
 
-    return Reading(program, findings, compiler_options(path, settings))
+    return Reading(program, findings, compiler_options(path, settings), analysis.program.assume.arch)
 
 
 def _of_all(
@@ -95,6 +95,7 @@ def _of_all(
         goal=goal,
         progress=progress,
         is_cancelled=is_cancelled,
+        arch=reading.arch,
         flags=reading.flags,
     )
     if not acceptable(report, goal):

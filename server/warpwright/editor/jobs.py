@@ -46,6 +46,7 @@ def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
         expect_gone=finding,
         progress=progress,
         is_cancelled=is_cancelled,
+        arch=analysis.program.assume.arch,
         flags=compiler_options(analysis.source.path, settings),
         unit=analysis.program.source if analysis.program.source.path != rewrite.source.path else None,
     )

@@ -68,7 +68,9 @@ def search(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json
                 request.get("wish", ()),
                 partial(_searched, job, engine if plans else None),
                 findings=[finding for finding in analysis.findings if finding.kernel == kernel.name],
-                building=Building(None, job.flags, compiled_as(path, settings)[1], settings.compile_seconds),
+                building=Building(
+                    analysis.program.assume.arch, job.flags, compiled_as(path, settings)[1], settings.compile_seconds
+                ),
                 writer=writer,
                 seconds=settings.optimize_seconds,
                 progress=progress,
@@ -109,6 +111,7 @@ def _searched(job: _Job, engine: Engine | Missing | None, wish: Wish) -> Outcome
         progress=job.progress,
         is_cancelled=job.is_cancelled,
         budget_seconds=job.settings.optimize_seconds * (_SEARCHED_SHARE if goes_on else 1.0),
+        arch=program.assume.arch,
         flags=job.flags,
         is_wanted=_wanted(job.analysis, job.request),
     )
@@ -124,6 +127,7 @@ def _searched(job: _Job, engine: Engine | Missing | None, wish: Wish) -> Outcome
         goal=goal,
         progress=job.progress,
         is_cancelled=job.is_cancelled,
+        arch=program.assume.arch,
         flags=job.flags,
     )
     folders = compiled_as(job.analysis.source.path, job.settings)[1]

@@ -38,6 +38,7 @@ def verify_kernel(request: Json, progress: Progress, is_cancelled: IsCancelled) 
             goal=check.goal,
             progress=partial(_shared, progress, check.against, index, len(checks)),
             is_cancelled=is_cancelled,
+            arch=analysis.program.assume.arch,
             flags=compiler_options(analysis.source.path, settings),
             flags_from=options_origin(analysis.source.path, settings),
         )

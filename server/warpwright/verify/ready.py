@@ -39,7 +39,7 @@ def getting_ready(
             emulation.prepare()
 
     def compile_original() -> tuple[KernelResources, ...]:
-        made_for = arch or (likely_arch() if has_driver() else "") or DEFAULT_ARCH
+        made_for = (likely_arch() if has_driver() else "") or arch or DEFAULT_ARCH
         try:
             return tuple(compile_cubin(original, arch=made_for, flags=flags, is_cancelled=must_stop).kernels.values())
         except CancelledError:

@@ -140,12 +140,13 @@ def climb(
     """How far `candidate` climbs as a replacement of `original`, for one kernel (None: the one whose text changed).
 
     `goal` is "speed", "memory", "fix" or "reference"; a fix is not timed, and may be of an original that does not
-    compile: then it is compiled and analysed. For "reference" both are one text, which is
-    compared with its reference in torch, and on a GPU timed: it is correct or not, and no faster than itself. Both
-    whole files are compiled, with the same flags, for `arch` (None: the GPU's, or sm_90 without one); `flags_from` says
-    for the report where they were read. Blocks for seconds: never call it in a server's process. What was verified
-    before and has a lasting verdict is not run again unless `again` is true (see `history`). `unit` is the file to
-    compile where the two texts are of a file that it includes, such as a header with kernels. Raises CancelledError.
+    compile: then it is compiled and analysed. For "reference" both are one text, which is compared with its reference
+    in torch, and on a GPU timed: it is correct or not, and no faster than itself. Both whole files are analysed for
+    `arch` (None: the GPU's, or sm_90 without one) and compiled, with the same flags, for the GPU's, or without one for
+    `arch`; `flags_from` says for the report where the flags were read. Blocks for seconds: never call it in a server's
+    process. What was verified before and has a lasting verdict is not run again unless `again` is true (see
+    `history`). `unit` is the file to compile where the two texts are of a file that it includes, such as a header with
+    kernels. Raises CancelledError.
     """
     if is_cancelled():
         raise CancelledError
@@ -241,7 +242,7 @@ class _Climb:
         with hidden_faults_expected() if launched else nullcontext(), ThreadPoolExecutor(1) as beside:
             looked_for = beside.submit(find_gpu, self.is_cancelled)
             if launched and not is_gpu_known():
-                self._compile_meanwhile(arch or likely_arch())
+                self._compile_meanwhile(likely_arch() or arch or "")
             gpu = looked_for.result()
             if launched and isinstance(gpu, Gpu):
                 beside.submit(rates_of, gpu, self.is_cancelled)  # ready, or nearly so, once both are compiled
@@ -254,11 +255,11 @@ class _Climb:
 
     def _climbed_with(self, arch: str | None, gpu: Gpu | Missing | None) -> Report:
         """The lower rungs: compiled, analysed again; then both are run. `gpu` is None where none was looked for."""
-        arch = arch or (gpu.arch if isinstance(gpu, Gpu) else DEFAULT_ARCH)
+        built_for = gpu.arch if isinstance(gpu, Gpu) else arch or DEFAULT_ARCH
         levels = [Level.PARSED]
         if foreign := foreign_include(self.original, self.candidate, self.allowed):
             return Report(Status.UNSAFE, (Level.PARSED,), foreign)
-        before, after = self._compiled(arch)
+        before, after = self._compiled(built_for)
         if after.ok and before.ok and (foreign := foreign_file(before, after, self.allowed)):
             return Report(Status.UNSAFE, (Level.PARSED,), foreign)
         if not after.ok:
@@ -272,7 +273,8 @@ class _Climb:
 
         self.progress("Analysing the candidate again", 0.35)
         given = parse_flags(self.flags, Path())
-        old, new = (_analysed(side, given, Assumptions(arch=arch)) for side in (self.original, self.candidate))
+        assume = Assumptions(arch=arch or built_for)
+        old, new = (_analysed(side, given, assume) for side in (self.original, self.candidate))
         gone, brought = changed_findings(run_rules(old), run_rules(new), self.expect_gone)
         if gone is not False and not brought:
             levels.append(Level.ANALYSED)
