@@ -33,7 +33,14 @@ class LoopSteps:
             value = integer_operation(self.operation, value, self.step)
 
     def count(self, start: int, bound: int) -> int | None:
-        """How many iterations there are; None for more than MAX_ITERATIONS of steps that are not added."""
+        """How many iterations there are; None for more than MAX_ITERATIONS of steps that are not added, and for a loop
+        without end.
+
+        >>> LoopSteps("i", "<", None, "+", 3).count(0, 1000), LoopSteps("i", ">=", None, "-", 7).count(1000, 0)
+        (334, 143)
+        >>> LoopSteps("i", "<=", None, "*", 2).count(1, 1000), LoopSteps("i", "<", None, "-", 1).count(0, 1000)
+        (10, None)
+        """
         found = len(list(self.values(start, bound)))
         if found < MAX_ITERATIONS:
             return found
@@ -41,7 +48,8 @@ class LoopSteps:
         if self.operation not in ("+", "-") or self.relation not in ("<", "<=", ">", ">="):
             return None
         left = bound - start + (self.relation == "<=") - (self.relation == ">=")
-        return -(-left // by)
+        count = -(-left // by)
+        return count if count >= MAX_ITERATIONS else None
 
 
 def loop_steps(condition: ir.Expr | None, update: ir.Expr | None) -> LoopSteps | None:
