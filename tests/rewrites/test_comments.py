@@ -43,6 +43,11 @@ def test_no_comment_comes_to_stand_inside_of_a_macro_or_of_another_edit() -> Non
     assert kept(text, ("a(\n    1);", "c();"), ("b(); // one", "d();")) == "void f() {\n  // one\n  c(); d();\n}\n"
 
 
+def test_a_comment_of_several_lines_is_not_split() -> None:
+    text = "void f() {\n  /* one\n     two */ a(); // three\n}\n"
+    assert kept(text, ("a(); // three", "b();")) == ("void f() {\n  // three\n  /* one\n     two */ b();\n}\n")
+
+
 def test_line_ends_stay_as_they_are() -> None:
     text = "void f() {\r\n\ta(); // one\r\n}\r\n"
     assert kept(text, ("a(); // one", "b();")) == "void f() {\r\n\t// one\r\n\tb();\r\n}\r\n"

@@ -30,6 +30,10 @@ def with_comments(rewrite: Rewrite) -> Rewrite:
     lost = {
         words: _count(words, before) - _count(words, after) for words in {_words(source, each) for each in comments}
     }
+    taken = [
+        *((each.start, each.end) for each in rewrite.edits),
+        *((each.start_byte, each.end_byte) for each in comments),
+    ]
     above: dict[int, list[str]] = {}
     for edit in rewrite.edits:
         for comment in comments:
@@ -37,7 +41,7 @@ def with_comments(rewrite: Rewrite) -> Rewrite:
             is_inside = edit.start <= comment.start_byte and comment.start_byte + len(text.encode()) <= edit.end
             if is_inside and lost[words] > 0 and not text.endswith("\\"):
                 lost[words] -= 1
-                above.setdefault(_line_above(source, edit, rewrite.edits), []).append(text)
+                above.setdefault(_line_above(source, edit.start, taken), []).append(text)
     newline = "\r\n" if b"\r\n" in source.data else "\n"
     added = [
         TextEdit(at, at, "".join(f"{_indent(source, at)}{text}{newline}" for text in texts))
@@ -59,14 +63,14 @@ def _count(words: str, comments: str) -> int:
     return len(re.findall(rf"(?<!\S){re.escape(words)}(?!\S)", comments))
 
 
-def _line_above(source: Source, edit: TextEdit, edits: Sequence[TextEdit]) -> int:
-    """The start of the line in which an edit begins; of an earlier one where another edit replaces that place, or the
-    line goes on with a directive from the one before."""
-    at = _start_of_line(source, edit.start)
+def _line_above(source: Source, at: int, taken: Sequence[tuple[int, int]]) -> int:
+    """The start of the line of a place; of an earlier one where it lies within what is `taken`, edits and comments, or
+    the line goes on with a directive from the one before."""
+    at = _start_of_line(source, at)
     while at:
-        covering = next((each for each in edits if each.start < at < each.end), None)
+        covering = next((start for start, end in taken if start < at < end), None)
         if covering is not None:
-            at = _start_of_line(source, covering.start)
+            at = _start_of_line(source, covering)
         elif source.data[:at].rstrip(b"\r\n").endswith(b"\\"):
             at = _start_of_line(source, at - 1)
         else:
