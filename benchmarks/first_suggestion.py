@@ -26,7 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ROOT / "csrc_samples" / "memory" / "transpose_tiled" / "kernel.cu"
-_SIZES = re.compile(r" at [\w ]+ = \d+.*")
+_SIZES = re.compile(r" at [\w ]+ = \d+.*| \(best so far: .*")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ def told(at: float, message: str) -> Told:
     """
     >>> told(1.5, "Trying pad-shared-array: Comparing at n = 31")
     Told(at=1.5, candidate='pad-shared-array', text='Comparing')
+    >>> told(2, "Trying a + b: faster 2x (best so far: a, faster 1.9x)")
+    Told(at=2, candidate='a + b', text='faster 2x')
     >>> told(0.1, "Looking for what makes it faster")
     Told(at=0.1, candidate='', text='Looking for what makes it faster')
     """

@@ -99,6 +99,21 @@ def test_a_readable_version_is_short() -> None:
     assert max(map(len, tried)) == 2
 
 
+def test_its_progress_says_what_there_is_already() -> None:
+    program = analyze(read_source(COLUMN), read_include)
+    (kernel,) = program.defined_kernels
+    said: list[str] = []
+
+    def judge(trials: Sequence[Trial], progress: Progress, is_cancelled: IsCancelled) -> list[Report | None]:
+        progress(trials[0].name, 0.0)
+        return [verdict(4.0 if trial.name == f"Trying {SWAP}" else 1.0) for trial in trials]
+
+    first = applicable(kernel, "speed")
+    search(Version.of(program, kernel), first, (), SPEED, judge, lambda message, _: said.append(message), lambda: False)
+    assert "best so far" not in said[0]
+    assert said[1].endswith(f" (best so far: {SWAP}, {verdict(4.0).badge()})")
+
+
 def test_an_exact_search_assumes_nothing() -> None:
     tried, _ = searched({(SWAP,): 4.0}, Asked("speed", Wish(exact=True)))
     assert tried and not any(RESTRICT in rewrites for rewrites in tried)

@@ -145,7 +145,7 @@ def search(
         compiled = []
         if not trials:
             continue
-        reports = judge([trial for _, _, trial in trials], _part(progress, number), must_stop)
+        reports = judge([trial for _, _, trial in trials], _part(progress, number, state), must_stop)
         for (index, step, trial), report in zip(trials, reports, strict=True):
             if report is not None:
                 state.tried.append(_judged(state, index, step, trial, report, asked))
@@ -296,11 +296,17 @@ def _cured(findings: Sequence[Finding], step: Rewrite, kernel: Kernel) -> Findin
     return None
 
 
-def _part(progress: Progress, number: int) -> Progress:
-    """The progress of one round as a part of the whole search's: half of what the rounds before it left."""
+def _part(progress: Progress, number: int, state: _State) -> Progress:
+    """The progress of one round as a part of the whole search's: half of what the rounds before it left. It says what
+    there is already for whoever stops the search."""
     left = 0.8 * 0.5**number
+    best = state.best()
+    so_far = ""
+    if best is not None:
+        tried = state.tried[best]
+        so_far = f" (best so far: {' + '.join(tried.version.rewrites)}, {tried.report.badge()})"
 
     def report(message: str, share: float | None) -> None:
-        progress(message, 1.0 - left + left / 2 * share if share is not None else None)
+        progress(f"{message}{so_far}", 1.0 - left + left / 2 * share if share is not None else None)
 
     return report
