@@ -46,7 +46,7 @@ export function tooltipOf({ state, parts, doing, trusted }: Known): string {
       lines.push("This folder is not trusted: it is analysed, and nothing is compiled or run.");
     }
     lines.push(...doing.map((each) => `${each}...`));
-    lines.push(parts.map((part) => `- ${part.name}: ${part.found ? part.what : `none. ${part.what}`}`).join("\n"));
+    lines.push(parts.map((part) => `- ${part.name}: ${part.found ? "" : "none. "}${escaped(part.what)}`).join("\n"));
   }
   return lines.filter(Boolean).join("\n\n");
 }
@@ -58,6 +58,11 @@ function sentence(state: State): string {
     case "running":
       return `runs with Python ${state.python}.`;
     case "stopped":
-      return `is not running: ${state.reason}`;
+      return `is not running: ${escaped(state.reason)}`;
   }
+}
+
+/** A path may have what Markdown reads as its own. */
+function escaped(text: string): string {
+  return text.replace(/[\\`*_{}[\]<>#|~]/g, "\\$&");
 }

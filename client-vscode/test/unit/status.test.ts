@@ -23,6 +23,11 @@ test("its tooltip names what was found, what was not, and why it does not run", 
   assert.equal(tooltipOf({ ...running, state: { kind: "stopped", reason: "No Python." } }), "**warpwright** is not running: No Python.");
 });
 
+test("a path is shown as it is", () => {
+  const model = { ...compiler, name: "model", what: "small (~/my_models/a*b.gguf)" };
+  assert.match(tooltipOf({ ...running, parts: [model] }), /- model: small \(\\~\/my\\_models\/a\\\*b\.gguf\)$/);
+});
+
 test("a line of the server's log has the level that it names", () => {
   assert.equal(levelOf("WARNING warpwright.lsp.work: the worker's pipe broke"), "warn");
   assert.equal(levelOf("CRITICAL a: b"), "error");
