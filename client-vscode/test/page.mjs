@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startVscode, until } from "./vscode.mjs";
-import { clickOn, goTo, hoverOn, openFile, openWindow, overlaps, placeOf, run, see, SETTINGS, write } from "./window.mjs";
+import { clickOn, goTo, hideSideBars, hoverOn, openFile, openWindow, overlaps, placeOf, run, see, SETTINGS, write } from "./window.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const [editor = "", extension = dirname(here)] = process.argv.slice(2).map((path) => resolve(path));
@@ -122,6 +122,7 @@ const tests = {
     for (const step of ["See what this machine has", "Open a kernel", "Read a finding", "Take a fix", "Search for a faster kernel"]) {
       await see(page, ".getting-started-step", step);
     }
+    await hideSideBars(page); // beside them there is no room for pictures
     const picture = await see(page, ".getting-started-media img");
     await until(() => picture.evaluate((image) => image.naturalWidth > 300), SOON_MILLISECONDS, "no picture of the first step");
   },

@@ -9,7 +9,7 @@ import { readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startVscode, until } from "./vscode.mjs";
-import { clickOn, goTo, hoverOn, openFile, openWindow, placeOf, run, see, SETTINGS } from "./window.mjs";
+import { clickOn, goTo, hideSideBars, hoverOn, openFile, openWindow, placeOf, run, see, SETTINGS } from "./window.mjs";
 
 const client = dirname(dirname(fileURLToPath(import.meta.url)));
 const editor = resolve(process.argv[2] ?? "");
@@ -70,11 +70,7 @@ for (const [suffix, theme] of [["", "Light Modern"], ["-dark", "Dark Modern"]]) 
     }
     const page = await openWindow(vscode, { width: WIDTH, height: 800, scale: 2 });
     await openFile(page, "transpose.cu");
-    for (const [part, key] of [[".part.sidebar", "Control+B"], [".part.auxiliarybar", "Control+Alt+B"]]) {
-      if (await page.locator(part).isVisible()) {
-        await page.keyboard.press(key);
-      }
-    }
+    await hideSideBars(page);
     await goTo(page, 30);
     await see(page, ".codelens-decoration", "registers", COMPILED_MILLISECONDS);
     await placeOf(page, "32 wavefronts, 1 would do");

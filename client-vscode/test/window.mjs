@@ -31,6 +31,17 @@ export async function see(page, selector, text = undefined, timeout = SOON_MILLI
   return found;
 }
 
+/** Close the side bars, so that there is room for the editor. */
+export async function hideSideBars(page) {
+  for (const [part, key] of [[".part.sidebar", "Control+B"], [".part.auxiliarybar", "Control+Alt+B"]]) {
+    const bar = page.locator(part);
+    if (await bar.isVisible()) {
+      await page.keyboard.press(key);
+      await bar.waitFor({ state: "hidden" });
+    }
+  }
+}
+
 /** Run a command by its title, as in the palette. */
 export async function run(page, title) {
   await choose(page, "F1", `>${title}`, title);
