@@ -273,7 +273,14 @@ def _group_sync(run: Evaluator, node: ir.Call, mask: int) -> AnyValue:
     group = run.any_value(node.arguments[0], mask) if node.arguments else None
     if isinstance(group, Group) and group.size is None and not group.grid:
         _barrier(run, node, mask)
+    elif not isinstance(group, Group) or _is_beyond_warp(group):
+        run.recorder.intervals.lost = True
     return unknown()
+
+
+def _is_beyond_warp(group: Group) -> bool:
+    """Whether the threads of several warps may wait for each other in a group."""
+    return group.grid or group.size is None or group.size > WARP
 
 
 def _thread_rank(run: Evaluator) -> Value:
@@ -314,6 +321,8 @@ def group_method(run: Evaluator, group: Group, node: ir.Call, mask: int) -> AnyV
         case _:
             for argument in node.arguments:
                 run.any_value(argument, mask)
+            if _is_beyond_warp(group):
+                run.recorder.intervals.lost = True
             return soft(UINT, True) if node.name in ("any", "all", "ballot") else unknown()
     return unknown()
 

@@ -379,7 +379,7 @@ class HostReader:
         if argument.type != "identifier" or any(not _is_null(scope.source, each) for each in known):
             return None
         found = [call for call in self._allocations(scope) if _allocates(scope.source, call, name)]
-        if len(found) != 1 or found[0].start_byte >= before:
+        if len(found) != 1 or found[0].start_byte >= before or _is_swapped(scope, name):
             return None
         bytes_of = uncommented(found[0].child_by_field_name("arguments"))[1]
         size = self.value(self._lowered(scope, bytes_of), scope, found[0].start_byte)
@@ -836,6 +836,16 @@ def _allocates(source: Source, call: Node, name: str) -> bool:
     while target is not None and target.type == "cast_expression":
         target = target.child_by_field_name("value")
     return target is not None and "".join(source.node_text(target).split()) == f"&{name}"
+
+
+def _is_swapped(scope: HostScope, name: str) -> bool:
+    """Whether a variable may be exchanged with another: `std::swap(in, out)`."""
+    calls = descendants(scope.function, "call_expression") if scope.function is not None else ()
+    return any(
+        unqualified(_called(scope.source, call)) in ("swap", "exchange")
+        and any(scope.source.node_text(n) == name for n in descendants(call, "identifier"))
+        for call in calls
+    )
 
 
 def _is_open(value: HostValue) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from tree_sitter import Node
 
 from warpwright.facts.host_scopes import HostScope, written_names
+from warpwright.facts.types import BUILTIN_TYPES
 from warpwright.facts.unit import Unit
 from warpwright.syntax.nodes import descendants
 
@@ -66,8 +67,8 @@ def _has_other_parts(scope: HostScope, node: Node) -> bool:
 
 
 def _is_constant(unit: Unit, name: str) -> bool:
-    """Whether a name is that of a number that never changes, or of a macro of such."""
-    if _CALLS.fullmatch(name):
+    """Whether a name is that of a number that never changes, of a type as in `sizeof(P)`, or of a macro of such."""
+    if _CALLS.fullmatch(name) or name in BUILTIN_TYPES or name in unit.types or name in unit.enumerators:
         return True
     macro = unit.macros.get(name)
     if macro is not None:
