@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # A hover waits this long for the analysis of the newest text; then the last one answers, where its text still stands.
 # The first analysis of a document is waited for: there is nothing else to say.
-PATIENCE_SECONDS = 0.04
+PATIENCE_SECONDS = 0.03
 _OLDER = "\n\n*Of the text before the last edit; the new one is still being analysed.*"
 
 
