@@ -112,6 +112,9 @@ const tests = {
     await row.locator("td.n").click();
     await see(page, '.tab.active[data-resource-name="transpose.cu"]');
     await see(page, ".statusbar-item", "Ln 35,");
+    const tab = await see(page, ".tab", "transpose: results");
+    await tab.locator(".codicon-close").click();
+    await tab.waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
   },
   "the walkthrough shows its steps and their pictures": async (page) => {
     await run(page, "Welcome: Open Walkthrough...");
