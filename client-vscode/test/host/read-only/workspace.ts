@@ -23,8 +23,10 @@ test("optimize is made in the editor, and nothing is written", async () => {
   assert.ok(editor);
   const place = document.positionAt(document.getText().indexOf("tile["));
   editor.selection = new Selection(place, place);
-  const result = await commands.executeCommand<{ status: string; message: string }>("warpwright.optimize");
-  assert.equal(result.status, "applied", result.message);
+  for (const [command, status] of [["optimize", "offered"], ["applyPreview", "applied"]] as const) {
+    const result = await commands.executeCommand<{ status: string; message: string }>(`warpwright.${command}`);
+    assert.equal(result.status, status, result.message);
+  }
   assert.ok(document.isDirty);
   assert.deepEqual(listed(), before);
 });
