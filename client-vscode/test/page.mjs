@@ -113,7 +113,7 @@ const tests = {
     await see(page, '.tab.active[data-resource-name="transpose.cu"]');
     await see(page, ".statusbar-item", "Ln 35,");
     const tab = await see(page, ".tab", "transpose: results");
-    await tab.locator(".codicon-close").click();
+    await tab.click({ button: "middle" });
     await tab.waitFor({ state: "detached", timeout: SOON_MILLISECONDS });
   },
   "the walkthrough shows its steps and their pictures": async (page) => {
