@@ -5,10 +5,10 @@ import { chosenElsewhere } from "./python/elsewhere";
 import { liesIn, named, onThePath } from "./python/places";
 import { OLDEST, PythonFault, usable, type Interpreter } from "./python/probe";
 
-export const SETTING = "interpreter";
+const SETTING = "interpreter";
 
 /** Why no Python can be used, as sentences for the user. */
-export class NoInterpreterError extends Error {}
+class NoInterpreterError extends Error {}
 
 /**
  * The Python of the setting, else the one chosen in Microsoft's Python extensions, else the path's. `folders` hold the

@@ -78,7 +78,7 @@ export async function endOrKill(server: Launched, log: LogOutputChannel): Promis
   }
 }
 
-export type Level = "debug" | "info" | "warn" | "error";
+type Level = "debug" | "info" | "warn" | "error";
 
 const LEVELS: Readonly<Record<string, Level>> = {
   DEBUG: "debug",

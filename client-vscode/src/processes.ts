@@ -8,7 +8,7 @@ export interface Command {
   readonly arguments: readonly string[];
 }
 
-export interface Limits {
+interface Limits {
   readonly milliseconds?: number;
   /** Aborted where the user cancels. */
   readonly signal?: AbortSignal | undefined;
@@ -112,7 +112,7 @@ export function windowsKill(pid: number): Command {
 }
 
 /** Kill a program that leads a group, and the group. */
-export function killGroup(pid: number | undefined): void {
+function killGroup(pid: number | undefined): void {
   if (pid === undefined) {
     return;
   }

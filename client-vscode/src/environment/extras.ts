@@ -7,7 +7,7 @@ import requirements from "./requirements.json";
 
 export type ExtraName = keyof typeof requirements.extras;
 
-export interface Extra {
+interface Extra {
   readonly name: ExtraName;
   readonly label: string;
   /** What is downloaded and what lies on disk afterwards, in MB; measured for Linux on x86-64. */

@@ -6,7 +6,7 @@ import type { Command } from "../processes";
 import { OLDEST } from "./probe";
 
 /** The newest whose compiled libraries the extension carries. */
-export const NEWEST: readonly [number, number] = [3, 14];
+const NEWEST: readonly [number, number] = [3, 14];
 
 /** What the path may call Python, in the order in which it is tried. */
 export function onThePath(platform: NodeJS.Platform = process.platform): Command[] {

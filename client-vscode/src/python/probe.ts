@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { run, type Command, type Ended } from "../processes";
 
 export const OLDEST: readonly [number, number] = [3, 11];
-export const ASK_MILLISECONDS = 15_000;
+const ASK_MILLISECONDS = 15_000;
 
 export interface Interpreter {
   /** sys.executable: an absolute path. */

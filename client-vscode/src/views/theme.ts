@@ -4,7 +4,7 @@
  * The pages' own colours (`editor/page_theme.py`) from the editor's. They follow the theme by themselves; those of code
  * have no counterpart and are the pages' own, for light or for dark.
  */
-export const STYLE = `
+const STYLE = `
 :root:root:root{
 --page:var(--vscode-editor-background);--card:var(--vscode-editor-background);--ink:var(--vscode-editor-foreground);
 --soft:var(--vscode-descriptionForeground);

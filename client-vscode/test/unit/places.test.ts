@@ -20,7 +20,7 @@ test("the path is asked by each platform's names", () => {
 
 test("an environment's Python lies where its platform puts it", () => {
   assert.equal(pythonIn("C:\\work\\.venv", "win32"), "C:\\work\\.venv\\Scripts\\python.exe");
-  assert.equal(pythonIn("/work/.venv", "darwin"), "/work/.venv/bin/python");
+  assert.equal(pythonIn("/home/me/.venv", "darwin"), "/home/me/.venv/bin/python");
 });
 
 test("a setting may use home, the opened folder and variables, and name an environment", () => {
@@ -36,8 +36,8 @@ test("a setting may use home, the opened folder and variables, and name an envir
 });
 
 test("what lies in a folder", () => {
-  assert.equal(liesIn("/work/a/.venv/bin/python", ["/work/a"]), true);
-  assert.equal(liesIn("/work/ab/python", ["/work/a"]), false);
+  assert.equal(liesIn("/home/me/a/.venv/bin/python", ["/home/me/a"]), true);
+  assert.equal(liesIn("/home/me/ab/python", ["/home/me/a"]), false);
   assert.equal(liesIn("/usr/bin/python3", []), false);
 });
 
