@@ -10,12 +10,12 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import NoMatchError, macros_naming, with_names
+from warpwright.rewrites._indent import opens_line
 from warpwright.rewrites._layout import free_name, line_of, reindented, with_comment
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import header_of
 from warpwright.rewrites._row_loop import targets
 from warpwright.syntax.nodes import descendants, uncommented
-from warpwright.syntax.source import Source
 
 ROWS = 4
 """Rows at once: more take registers from the warps."""
@@ -102,7 +102,7 @@ class _Writer:
         of the work stay where they are."""
         source, found = self.kernel.source, list[str]()
         before = statement.prev_named_sibling if statement != self.rows.statements[0] else None
-        while before is not None and before.type in _BESIDE and _is_alone(source, before):
+        while before is not None and before.type in _BESIDE and opens_line(source, before):
             found.insert(0, source.node_text(before).rstrip())
             before = before.prev_named_sibling
         return found
@@ -162,8 +162,8 @@ class _Writer:
         beside = [c for c in loop.named_children if c.type == "comment" and c.start_byte >= until]
         if inside.type == "compound_statement":
             last = statements[-1].end_byte if statements else inside.end_byte
-            beside += [c for c in inside.named_children[:1] if c.type == "comment" and not _is_alone(source, c)]
-            after = [c for c in inside.named_children if c.start_byte >= last and _is_alone(source, c)]
+            beside += [c for c in inside.named_children[:1] if c.type == "comment" and not opens_line(source, c)]
+            after = [c for c in inside.named_children if c.start_byte >= last and opens_line(source, c)]
             inner.lines += [source.node_text(c).rstrip() for c in after]
         comments = "".join(f" {source.node_text(c)}" for c in beside)
         text.lines += [*self.leading(loop), f"{header} {{{comments}"]
@@ -187,11 +187,6 @@ class _Writer:
         head = f"for (int {self.counter} = 0; {self.counter} < {ROWS}; {self.counter}++)"
         text.lines += ["#pragma unroll", f"{head} {{", *(unit + line for line in lines), "}"]
         text.pending = []
-
-
-def _is_alone(source: Source, node: Node) -> bool:
-    """Whether a comment or directive starts a line."""
-    return not source.text(source.line_starts[source.position(node.start_byte)[0] - 1], node.start_byte).strip()
 
 
 def _per_row(kernel: Kernel, rows: Rows) -> set[str]:

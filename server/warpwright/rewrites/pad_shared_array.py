@@ -60,7 +60,8 @@ import re
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import declarator_of, misuse, walks_over_rows
-from warpwright.rewrites._code import body, by_cost, overlaps
+from warpwright.rewrites._code import body
+from warpwright.rewrites._conflicts import of_worst_conflict
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -73,8 +74,6 @@ goals = ("speed",)
 WIDEST_PAD = 8
 """Elements tried; one 4-byte word is 4 elements of one byte, and 16-byte elements need no more than one."""
 
-WORTHWHILE = 2.0
-"""Wavefronts for each one needed below which a conflict is no reason to change a layout."""
 GOOD_ENOUGH = 1.1
 """A smaller pad is taken while it costs at most this much more wavefronts than the best one."""
 
@@ -83,21 +82,7 @@ _LOOSE = re.compile(r"[-+*/%\w.()\s:]*")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    conflicts = [
-        access
-        for access in by_cost(
-            [a for a in kernel.accesses if a.space is Space.SHARED and (a.excess or 0.0) >= WORTHWHILE]
-        )
-        if at is None or overlaps(access.span, at)
-    ]
-    refusal = Declined(NAME, "No access to shared memory here is known to conflict.")
-    for place, access in enumerate(conflicts):
-        result = _pad(kernel, access)
-        if isinstance(result, Rewrite):
-            return result
-        if place == 0:
-            refusal = result
-    return refusal
+    return of_worst_conflict(kernel, at, NAME, _pad)
 
 
 def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:

@@ -165,10 +165,6 @@ def _require_line_before(source: Source, loop: Node) -> None:
         raise NoMatchError(f"No line before the loop at line {line_of(source, loop)} could hold a statement.")
 
 
-def _before(source: Source, loop: Node, statement: str) -> TextEdit:
-    return before_statement(source, loop, statement.split("\n"))
-
-
 def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, at: Span | None) -> Rewrite:
     """The reciprocals of a divisor and of others, before the outermost loop that does not change it."""
     source = kernel.source

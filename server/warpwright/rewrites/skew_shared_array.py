@@ -62,7 +62,8 @@ from tree_sitter import Node
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import declarator_of, element_uses, in_brackets, indices_of, misuse
-from warpwright.rewrites._code import body, by_cost, overlaps
+from warpwright.rewrites._code import body
+from warpwright.rewrites._conflicts import of_worst_conflict
 from warpwright.rewrites._layout import free_name, with_comments
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites.base import Declined, Rewrite
@@ -73,9 +74,6 @@ NAME = "skew-shared-array"
 title = "Skew the shared array"
 goals = ("speed",)
 
-WORTHWHILE = 2.0
-"""Wavefronts for each one needed below which a conflict is no reason to change a layout."""
-
 _PERIOD = 128
 """Bytes that all 32 banks hold once."""
 _SHIFTS = {4: 5, 8: 4, 16: 3}
@@ -83,15 +81,7 @@ _SHIFTS = {4: 5, 8: 4, 16: 3}
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    conflicts = by_cost([a for a in kernel.accesses if a.space is Space.SHARED and (a.excess or 0.0) >= WORTHWHILE])
-    refusal = Declined(NAME, "No access to shared memory here is known to conflict.")
-    for place, access in enumerate(a for a in conflicts if at is None or overlaps(a.span, at)):
-        result = _skewed(kernel, access)
-        if isinstance(result, Rewrite):
-            return result
-        if place == 0:
-            refusal = result
-    return refusal
+    return of_worst_conflict(kernel, at, NAME, _skewed)
 
 
 def _skewed(kernel: Kernel, access: Access) -> Rewrite | Declined:

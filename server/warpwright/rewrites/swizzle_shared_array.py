@@ -60,7 +60,8 @@ from tree_sitter import Node
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import Access, Kernel, SharedArray, Space
 from warpwright.rewrites._arrays import declarator_of, element_uses, in_brackets, indices_of, misuse, walks_over_rows
-from warpwright.rewrites._code import body, by_cost, is_power_of_two, overlaps
+from warpwright.rewrites._code import body, is_power_of_two
+from warpwright.rewrites._conflicts import of_worst_conflict
 from warpwright.rewrites._movable import hidden_by
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -71,22 +72,11 @@ NAME = "swizzle-shared-array"
 title = "Permute the rows of the shared array"
 goals = ("speed",)
 
-WORTHWHILE = 2.0
-"""Wavefronts for each one needed below which a conflict is no reason to change a layout."""
-
 _EFFECTS = ("assignment_expression", "update_expression", "call_expression", "lambda_expression")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    conflicts = by_cost([a for a in kernel.accesses if a.space is Space.SHARED and (a.excess or 0.0) >= WORTHWHILE])
-    refusal = Declined(NAME, "No access to shared memory here is known to conflict.")
-    for place, access in enumerate(a for a in conflicts if at is None or overlaps(a.span, at)):
-        result = _swizzled(kernel, access)
-        if isinstance(result, Rewrite):
-            return result
-        if place == 0:
-            refusal = result
-    return refusal
+    return of_worst_conflict(kernel, at, NAME, _swizzled)
 
 
 def _swizzled(kernel: Kernel, access: Access) -> Rewrite | Declined:
