@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.assist.comment_request import asked_at
-from warpwright.lsp.kernel_command import argument_of, offset_of
+from warpwright.lsp.kernel_command import analysed, argument_of, document_of, offset_of
 from warpwright.lsp.work import WorkError
 
 if TYPE_CHECKING:
@@ -22,12 +22,8 @@ DOCUMENT_TITLES = {"fixAll": "Fixing all findings", "generate": "Writing a kerne
 async def document_request(ls: Server, goal: str, params: types.ExecuteCommandParams) -> tuple[Document, Json]:
     """The open document that an argument names, and the request for the job of that goal. Raises WorkError."""
     argument = argument_of(params)
-    document = ls.documents.get(str(argument.get("uri")))
-    if document is None:
-        raise WorkError(f"{argument.get('uri')} is not open.")
-    analysis = await ls.documents.analysed(document)
-    if analysis.skipped:
-        raise WorkError(f"The document was not analysed: {analysis.skipped}.")
+    document = document_of(ls, argument)
+    analysis = await analysed(ls, document)
     request = ls.documents.request(document)
     if goal == "fixAll":
         rule = argument.get("rule")

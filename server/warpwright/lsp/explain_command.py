@@ -15,7 +15,7 @@ from lsprotocol import types
 from warpwright.editor.actions import EXPLAIN_RULE
 from warpwright.editor.explain import explained, explanation
 from warpwright.lsp.documents import uri_of
-from warpwright.lsp.kernel_command import argument_of, offset_of, or_failed, written_text
+from warpwright.lsp.kernel_command import argument_of, document_of, offset_of, or_failed, written_text
 from warpwright.lsp.work import WorkError
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ async def explain_rule(ls: Server, params: types.ExecuteCommandParams) -> Json:
 
 async def _rule_at(ls: Server, argument: Any) -> str:
     """The rule of the finding at a position, or else on its line."""
-    document = ls.documents.get(str(argument.get("uri")))
-    if document is None:
-        raise WorkError(f"{argument.get('uri')} is not open.")
+    document = document_of(ls, argument)
     analysis = await ls.documents.analysed(document)
     offset = offset_of(ls, document, argument.get("position"))
     if offset is not None:

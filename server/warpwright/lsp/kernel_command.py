@@ -22,6 +22,7 @@ from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress
 
 if TYPE_CHECKING:
+    from warpwright.editor.analysis import Analysis
     from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
@@ -50,15 +51,27 @@ def argument_of(params: types.ExecuteCommandParams) -> Mapping[str, Any]:
     return argument
 
 
-async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
-    """The open document and the kernel that a command's argument names. Raises WorkError."""
-    argument = argument_of(params)
+def document_of(ls: Server, argument: Mapping[str, Any]) -> Document:
+    """The open document that an argument names. Raises WorkError."""
     document = ls.documents.get(str(argument.get("uri")))
     if document is None:
         raise WorkError(f"{argument.get('uri')} is not open.")
+    return document
+
+
+async def analysed(ls: Server, document: Document) -> Analysis:
+    """The analysis of a document's newest text. Raises WorkError where nothing is said of it."""
     analysis = await ls.documents.analysed(document)
     if analysis.skipped:
         raise WorkError(f"The document was not analysed: {analysis.skipped}.")
+    return analysis
+
+
+async def asked_for(ls: Server, params: types.ExecuteCommandParams) -> tuple[Document, str]:
+    """The open document and the kernel that a command's argument names. Raises WorkError."""
+    argument = argument_of(params)
+    document = document_of(ls, argument)
+    analysis = await analysed(ls, document)
     selection = selected(ls, document, argument)
     offset = offset_of(ls, document, argument.get("position"))
     if selection is not None:
