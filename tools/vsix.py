@@ -135,9 +135,8 @@ def build(target: str, out: Path) -> list[str]:
             heavy = imported([BUNDLED / "server", BUNDLED / "libs"]) & CANNOT_LOAD
             wrong += [f"the server imports {name}" for name in sorted(heavy)]
     finally:
-        shutil.rmtree(
-            BUNDLED
-        )  # an extension with it beside it would start this server, and not that of the working tree
+        # An extension with it beside it would start this server, and not that of the working tree.
+        shutil.rmtree(BUNDLED)
     print(f"{package.name}: {package.stat().st_size / 1e6:.2f} MB")
     return wrong
 

@@ -6,11 +6,11 @@ from lsprotocol import types
 from support.editor import Editor, Page
 from support.kernels import CONFLICT
 
-NOTEBOOK = "file:///work/nb.ipynb"
+NOTEBOOK = "file:///home/me/nb.ipynb"
 
 
 def cell(editor: Editor, name: str, text: str) -> Page:
-    page = Page(editor, f"vscode-notebook-cell:/work/nb.ipynb#{name}", text)
+    page = Page(editor, f"vscode-notebook-cell:/home/me/nb.ipynb#{name}", text)
     editor.pages[page.uri] = page
     return page
 

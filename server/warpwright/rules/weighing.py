@@ -73,7 +73,7 @@ def weighed(kernel: Kernel, access: Access, severity: Severity) -> Severity:
         return at_most(Severity.INFORMATION, severity)
     if access.active_lanes < WARP / 8 and not access.in_loop:
         return Severity.HINT
-    threads = _threads(launch)
+    threads = threads_of(launch)
     if not access.in_loop and threads is not None and threads <= _ONE_BLOCK:
         return Severity.HINT
     if launch.basis is not Basis.EXACT and is_shaped(kernel, launch):
@@ -110,7 +110,7 @@ def _transactions(kernel: Kernel) -> _Transactions:
 
 def is_small(kernel: Kernel) -> bool:
     """Whether every launch is known to be of so few threads that what each of them does costs nothing to speak of."""
-    totals = [_threads(launch) for launch in kernel.launches]
+    totals = [threads_of(launch) for launch in kernel.launches]
     return bool(totals) and all(total is not None and total <= _ONE_BLOCK for total in totals)
 
 
@@ -121,7 +121,7 @@ def is_shaped(kernel: Kernel, launch: Launch) -> bool:
     return _OTHER_AXES.search(kernel.source.data, kernel.span.start, kernel.span.end) is not None
 
 
-def _threads(launch: Launch) -> int | None:
+def threads_of(launch: Launch) -> int | None:
     """Threads of the whole launch, None where its grid or block is not known."""
     total = launch.threads
     for extent in launch.grid:

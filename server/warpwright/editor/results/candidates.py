@@ -18,7 +18,7 @@ BAD = frozenset({Status.WRONG, Status.UNSAFE, Status.DOES_NOT_COMPILE})
 class Candidate:
     """One verification of the past. `at` is in seconds since 1970.
 
-    `speedup` is measured on a GPU, with its 95 % interval `ci95`; `predicted` is the cost model's, for `predicted_for`.
+    `speedup` is measured on a GPU, with its 95 % interval `ci95`; `predicted` is the cost model's.
     Each is None where there is none, and never stands for the other.
     """
 
@@ -31,7 +31,6 @@ class Candidate:
     speedup: float | None
     ci95: tuple[float, float] | None
     predicted: float | None
-    predicted_for: str
 
     @property
     def tone(self) -> str:
@@ -57,7 +56,6 @@ def _candidate(number: int, run: Run) -> Candidate:
         run.speedup,
         _interval(run.report),
         predicted if isinstance(predicted, int | float) and predicted > 0 else None,
-        str(run.report.get("predicted_for") or ""),
     )
 
 

@@ -65,6 +65,7 @@ from collections.abc import Iterator
 from warpwright.facts.launch_loops import LaunchLoop, launch_loop
 from warpwright.facts.model import AccessKind, Basis, HostLoop, Kernel, Launch, Space
 from warpwright.rules.base import Finding, Fix, Related, Severity
+from warpwright.rules.weighing import threads_of
 from warpwright.rules.words import plural
 from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at
 from warpwright.syntax.source import Span
@@ -89,7 +90,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         loop = launch.loop
         if loop is None or launch.span is None or launch.basis is not Basis.EXACT or not _counts(loop):
             continue
-        threads = _threads(launch)
+        threads = threads_of(launch)
         asked = _bytes_asked(kernel, index, threads) if threads is not None else None
         if asked is None or threads is None or asked > MOST_BYTES or threads >= MOST_THREADS:
             continue
@@ -136,13 +137,6 @@ def _milliseconds(us: float) -> str:
     ('1.0', '0.04')
     """
     return f"{us / 1000:.1f}" if us >= 100 else f"{us / 1000:.2g}"
-
-
-def _threads(launch: Launch) -> int | None:
-    total = launch.threads
-    for extent in launch.grid:
-        total = total * extent if total is not None and extent is not None else None
-    return total
 
 
 def _bytes_asked(kernel: Kernel, launch: int, threads: int) -> int | None:
