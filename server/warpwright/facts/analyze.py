@@ -172,8 +172,8 @@ def _interpreted(
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
         races += recorder.intervals.races(index)
-        if site is not None and extremes is not None:
-            outside += extremes.outside(_sizes(site, function), index)
+        if extremes is not None:
+            outside += extremes.outside(index)
         found = recorder.barrier_facts()
         if recorder.barriers_are_bounded:
             found += _uneven_barriers(unit, text, function, index, uneven())
@@ -322,23 +322,6 @@ def _parameters(text: FunctionText, function: ir.Function) -> Iterator[Parameter
         const = "const" in (spelled.split("*")[0] if pointer else spelled).split()
         size = target.size if target is not None else None
         yield Parameter(parameter.name, spelled, pointer, const, size, span)
-
-
-def _sizes(site: LaunchSite, function: ir.Function) -> dict[str, int]:
-    """The bytes of the arrays whose size the text gives, by name: shared ones, and those that the host allocates and
-    the launch hands over. Two shared arrays of one name are left out."""
-    sizes = {
-        parameter.name: size
-        for parameter, size in zip(function.parameters, site.allocated, strict=False)
-        if size is not None and parameter.type.kind == "pointer"
-    }
-    shared = list(_shared_arrays(function.body))
-    for array in shared:
-        alone = array.name not in sizes and sum(other.name == array.name for other in shared) == 1
-        size = site.launch.dynamic_shared_bytes if array.dynamic else array.bytes
-        if alone and size is not None:
-            sizes[array.name] = size
-    return sizes
 
 
 def _shared_arrays(statement: ir.Stmt) -> Iterator[SharedArray]:

@@ -6,17 +6,17 @@ launch. What is kept is certain: addresses and conditions follow from the text, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from warpwright.facts.memory import Pattern
 from warpwright.facts.model import WARP, AccessKind, Dim3, OutOfBounds
 from warpwright.facts.position import Position
-from warpwright.facts.values import ASSUMED, EXACT, Value
+from warpwright.facts.values import ASSUMED, EXACT, Region, Value
 from warpwright.syntax.source import Span
 
-_Key = tuple[tuple[str, int, int], AccessKind, str]
-"""An access, and the name of the array."""
+_Key = tuple[tuple[str, int, int], AccessKind, int]
+"""An access, and the array: two of one name, in two functions, are told apart by their objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class _Request:
     """A request of `bytes` per lane to an array, `first` from its start."""
 
     span: Span
-    array: str
+    kind: AccessKind
+    array: Region
     block: Dim3
     warp: int
     first: int
@@ -57,36 +58,35 @@ class Extremes:
         position: Position,
     ) -> None:
         """A request of a warp to shared or global memory."""
-        if where is None or pointer.region is None or pointer.basis != EXACT or pointer.soft:
+        region = pointer.region
+        if where is None or region is None or region.bytes is None or pointer.basis != EXACT or pointer.soft:
             return
         if position.thinned or any(g.undecided or g.value.basis >= ASSUMED for g in position.guards):
             return
         first, pattern = where
-        key = span.key, kind, pointer.region.name
+        key = span.key, kind, id(region)
         high, low = self.highest.get(key), self.lowest.get(key)
         within = high is not None and first + pattern.top <= high.top
         if within and low is not None and first + pattern.bottom >= low.bottom:
             return
-        request = _Request(span, pointer.region.name, position.block, position.warp, first, pattern, size)
+        request = _Request(span, kind, region, position.block, position.warp, first, pattern, size)
         if high is None or request.top > high.top:
             self.highest[key] = request
         if low is None or request.bottom < low.bottom:
             self.lowest[key] = request
 
-    def outside(self, sizes: Mapping[str, int], launch: int) -> Iterator[OutOfBounds]:
-        """Of each access one thread that is outside of its array; `sizes` are in bytes, by the array's name."""
+    def outside(self, launch: int) -> Iterator[OutOfBounds]:
+        """Of each access one thread that is outside of its array."""
         for key, high in self.highest.items():
-            _, kind, array = key
-            size, low = sizes.get(array), self.lowest[key]
-            if size is None:
-                continue
+            low = self.lowest[key]
             if low.bottom < 0:
-                yield _found(low, low.bottom, kind, launch, size)
-            elif high.top + high.bytes > size:
-                yield _found(high, high.top, kind, launch, size)
+                yield _found(low, low.bottom, launch)
+            elif high.top + high.bytes > (high.array.bytes or 0):
+                yield _found(high, high.top, launch)
 
 
-def _found(request: _Request, address: int, kind: AccessKind, launch: int, size: int) -> OutOfBounds:
+def _found(request: _Request, address: int, launch: int) -> OutOfBounds:
     lane = request.pattern.offsets.index(address - request.first)
     thread = request.warp * WARP + lane
-    return OutOfBounds(request.span, request.array, kind, launch, request.block, thread, address, request.bytes, size)
+    array, size = request.array.name, request.array.bytes or 0
+    return OutOfBounds(request.span, array, request.kind, launch, request.block, thread, address, request.bytes, size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpwright.facts import ir
 from warpwright.facts.addressing import pointer_to_local
@@ -275,9 +275,12 @@ def _lambda(node: ir.Lambda) -> ValueCode:
 @make_value.register(ir.Opaque)
 def _opaque(node: ir.Opaque) -> ValueCode:
     parts = [value_code(part) for part in node.parts]
+    is_assembly = node.is_assembly
 
     def evaluate(run: Evaluator, mask: int) -> AnyValue:
         run.steps += 1
+        if is_assembly:
+            run.recorder.intervals.parted = True
         values = [part(run, mask) for part in parts]
         return opaque(UNKNOWN_TYPE, *values) if values else unknown()
 
@@ -465,10 +468,13 @@ def _conditional(node: ir.Conditional) -> ValueCode:
             run.recorder.intervals.doubts -= 1
             return join(then, otherwise, condition) or unknown()
         on = truth(condition)
-        if not mask & ~on:
-            return then_of(run, mask)
-        if not mask & on:
-            return otherwise_of(run, mask)
+        if condition.basis >= ASSUMED:
+            run.recorder.intervals.guessed = True
+        if not mask & ~on or not mask & on:
+            chosen = (otherwise_of if mask & ~on else then_of)(run, mask)
+            if not isinstance(chosen, Value) or chosen.basis >= condition.basis:
+                return chosen
+            return replace(chosen, basis=condition.basis)
         run.recorder.flush()
         then = then_of(run, mask & on)
         run.recorder.flush()

@@ -57,7 +57,7 @@ class ExpressionReader(OperatorReader):
 
     def opaque(self, node: Node) -> ir.Expr:
         if self.depth > 400 or node.type in _ASM:
-            return ir.Opaque(self.span(node), [])
+            return ir.Opaque(self.span(node), [], is_assembly=node.type in _ASM)
         return ir.Opaque(self.span(node), [self.expression(c) for c in node.named_children if c.type != "comment"])
 
     def _number(self, node: Node) -> ir.Expr:

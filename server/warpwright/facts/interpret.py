@@ -96,11 +96,18 @@ class Interpreter(Objects):
         self.value(node.expr, mask)
         return mask
 
+    def _runs_unseen(self, node: ir.Declare) -> bool:
+        """Whether a variable's struct has a destructor, or a constructor without arguments, which are not followed."""
+        name = node.type.name.split("<")[0].strip()
+        return f"~{name}" in self.unit.methods or (node.init is None and name in self.unit.methods)
+
     def _declare(self, node: ir.Declare, mask: int) -> int:
         slots = self.frame.slots
         if node.slot >= len(slots):  # a lambda's own variables
             slots.extend([None] * (node.slot + 1 - len(slots)))
         kind = node.type
+        if kind.kind == "struct" and not node.reference and node.shared is None and self._runs_unseen(node):
+            self.recorder.intervals.lost = True
         if node.shared is not None:
             slots[node.slot] = self.shared_variable(node.shared)
         elif node.reference and node.init is not None:
@@ -126,7 +133,8 @@ class Interpreter(Objects):
         name = "extern __shared__" if variable.dynamic else f"{variable.name}@{variable.span.start}"
         start = self.starts.get(name)
         if start is None:
-            region = Region(variable.name, Space.SHARED, variable.element)
+            size = self.warp.dynamic_bytes if variable.dynamic else variable.bytes
+            region = Region(variable.name, Space.SHARED, variable.element, bytes=size)
             start = self.starts[name] = Value(0, variable.type, 0, 0, False, region)
         return start if start.type is variable.type else start.holding(0, variable.type)
 
@@ -144,6 +152,8 @@ class Interpreter(Objects):
                 return self._both_sides(node, condition, mask)
             finally:
                 self.recorder.forcing -= 1
+        if condition.basis >= ASSUMED:
+            self.recorder.intervals.guessed = True
         self.guards.append(Guard(node.condition.span, mask, taken, condition, False))
         folded = self.call_depth > 0 and condition.uniform and not condition.thread and condition.basis == EXACT
         dead = folded or is_constant(node.condition)
@@ -272,6 +282,8 @@ class Interpreter(Objects):
                             return self._forced_iteration(node, active)
                         self.recorder.outcome(node.span, bool(taken), passed=True)
                     self.guards.append(Guard(node.condition.span, active, taken, condition, False))
+                    if condition.basis >= ASSUMED:
+                        self.recorder.intervals.guessed = True
                     left |= active & ~taken
                     active = taken
                 else:

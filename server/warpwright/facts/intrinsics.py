@@ -51,7 +51,7 @@ _SHUFFLE = re.compile(r"__shfl(_up|_down|_xor)?(_sync)?$")
 _VOTE = re.compile(r"__(all|any|uni|ballot|activemask)(?:_sync)?$")
 _UNIFORM_VOTES = re.compile(r"__(all|any|uni|ballot)(_sync)?$|__activemask$|__reduce_\w+_sync$|__match_all_sync$")
 
-_ORDERS = re.compile(r"fence|pipeline|barrier|nanosleep|memcpy")
+_ORDERS = re.compile(r"fence|pipeline|bar(?:rier)?(?:_|\b)|sync|nanosleep|memcpy")
 """In the name of a function by which threads may wait for each other."""
 _COSTS = {"exp": 8, "log": 8, "sqrt": NEVER, "sin": NEVER, "cos": NEVER, "pow": NEVER, "tan": NEVER, "printf": NEVER}
 """Instructions of a call, see predication.LIMIT; that of one operation for what is not listed."""

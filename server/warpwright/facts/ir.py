@@ -161,9 +161,11 @@ class Lambda(Expr):
 
 @dataclass(slots=True, eq=False)
 class Opaque(Expr):
-    """Something whose value is not followed; its parts are evaluated for their accesses."""
+    """Something whose value is not followed; its parts are evaluated for their accesses. Inline assembly may also
+    order threads, or end them."""
 
     parts: list[Expr]
+    is_assembly: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -192,6 +194,14 @@ class SharedVariable:
     span: Span
     dims: tuple[int | None, ...]
     element: CType
+
+    @property
+    def bytes(self) -> int | None:
+        """Static size in bytes; None where a part of it is unknown, and for a dynamic array."""
+        total = None if self.dynamic else self.element.size
+        for dim in self.dims:
+            total = total * dim if total is not None and dim is not None else None
+        return total
 
 
 @dataclass(slots=True, eq=False)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from warpwright.facts import ir
+from warpwright.facts.allocations import allocation_of
 from warpwright.facts.constants import fold, integer_operation
 from warpwright.facts.expressions import sole_value
 from warpwright.facts.host_loops import loop_steps
@@ -34,7 +35,7 @@ from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop, Launch
 from warpwright.facts.preprocessor import Macro
-from warpwright.facts.settled import is_settled
+from warpwright.facts.settled import is_settled, may_leave
 from warpwright.facts.types import CType
 from warpwright.facts.unit import Unit, VariableText, function_name, template_parameters
 from warpwright.syntax.names import unqualified
@@ -116,7 +117,7 @@ class HostReader:
         self.written: frozenset[str] | None = None
         self.members: dict[str, list[tuple[Source, Node]]] | None = None  # the values of structs' members, by name
         self.disagreed: set[int] = set()  # functions whose callers pass different numbers
-        self.allocations: dict[int, list[Node]] = {}  # by function
+        self.allocations: dict[tuple[int, str], Node | None] = {}  # of pointers, by function and name
         self.caller: dict[int, tuple[Source, Node]] = {}  # of a function, the one that is looked at
         self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
 
@@ -357,32 +358,27 @@ class HostReader:
         allocated = tuple(self._allocated(scope, node, call.start_byte) for node in given)
         parts = [part for triple in (grid, block) if triple is not None for part in (triple.x, triple.y, triple.z)]
         certain = len(parts) == 6 and not any(_is_open(part) for part in (*parts, shared))
-        passed = [node for node, value in zip(given, values, strict=True) if value is not None and not value.assumed]
+        passed = [
+            node
+            for node, value, size in zip(given, values, allocated, strict=True)
+            if value is not None and not value.assumed and size is None
+        ]
+        certain = certain and use.syntax is not None and reached and not may_leave(self.unit, scope, call)
         certain = certain and is_settled(self.unit, scope, [*uncommented(use.syntax)[:3], *passed])
         return LaunchSite(name, launch, templates, tuple(values), qualifier, reached, certain, allocated)
 
-    def _allocations(self, scope: HostScope) -> list[Node]:
-        """The calls in a function that allocate memory for the GPU."""
-        if scope.function is None:
-            return []
-        found = self.allocations.get(scope.function.id)
-        if found is None:
-            calls = descendants(scope.function, "call_expression")
-            found = [call for call in calls if _ALLOCATES.fullmatch(_called(scope.source, call))]
-            self.allocations[scope.function.id] = found
-        return found
-
     def _allocated(self, scope: HostScope, argument: Node, before: int) -> int | None:
         """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
-        name = scope.source.node_text(argument)
-        known = scope.definitions.get(name, ())
-        if argument.type != "identifier" or any(not _is_null(scope.source, each) for each in known):
+        if argument.type != "identifier" or scope.function is None:
             return None
-        found = [call for call in self._allocations(scope) if _allocates(scope.source, call, name)]
-        if len(found) != 1 or found[0].start_byte >= before or _is_swapped(scope, name):
+        key = (scope.function.id, scope.source.node_text(argument))
+        if key not in self.allocations:
+            self.allocations[key] = allocation_of(self.unit, scope.source, scope.function, key[1])
+        call = self.allocations[key]
+        if call is None or call.start_byte >= before:
             return None
-        bytes_of = uncommented(found[0].child_by_field_name("arguments"))[1]
-        size = self.value(self._lowered(scope, bytes_of), scope, found[0].start_byte)
+        bytes_of = uncommented(call.child_by_field_name("arguments"))[1]
+        size = self.value(self._lowered(scope, bytes_of), scope, call.start_byte)
         if not isinstance(size, Known) or _is_open(size) or not is_settled(self.unit, scope, [bytes_of]):
             return None
         return size.value
@@ -821,43 +817,9 @@ class HostReader:
         return Known(number) if number is not None else self._outside()
 
 
-_ALLOCATES = re.compile(r"(?:cuda|hip)(?:Malloc(?:Managed|Async|Host)?|HostAlloc)")
-
-
-def _called(source: Source, call: Node) -> str:
-    function = call.child_by_field_name("function")
-    return source.node_text(function) if function is not None else ""
-
-
-def _allocates(source: Source, call: Node, name: str) -> bool:
-    """Whether a call allocates the memory of a pointer: `cudaMalloc((void **)&name, bytes)`."""
-    given = uncommented(call.child_by_field_name("arguments"))
-    target = given[0] if len(given) > 1 else None
-    while target is not None and target.type == "cast_expression":
-        target = target.child_by_field_name("value")
-    return target is not None and "".join(source.node_text(target).split()) == f"&{name}"
-
-
-def _is_swapped(scope: HostScope, name: str) -> bool:
-    """Whether a variable may be exchanged with another: `std::swap(in, out)`."""
-    calls = descendants(scope.function, "call_expression") if scope.function is not None else ()
-    return any(
-        unqualified(_called(scope.source, call)) in ("swap", "exchange")
-        and any(scope.source.node_text(n) == name for n in descendants(call, "identifier"))
-        for call in calls
-    )
-
-
 def _is_open(value: HostValue) -> bool:
     """Whether a number may be another one than the text gives."""
     return not isinstance(value, Known) or value.assumed or value.is_default
-
-
-def _is_null(source: Source, definition: Definition) -> bool:
-    """A declaration without a value, or of a null pointer."""
-    value = definition.value
-    null = value is not None and source.node_text(value) in ("NULL", "nullptr", "0")
-    return definition.kind == "declare" or (definition.kind == "=" and null)
 
 
 def _may_end_early(source: Source, body: Node, variable: str) -> bool:

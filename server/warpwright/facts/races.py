@@ -38,11 +38,12 @@ class Intervals:
     interval: int = 0
     lost: bool = False  # what the warp does from here on is not followed
     parted: bool = False  # whether the warp comes further than this is not known
+    guessed: bool = False  # what its variables hold may follow from a number that is assumed
     doubts: int = 0  # conditions within expressions that do not say for certain what is run
     kept: int = 0
 
     def begin_warp(self) -> None:
-        self.interval, self.lost, self.parted, self.doubts = 0, False, False, 0
+        self.interval, self.lost, self.parted, self.guessed, self.doubts = 0, False, False, False, 0
 
     @property
     def is_doubtful(self) -> bool:

@@ -139,7 +139,7 @@ class Recorder:
         if self.records_barriers and not self.forcing:
             if space is Space.SHARED:
                 self.intervals.access(span, kind, size, pointer, where, position)
-            if self.extremes is not None and not self.intervals.is_doubtful:
+            if self.extremes is not None and not (self.intervals.is_doubtful or self.intervals.guessed):
                 self.extremes.access(span, kind, size, pointer, where, position)
         if self.open_sides:
             side = self.open_sides[-1]

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 from tree_sitter import Node
 
+from warpwright.facts.allocations import takes_values
 from warpwright.facts.host_scopes import HostScope, written_names
 from warpwright.facts.types import BUILTIN_TYPES
 from warpwright.facts.unit import Unit
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, parameters_of, uncommented
+from warpwright.syntax.source import Source
 
 _CALLS = re.compile(r"dim3|(?:std::)?(?:min|max)|ceilf?")
 _EXTENT = re.compile(r"\w+\.[xyz]")
@@ -22,7 +24,7 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
 
     Example: not `n` after `int n = 0; while (next()) n++;`.
     """
-    changed = _changed(scope)
+    changed = _changed(unit, scope)
     waiting = list(nodes)
     seen: set[str] = set()
     while waiting:
@@ -36,21 +38,64 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
             if name in changed or len(values) > 1 or any(d.value is None or d.kind == "written" for d in values):
                 return False
             waiting += [d.value for d in values if d.value is not None]
-            if not values and not _is_constant(unit, name) and name != "dim3":
+            if bool(values) == _is_constant(unit, name) and name != "dim3":  # neither, or one hides the other
                 return False
     return True
 
 
-def _changed(scope: HostScope) -> set[str]:
-    """What a function counts up, or adds to."""
-    if scope.function is None:
+def _changed(unit: Unit, scope: HostScope) -> set[str]:
+    """What may change in a function: what it counts up, adds to or is given, and what it hands out the address of, or
+    a reference."""
+    function, source = scope.function, scope.source
+    if function is None:
         return set()
+    nodes = [name for parameter in parameters_of(function) for name in descendants(parameter, "identifier")]
+    for node in descendants(function, "update_expression", "assignment_expression", "pointer_expression"):
+        operator = node.child_by_field_name("operator")
+        if node.type != "assignment_expression" or operator is None or operator.type != "=":
+            nodes += written_names(node)
+    for declared in descendants(function, "init_declarator"):
+        declarator, value = (declared.child_by_field_name(f) for f in ("declarator", "value"))
+        if declarator is not None and declarator.type == "reference_declarator" and value is not None:
+            nodes += descendants(value, "identifier")
+    for call in descendants(function, "call_expression"):
+        given = uncommented(call.child_by_field_name("arguments"))
+        if any(n.type == "identifier" for n in given) and not takes_values(unit, source, call):
+            nodes += [n for n in given if n.type == "identifier"]
+    nodes += (n for n in written_names(function) if n.parent is not None and n.parent.type == "binary_expression")
+    constants = _constants_of(source, function)
+    return {name for node in nodes if (name := source.node_text(node)) not in constants}
+
+
+def _constants_of(source: Source, function: Node) -> set[str]:
+    """The variables that a function declares `const` or `constexpr`, which nothing changes."""
     return {
-        scope.source.node_text(name)
-        for node in descendants(scope.function, "update_expression", "assignment_expression")
-        if node.type == "update_expression" or (o := node.child_by_field_name("operator")) is None or o.type != "="
-        for name in written_names(node)
+        source.node_text(name)
+        for declaration in descendants(function, "declaration")
+        if any(c.type == "type_qualifier" and c.text in (b"const", b"constexpr") for c in declaration.children)
+        for declared in declaration.children_by_field_name("declarator")
+        if declared.type == "init_declarator"
+        and (name := declared.child_by_field_name("declarator")) is not None
+        and name.type == "identifier"
     }
+
+
+_LEAVES = ("return_statement", "throw_statement", "goto_statement")
+_ENDS = re.compile(r"(?:std::)?(?:exit|_exit|quick_exit|abort|terminate)")
+
+
+def may_leave(unit: Unit, scope: HostScope, place: Node) -> bool:
+    """Whether a host function may end before a place, by a test of what the text decides: `if (N % 256) return;`."""
+    for test in descendants(scope.function, "if_statement") if scope.function is not None else ():
+        condition = test.child_by_field_name("condition")
+        if condition is None or test.end_byte > place.start_byte or not is_settled(unit, scope, [condition]):
+            continue
+        calls = (n.child_by_field_name("function") for n in descendants(test, "call_expression"))
+        if any(f is not None and _ENDS.fullmatch(scope.source.node_text(f)) for f in calls):
+            return True
+        if any(True for _ in descendants(test, *_LEAVES)):
+            return True
+    return False
 
 
 def _has_other_parts(scope: HostScope, node: Node) -> bool:

@@ -51,13 +51,15 @@ LANE_BITS = tuple(1 << lane for lane in range(WARP))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """A piece of memory that does not overlap others: what one pointer parameter points to, one shared array."""
+    """A piece of memory that does not overlap others: what one pointer parameter points to, one shared array. `bytes`
+    is its size where the text gives it."""
 
     name: str
     space: Space
     element: CType
     place: Location = None  # the variable that a pointer to local memory points to
     parts: tuple[Region, ...] = ()  # of one that stands for several: what a pointer may point to
+    bytes: int | None = None
 
 
 APART = 1 << 40

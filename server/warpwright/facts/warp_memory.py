@@ -67,6 +67,7 @@ class WarpContext:
     specials: dict[str, tuple[Value, Value, Value]]
     position: Position
     mask: int
+    dynamic_bytes: int | None = None  # of shared memory, as the launch asks for
 
 
 @dataclass(slots=True)

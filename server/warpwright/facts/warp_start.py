@@ -27,7 +27,7 @@ def warp_context(shape: Dim3, launch: Launch, position: Position, basis: int) ->
         "blockDim": (dims[0], dims[1], dims[2]),
         "gridDim": (grid[0], grid[1], grid[2]),
     }
-    return WarpContext(specials, position, on)
+    return WarpContext(specials, position, on, launch.dynamic_shared_bytes)
 
 
 @lru_cache(maxsize=64)
@@ -52,7 +52,8 @@ def argument(parameter: ir.FunctionParameter, extent: int, index: int, site: Lau
     kind = parameter.type
     if kind.kind == "pointer":
         target = kind.to or UNKNOWN_TYPE
-        return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target))
+        size = site.allocated[index] if site is not None and index < len(site.allocated) else None
+        return Value(0, kind, 0, 0, False, Region(parameter.name, Space.GLOBAL, target, bytes=size))
     if kind.kind == "struct":
         return _struct_argument(parameter.name, kind, extent)
     if kind.is_integer:
