@@ -15,19 +15,11 @@ from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Ending, compile_cubin
+from warpwright.toolchain.compile import compile_cubin
+from warpwright.verify.compiling import STATUS_OF
 from warpwright.verify.report import Compilation, CompiledKernel, Level, Report, Status
 
 FILE_NAME = "generated.cu"
-_STATUS = {
-    Ending.COMPILED: Status.NOT_RUN,
-    Ending.ERRORS: Status.DOES_NOT_COMPILE,
-    Ending.TIMEOUT: Status.TIMEOUT,
-    Ending.MISSING: Status.NOT_RUN,
-    Ending.BROKEN: Status.NOT_RUN,
-}
-
-
 _CAUTION = "A draft: nothing says what it should compute, so nobody compared it. Read it before you use it."
 
 
@@ -103,7 +95,7 @@ def compiled_draft(source: Source, kernel: str, arch: str, is_cancelled: IsCance
     resources = compiled.instances(kernel)
     taken = CompiledKernel(resources[0], None) if resources else None
     return Report(
-        _STATUS[compiled.ending],
+        STATUS_OF[compiled.ending],
         (Level.PARSED, Level.COMPILED) if compiled.ok else (Level.PARSED,),
         compiled.reason,
         kernel=kernel,

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpwright.syntax.source import Source, SourceError, read_source
+from warpwright.syntax.stamp import Stamp, stamp_of
 
 SUFFIXES = (".cuh", ".h", ".hpp", ".hh", ".inl")
 _DEVICE_CODE = (b"__global__", b"__device__")
@@ -32,7 +33,7 @@ def includer_of(header: Source, opened: Mapping[str, Source]) -> Source | None:
         if name.endswith(".cu") and path.name in _included(source.data[:_MOST_BYTES]):
             return source
     for near in _near(path):
-        if str(near) not in opened and path.name in _included_on_disk(str(near), _stamp(near)):
+        if str(near) not in opened and path.name in _included_on_disk(str(near), stamp_of(near)):
             try:
                 return read_source(near)
             except SourceError:
@@ -54,16 +55,8 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        status = file.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
-
-
 @lru_cache(maxsize=1024)
-def _included_on_disk(path: str, _stamp: tuple[int, int]) -> frozenset[str]:
+def _included_on_disk(path: str, _stamp: Stamp | None) -> frozenset[str]:
     try:
         with Path(path).open("rb") as file:
             return _included(file.read(_MOST_BYTES))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.editor.settings import Settings, read_settings
+from warpwright.syntax.stamp import Stamp, stamp_of
 
 NAME = "warpwright.toml"
 PYPROJECT = "pyproject.toml"
@@ -67,7 +68,7 @@ def project_of(path: str, root: Path | None = None) -> Project:
     for folder in _upward(file, root):
         for name in (NAME, PYPROJECT):
             found = folder / name
-            stamp = _stamp(found)
+            stamp = stamp_of(found)
             if stamp is not None and (project := _read(str(found), stamp)) is not None:
                 return project
     return Project()
@@ -80,16 +81,8 @@ def _upward(file: Path, root: Path | None) -> Iterator[Path]:
             return
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
-    try:
-        status = file.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
 @lru_cache(maxsize=256)
-def _read(path: str, stamp: tuple[int, int, int]) -> Project | None:
+def _read(path: str, stamp: Stamp) -> Project | None:
     """What a file says; None for a pyproject.toml that says nothing of warpwright. `stamp` makes a changed file another
     question."""
     is_shared = Path(path).name == PYPROJECT

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -25,6 +24,7 @@ from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress, silent
 from warpwright.rules.base import Severity
+from warpwright.syntax.stamp import stamp_of
 
 if TYPE_CHECKING:
     from warpwright.lsp.folders import Folders
@@ -131,19 +131,11 @@ def _listed(folders: Folders, opened: frozenset[str], headers: int) -> _Listed:
         if has_more:
             limits.append(f"{folder} has more than {most} files with kernels: the first {most} are looked at.")
         for path in map(str, paths):
-            if path not in opened and (stamp := _stamp(path)):
+            if path not in opened and (stamp := stamp_of(path)):
                 settings = settings_json(folders.settings_of(path))
                 judged = crc32(repr(settings).encode())
-                found[path] = _File(path, settings, f"{stamp}.{judged}.{headers}")
+                found[path] = _File(path, settings, f"{'.'.join(map(str, stamp))}.{judged}.{headers}")
     return _Listed(list(found.values()), limits)
-
-
-def _stamp(path: str) -> str:
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return ""
-    return f"{status.st_mtime_ns}.{status.st_size}"
 
 
 async def _checked(ls: Server, files: Sequence[_File]) -> list[Report]:

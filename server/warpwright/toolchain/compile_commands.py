@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.syntax.flags import Flags, flags_of_options, read_options
+from warpwright.syntax.stamp import Stamp, stamp_of
 from warpwright.toolchain.nvcc_options import nvcc_options, shell_words, with_option_files
 
 DATABASE = "compile_commands.json"
@@ -69,21 +70,21 @@ def compile_flags(
     return _flags_in(str(found[0]), found[1], str(file), arch)
 
 
-Found = tuple[Path, tuple[int, int]]
+Found = tuple[Path, Stamp]
 """A database, and the stamp by which a change of it is noticed."""
 
 
 def _given(database: str) -> Found | str:
     named = Path(database).expanduser().absolute()
     named = named / DATABASE if named.is_dir() else named
-    stamp = _stamp(named)
+    stamp = stamp_of(named)
     return (named, stamp) if stamp else f"{named} is not there; it is to say how files are compiled."
 
 
 def _search(file: Path, workspace: Sequence[str]) -> Found | None:
     for folder in dict.fromkeys((*file.parents, *(Path(each).absolute() for each in workspace))):
         for candidate in _candidates(folder):
-            if stamp := _stamp(candidate):
+            if stamp := stamp_of(candidate):
                 return candidate, stamp
     return None
 
@@ -98,14 +99,6 @@ def _candidates(folder: Path) -> Iterator[Path]:
     except OSError:
         return
     yield from (folder / name / DATABASE for name in names)
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        status = file.stat()
-    except (OSError, ValueError):
-        return None
-    return (status.st_mtime_ns, status.st_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,7 @@ class _Database:
 
 
 @lru_cache(maxsize=1024)
-def _flags_in(database: str, stamp: tuple[int, int], file: str, arch: str | None) -> CompileFlags:
+def _flags_in(database: str, stamp: Stamp, file: str, arch: str | None) -> CompileFlags:
     read = _read(database, stamp)
     if read.trouble:
         return CompileFlags(trouble=read.trouble)
@@ -157,7 +150,7 @@ def _made(entry: _Entry, origin: str) -> CompileFlags:
 
 
 @lru_cache(maxsize=4)
-def _read(database: str, stamp: tuple[int, int]) -> _Database:
+def _read(database: str, stamp: Stamp) -> _Database:
     """The entries by file. `stamp` makes a changed database another question."""
     if stamp[1] > MOST_BYTES:
         return _Database(trouble=f"{database} is not used: it is larger than {MOST_BYTES >> 20} MB.")

@@ -14,12 +14,20 @@ from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, compile_cubin
+from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.included import included_files
 from warpwright.toolchain.rights import project_folders
-from warpwright.verify.report import CompiledKernel
+from warpwright.verify.report import CompiledKernel, Status
 
+STATUS_OF = {
+    Ending.COMPILED: Status.NOT_RUN,
+    Ending.ERRORS: Status.DOES_NOT_COMPILE,
+    Ending.TIMEOUT: Status.TIMEOUT,
+    Ending.MISSING: Status.NOT_RUN,
+    Ending.BROKEN: Status.NOT_RUN,
+}
+"""The verdict on a text of which nothing is known but how its compilation ended."""
 _SYSTEM = ("/usr", "/opt", "/lib", "/lib64", "/nix", "/gnu")
 
 

@@ -41,6 +41,7 @@ from warpwright.toolchain.compile import (
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.changes import changed_findings, changed_kernel, new_clocks, new_syntax_error
 from warpwright.verify.compiling import (
+    STATUS_OF,
     allowed_folders,
     compiled_both,
     compiled_kernel,
@@ -77,12 +78,6 @@ Choice = Literal["auto", "cuda", "emulator"]
 
 _SIDES = ("original", "candidate")
 _TIMED = (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
-_STATUS_OF = {
-    Ending.ERRORS: Status.DOES_NOT_COMPILE,
-    Ending.TIMEOUT: Status.TIMEOUT,
-    Ending.MISSING: Status.NOT_RUN,
-    Ending.BROKEN: Status.NOT_RUN,
-}
 
 
 def verify(
@@ -263,7 +258,7 @@ class _Climb:
         if after.ok and before.ok and (foreign := foreign_file(before, after, self.allowed)):
             return Report(Status.UNSAFE, (Level.PARSED,), foreign)
         if not after.ok:
-            status = _STATUS_OF[after.ending]
+            status = STATUS_OF[after.ending]
             because = "no nvcc here" if after.ending is Ending.MISSING else "nvcc failed"
             return Report(status, (Level.PARSED,), after.reason, not_run_because=because)
         if not before.ok and not (self.goal == "fix" and before.ending is Ending.ERRORS):
