@@ -1,9 +1,9 @@
 /** The server's process: where its code is, how it is started, heard and ended. */
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { LogOutputChannel } from "vscode";
-import { Lines, windowsKill } from "./processes";
+import { killOnWindows, Lines } from "./processes";
 import type { Interpreter } from "./python/probe";
 
 const END_MILLISECONDS = 1_000;
@@ -70,8 +70,7 @@ export async function endOrKill(server: Launched, log: LogOutputChannel): Promis
     log.warn("the server did not end when it was told to; it is killed");
     const pid = server.process.pid;
     if (process.platform === "win32" && pid !== undefined) {
-      const { program, arguments: given } = windowsKill(pid);
-      spawnSync(program, given, { stdio: "ignore", windowsHide: true });
+      killOnWindows(pid);
     } else {
       server.process.kill("SIGKILL");
     }

@@ -111,14 +111,19 @@ export function windowsKill(pid: number): Command {
   return { program: "taskkill", arguments: ["/PID", String(pid), "/T", "/F"] };
 }
 
+/** Kill a process on Windows, with all that it started. */
+export function killOnWindows(pid: number): void {
+  const { program, arguments: given } = windowsKill(pid);
+  spawnSync(program, given, { stdio: "ignore", windowsHide: true });
+}
+
 /** Kill a program that leads a group, and the group. */
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) {
     return;
   }
   if (process.platform === "win32") {
-    const { program, arguments: given } = windowsKill(pid);
-    spawnSync(program, given, { stdio: "ignore", windowsHide: true });
+    killOnWindows(pid);
     return;
   }
   try {

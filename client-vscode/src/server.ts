@@ -18,7 +18,7 @@ import { endOrKill, launch, serverFolders, type Launched } from "./launch";
 import { showMessages } from "./messages";
 import type { Interpreter } from "./python/probe";
 import type { Status } from "./status";
-import { offerPython, offerRestart, Teller, type Offer } from "./telling";
+import { PYTHON_BUTTONS, RESTART_BUTTONS, Teller, type Button } from "./telling";
 import { Pages } from "./views/pages";
 import { Previews } from "./views/previews";
 
@@ -153,10 +153,10 @@ export class Server implements Disposable {
     }
   }
 
-  private async failed(reason: string, offers: readonly Offer[] = offerPython): Promise<void> {
+  private async failed(reason: string, buttons: readonly Button[] = PYTHON_BUTTONS): Promise<void> {
     this.status.show({ kind: "stopped", reason });
     await commands.executeCommand("setContext", "warpwright.running", false);
-    this.teller.tell(`warpwright is not running: ${reason}`, offers);
+    this.teller.tell(`warpwright is not running: ${reason}`, buttons);
   }
 
   /** Start a server that died anew, up to five times in three minutes; then say so and leave it. */
@@ -170,7 +170,7 @@ export class Server implements Disposable {
     if (count > MOST_RESTARTS) {
       const reason = `the server ended ${count} times within three minutes and is not started again.${last}`;
       await this.stop();
-      await this.failed(reason, offerRestart);
+      await this.failed(reason, RESTART_BUTTONS);
       return;
     }
     const told = `The warpwright server ended unexpectedly and is started anew (${count} of ${MOST_RESTARTS}).`;

@@ -1,15 +1,16 @@
 /** What is told of a server that does not run: each reason once until it runs again, with what can be done. */
 import { commands, window, type LogOutputChannel } from "vscode";
+import { CREATE } from "./advice";
 
 /** A button and the command behind it. */
-export type Offer = readonly [label: string, command: string];
+export type Button = readonly [label: string, command: string];
 
-export const offerPython: readonly Offer[] = [
+export const PYTHON_BUTTONS: readonly Button[] = [
   ["Select Interpreter", "warpwright.selectInterpreter"],
-  ["Create Environment", "warpwright.createEnvironment"],
+  [CREATE, "warpwright.createEnvironment"],
   ["Show Log", "warpwright.showOutput"],
 ];
-export const offerRestart: readonly Offer[] = [
+export const RESTART_BUTTONS: readonly Button[] = [
   ["Restart", "warpwright.restart"],
   ["Show Log", "warpwright.showOutput"],
 ];
@@ -19,15 +20,15 @@ export class Teller {
 
   constructor(private readonly log: LogOutputChannel) {}
 
-  tell(message: string, offers: readonly Offer[]): void {
+  tell(message: string, buttons: readonly Button[]): void {
     this.log.error(message);
     if (this.told.has(message)) {
       return;
     }
     this.told.add(message);
-    void window.showErrorMessage(message, ...offers.map(([label]) => label)).then((chosen) => {
-      const offer = offers.find(([label]) => label === chosen);
-      return offer && commands.executeCommand(offer[1]);
+    void window.showErrorMessage(message, ...buttons.map(([label]) => label)).then((chosen) => {
+      const button = buttons.find(([label]) => label === chosen);
+      return button && commands.executeCommand(button[1]);
     });
   }
 

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { ProgressLocation, window, workspace, type ExtensionContext, type LogOutputChannel, type QuickPickItem } from "vscode";
 import { filled, isEnvironment, liesIn, onThePath } from "../python/places";
-import { PythonFault, usable, type Interpreter } from "../python/probe";
+import { OLDEST, PythonFault, usable, type Interpreter } from "../python/probe";
 import { use } from "../python/select";
 import { EXTRAS, offered, weighs, type ExtraName } from "./extras";
 import { CancelledError, EnvironmentError, makeEnvironment } from "./make";
@@ -147,7 +147,7 @@ export class Environments {
     };
     const told = faults.find(Boolean) ?? "No Python was found. ";
     throw new EnvironmentError(
-      `${told}An environment is made with Python 3.11 or newer: install one (${how[process.platform] ?? "python.org"}), then try again.`,
+      `${told}An environment is made with Python ${OLDEST.join(".")} or newer: install one (${how[process.platform] ?? "python.org"}), then try again.`,
     );
   }
 

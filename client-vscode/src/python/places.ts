@@ -3,10 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, posix, relative, win32 } from "node:path";
 import type { Command } from "../processes";
-import { OLDEST } from "./probe";
-
-/** The newest whose compiled libraries the extension carries. */
-const NEWEST: readonly [number, number] = [3, 14];
+import { NEWEST, OLDEST } from "./probe";
 
 /** What the path may call Python, in the order in which it is tried. */
 export function onThePath(platform: NodeJS.Platform = process.platform): Command[] {

@@ -4,6 +4,8 @@ import { dirname, join } from "node:path";
 import { run, type Command, type Ended } from "../processes";
 
 export const OLDEST: readonly [number, number] = [3, 11];
+/** The newest whose compiled libraries the extension carries. */
+export const NEWEST: readonly [number, number] = [3, 14];
 const ASK_MILLISECONDS = 15_000;
 
 export interface Interpreter {
@@ -92,7 +94,7 @@ export async function usable(
   }
   if (lacking) {
     const message = `${what}, ${program}, is Python ${version} and cannot load the server's libraries: ${lacking}`;
-    throw new PythonFault("broken", message, "They are for Python 3.11 to 3.14 of this machine's own kind.");
+    throw new PythonFault("broken", message, `They are for Python ${OLDEST.join(".")} to ${NEWEST.join(".")} of this machine's own kind.`);
   }
   return { path: executable || program, version };
 }
