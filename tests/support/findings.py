@@ -14,7 +14,7 @@ from warpwright.facts.model import Program
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
-from warpwright.rules.registry import find_rule, run_rules
+from warpwright.rules.registry import all_rules, run_rules
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
@@ -85,7 +85,6 @@ def _mark(finding: Finding) -> Mark:
     span = finding.span
     line = span.line
     end = span.end_column if span.end_line == line else len(span.source.line_text(line)) + 1
-    rule = find_rule(finding.rule)
-    own = rule is not None and rule.severity == finding.severity
+    own = any(rule.name == finding.rule and rule.severity == finding.severity for rule in all_rules())
     name = finding.rule if own else f"{finding.rule} ({finding.severity})"
     return Mark(line, span.column, max(1, end - span.column), f"{name}: {finding.message}")

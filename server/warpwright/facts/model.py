@@ -1,4 +1,5 @@
-"""What is true of the kernels of one translation unit. Plain data; every reader shares these names.
+"""What is true of the kernels of one translation unit. Plain data; every reader shares these names, which is
+why they stand in one module, past 400 lines.
 
 Example: in `out[x * n + y]` with x from threadIdx.x, a warp's load is one Access with 32 active lanes, its addresses
 (`Access.lanes`), and the sectors that they touch.

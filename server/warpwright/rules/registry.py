@@ -36,15 +36,6 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted(_load(), key=lambda rule: rule.name))
 
 
-def find_rule(name: str) -> Rule | None:
-    """The rule of that name, or None.
-
-    >>> find_rule("bank-conflict").group, find_rule("no-such-rule")
-    ('memory', None)
-    """
-    return next((rule for rule in all_rules() if rule.name == name), None)
-
-
 def run_rules(
     program: Program,
     select: Collection[str] = (),
