@@ -39,6 +39,6 @@
 
 (condition-case problem
     (look)
-  (error (note 'problem (error-message-string problem))))
+  (error (note 'problems (vector (error-message-string problem)))))
 (with-temp-file (getenv "WW_RESULT") (insert (json-encode seen)))
 (kill-emacs)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.editors import LINE, PAGE, SILENCED, Project
+from support.editors import LINE, PAGE, SILENCED, Project, seen_by
 from support.pages import blocks
 
 pytestmark = pytest.mark.emacs
@@ -20,22 +18,8 @@ def look(project: Project, action: str) -> dict[str, Any]:
     (set_up,) = blocks(PAGE["Emacs"], "elisp")
     init = project.home / "init.el"
     init.write_text(set_up, encoding="utf-8")
-    result = project.home / "seen.json"
-    named = {"WW_KERNEL": str(project.kernel), "WW_RESULT": str(result), "WW_ACTION": action}
-    done = subprocess.run(
-        ["emacs", "--batch", "--load", init, "--load", LOOK],
-        cwd=project.folder,
-        env=project.environment(**named),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert result.exists(), done.stderr
-    seen: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-    assert "problem" not in seen, (seen, done.stderr)
-    return seen
+    variables = {"WW_KERNEL": str(project.kernel), "WW_ACTION": action}
+    return seen_by(project, ["emacs", "--batch", "--load", init, "--load", LOOK], **variables)
 
 
 def test_a_kernel_in_emacs(project: Project) -> None:

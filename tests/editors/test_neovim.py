@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
 
 import pytest
-from support.editors import LINE, PAGE, Project, programs, version
+from support.editors import LINE, PAGE, Project, programs, seen_by, version
 from support.pages import blocks
 
 LOOK = Path(__file__).with_name("neovim.lua")
@@ -27,20 +25,7 @@ def test_a_kernel_in_neovim(versions: str, project: Project) -> None:
     config = project.home / ".config" / "nvim" / "init.lua"
     config.parent.mkdir(parents=True)
     config.write_text(SET_UPS[versions], encoding="utf-8")
-    result = project.home / "seen.json"
-    done = subprocess.run(
-        [program, "--headless", "-n", "-i", "NONE", project.kernel.name, "-c", f"luafile {LOOK}"],
-        cwd=project.folder,
-        env=project.environment(WW_RESULT=str(result)),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert result.exists(), done.stderr
-    seen = json.loads(result.read_text(encoding="utf-8"))
-    assert seen["problems"] == [], (seen, done.stderr)
+    seen = seen_by(project, [program, "--headless", "-n", "-i", "NONE", project.kernel.name, "-c", f"luafile {LOOK}"])
     assert (seen["filetype"], seen["root"]) == ("cuda", str(project.folder))
     assert seen["finding"] == {"code": "bank-conflict", "line": LINE}
     assert "32 wavefronts per request" in seen["hover"]

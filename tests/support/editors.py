@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from support.command import command_on_path, environment
 from support.kernels import CONFLICT
@@ -59,6 +61,25 @@ def new_project(folder: Path) -> Project:
     subprocess.run(["git", "init", "-q", project.folder], check=True)
     project.kernel.write_text(KERNEL, encoding="utf-8")
     return project
+
+
+def seen_by(project: Project, command: Sequence[str | Path], **variables: str) -> dict[str, Any]:
+    """What a script in an editor has seen: the JSON that it wrote to $WW_RESULT, without `problems`."""
+    result = project.home / "seen.json"
+    done = subprocess.run(
+        command,
+        cwd=project.folder,
+        env=project.environment(WW_RESULT=str(result), **variables),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert result.exists(), done.stderr
+    seen: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    assert not seen.get("problems"), (seen, done.stderr)
+    return seen
 
 
 def programs(name: str) -> Iterator[str]:
