@@ -65,6 +65,13 @@ def test_one_that_writes_less_is_not_accepted() -> None:
 
 
 @pytest.mark.nvcc
+def test_one_that_leaves_out_a_part_is_wrong_although_its_arrays_are_as_small() -> None:
+    found = report(CANDIDATE.replace("{ squares[i] =", "if (i < n / 2 + 1) { squares[i] ="))
+    assert found.status is Status.WRONG
+    assert "by which the arrays are sized" in found.reason
+
+
+@pytest.mark.nvcc
 def test_one_that_is_handed_another_array_is_not_run() -> None:
     found = report(CANDIDATE, AFTER.replace("out, b)", "out, in)"))
     assert found.status is Status.NOT_RUN
@@ -122,7 +129,7 @@ def looped(kernels: str, launches: str) -> Source:
     [
         ("", "", Status.CORRECT),
         ("blockIdx.y * n", "blockIdx.y * (n + 1)", Status.WRONG),
-        ("blockIdx.y * (n + 1)", "blockIdx.y * n", Status.NOT_RUN),  # as large as it asks for is too small for the loop
+        ("blockIdx.y * (n + 1)", "blockIdx.y * n", Status.WRONG),  # as large as it asks for is too small for the loop
         ("2.0f * x[i];\n}\n", "(blockIdx.y > 1 ? 3.0f : 2.0f) * x[i];\n}\n", Status.WRONG),
     ],
 )

@@ -87,6 +87,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "notes": [*problem.notes, *([no_empty] if no_empty else []), *_refused(original, [case for case, _ in pairs])],
         "seed": seed,
         "judge": judge,
+        "sized_by_candidate": bool(problem.steps),
         "reference": str(problem.reference) if problem.reference else None,
         "seconds_per_shape": SECONDS_PER_SHAPE,
         "rates": {},

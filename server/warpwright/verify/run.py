@@ -103,6 +103,9 @@ def _attempt(
                     observed.work = {side: event[side] for side in ("original", "candidate")}
                 case "rates":
                     observed.rates = event["rates"]
+                case "unsupported" if _is_sized_by_candidate(request):
+                    _beyond_the_candidate(observed, event["shape"], event["reason"])
+                    return None
                 case "unsupported":
                     observed.notes.append(f"{at(event['shape'])} was left out: {event['reason']}")
                 case "note":
@@ -163,12 +166,26 @@ def _failed(
         what = "does not finish" if timed_out else "fails"
         observed.reason = f"The candidate {what} at {at(shape)}: {said}."
         return None
+    if current["side"] == "baseline" and _is_sized_by_candidate(request):
+        _beyond_the_candidate(observed, shape, said)
+        return None
     if current["side"] == "baseline":
         what = "does not finish" if timed_out else "fails"
         observed.notes.append(f"{at(shape)} was left out: the original itself {what} there ({said})")
         return int(index)
     observed.reason = f"It was not run: {said}."
     return None
+
+
+def _is_sized_by_candidate(request: Mapping[str, Any]) -> bool:
+    """Whether the arrays are those of the candidate's kernel, which does what several launches of the original do."""
+    return bool(request.get("sized_by_candidate", False))
+
+
+def _beyond_the_candidate(observed: Observed, shape: Mapping[str, int], why: str) -> None:
+    """What the original does outside of such arrays, the candidate does not do at all."""
+    observed.status = Status.WRONG
+    observed.reason = f"The original does more at {at(shape)} than the candidate, by which the arrays are sized: {why}."
 
 
 def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
