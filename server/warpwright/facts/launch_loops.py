@@ -17,6 +17,8 @@ from warpwright.syntax.source import Source
 STEP_WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
 """A variable, or a member of one, in a factor of a step."""
 LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
+_ASKS = re.compile(r"[\w.>-]+(?:\.|->)(?:data|data_ptr|get|size|rows|cols)(?:<\w+>)?\(\)")
+"""Calls that give the same each time: `x.data()`, and not `next()`."""
 MOST_ROWS = 65535
 """Blocks that a grid may have in y and in z (CUDA C++ Programming Guide, compute capabilities)."""
 
@@ -126,7 +128,8 @@ def _moved(source: Source, argument: Node, variable: str) -> Moved | None:
     if any(True for _ in descendants(argument, "update_expression", "assignment_expression", "lambda_expression")):
         return None
     if not any(source.node_text(n) == variable for n in descendants(argument, "identifier")):
-        return Moved(argument, source.node_text(argument), None)  # a call such as x.data()
+        asks = all(_ASKS.fullmatch(source.node_text(n)) for n in descendants(argument, "call_expression"))
+        return Moved(argument, source.node_text(argument), None) if asks else None
     if argument.type == "pointer_expression":
         return _element(source, argument, variable)
     terms = _parts(argument, "+")

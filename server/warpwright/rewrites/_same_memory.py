@@ -14,14 +14,40 @@ from warpwright.syntax.source import Source
 
 
 def made_of_each_other(source: Source, function: Node, arrays: Set[str]) -> int | None:
-    """The line of a function that sets one of the arrays to something of them; None where there is none."""
+    """The line of a function that sets one of the arrays to something of them, or to a part of what another one is a
+    part of, as in `a = pool; b = pool + n;`; None where there is none."""
+    roots: dict[str, set[str]] = {}
     for assigned in descendants(function, "init_declarator", "assignment_expression"):
         target = assigned.child_by_field_name("declarator") or assigned.child_by_field_name("left")
         value = assigned.child_by_field_name("value") or assigned.child_by_field_name("right")
         ends = [{source.node_text(n) for n in descendants(e, "identifier")} & arrays for e in (target, value) if e]
         if len(ends) == 2 and all(ends):
             return line_of(source, assigned)
+        root = _root(source, value)
+        if target is not None and root is not None:
+            name = squeezed(source.node_text(target)).lstrip("*&")
+            shared = {other for other, known in roots.items() if {name, other} <= arrays and root in known} - {name}
+            if shared:
+                return line_of(source, assigned)
+            roots.setdefault(name, set()).update({root} | roots.get(root, set()))
     return None
+
+
+def _root(source: Source, value: Node | None) -> str | None:
+    """The pointer that an expression moves on from: `pool` of `(float *)pool + n` and of `&pool[n]`."""
+    while value is not None and value.type not in ("identifier", "field_expression"):
+        match value.type:
+            case "binary_expression":
+                value = value.child_by_field_name("left")
+            case "cast_expression":
+                value = value.child_by_field_name("value")
+            case "pointer_expression" | "subscript_expression":
+                value = value.child_by_field_name("argument")
+            case "parenthesized_expression":
+                value = value.named_children[0] if value.named_children else None
+            case _:
+                return None
+    return squeezed(source.node_text(value)) if value is not None else None
 
 
 def own_elements_only(source: Source, elements: Elements, name: str) -> int | None:

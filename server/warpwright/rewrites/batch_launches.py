@@ -64,6 +64,8 @@ from warpwright.facts.model import Kernel, Launch, Parameter
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
+    called_name,
+    functions_of,
     host_launches,
     in_macro,
     is_enclosed,
@@ -81,7 +83,7 @@ from warpwright.rewrites._same_memory import made_of_each_other, own_elements_on
 from warpwright.rewrites._thread_numbers import calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, uncommented
+from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, parameters_of, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "batch-launches"
@@ -91,6 +93,7 @@ goals = ("speed",)
 FILLS = 132 * 2048
 """Threads that an H100 holds at once: launches of so many are not made faster by being made together."""
 _OTHER_AXES = re.compile(r"\b(?:blockIdx|gridDim)\b(?!\s*\.\s*x\b)")
+_INTEGER = r"(?:int|unsigned|long|short|size_t|u?int\d+_t)\s+"
 _STATE = re.compile(r"\b(?:printf|__threadfence\w*|cooperative_groups|this_grid|clock\w*)\b")
 
 
@@ -175,7 +178,23 @@ def _require_elements(kernel: Kernel, launch: Launch, loop: LaunchLoop) -> Eleme
             raise NoMatchError(f"Line {line_of(source, statement)} does something before the test of the element.")
     if reason := not_the_thread(kernel, elements, [launch]) or not_by_element(kernel, elements):
         raise NoMatchError(reason)
+    if kept := _kept_elsewhere(source, block):
+        raise NoMatchError(f"{kernel.name} calls {kept}, which changes what is not its own.")
     return elements
+
+
+def _kept_elsewhere(source: Source, block: Node) -> str:
+    """A function that is called, in turn or directly, and changes a variable that it does not declare; "" for none."""
+    functions, followed, waiting = functions_of(source), set[str](), [block]
+    while waiting:
+        for call in descendants(waiting.pop(), "call_expression"):
+            name = called_name(call, source)
+            for function in functions.get(name, ()) if name not in followed else ():
+                waiting.append(function)
+                if set(changed_names(source, function)) - declared_names(source, function):
+                    return name
+            followed.add(name)
+    return ""
 
 
 def _require_apart(kernel: Kernel, elements: Elements, loop: LaunchLoop) -> None:
@@ -209,8 +228,12 @@ def _require_apart(kernel: Kernel, elements: Elements, loop: LaunchLoop) -> None
     if odd := next((base for base in arrays if not re.fullmatch(r"[A-Za-z_]\w*(?:(?:\.|->)\w+)*", base)), None):
         raise NoMatchError(f"`{odd}` is handed over, which may overlap another array.")
     function = enclosing(loop.loop, "function_definition")
-    if function is not None and (line := made_of_each_other(source, function, arrays)):
-        raise NoMatchError(f"Line {line} makes one array of another, so that they may overlap.")
+    given = [n for p in parameters_of(function) for n in descendants(p, "identifier")] if function is not None else []
+    own = declared_names(source, function) if function is not None else set[str]()
+    elsewhere = arrays - own - {source.node_text(n) for n in given}
+    line = made_of_each_other(source, function, arrays) if function is not None else None
+    if line := line or made_of_each_other(source, source.root, elsewhere):
+        raise NoMatchError(f"Line {line} makes arrays of one memory, so that they may overlap.")
 
 
 def _require_wide_step(
@@ -373,9 +396,15 @@ def _launch_text(source: Source, loop: LaunchLoop, name: str, rows: str, argumen
 
 
 def _is_dim3(source: Source, loop: LaunchLoop, grid: str) -> bool:
-    """Whether a grid's text is of type dim3: a variable that is declared so, or `dim3(...)`."""
+    """Whether a grid's text is of type dim3: a variable or a parameter that is declared so."""
     if re.match(r"dim3\b", grid):
         raise NoMatchError("The launch's grid is written as a dim3 already.")
     function = enclosing(loop.loop, "function_definition")
     text = source.text(function.start_byte, loop.loop.start_byte) if function is not None else ""
-    return re.search(rf"\bdim3\s+(?:\w+[^;]*,\s*)?{re.escape(grid)}\b", text) is not None
+    if re.search(rf"\bdim3\b[\s&*]*(?:\w+[^;]*,\s*)?{re.escape(grid)}\b", text) is not None:
+        return True
+    known = rf"\b{_INTEGER}(?:\w+[^;]*,\s*)?{re.escape(grid)}\b|#\s*define\s+{re.escape(grid)}\b"
+    is_number = re.fullmatch(r"\d+|.*\.[xyz]", grid) or re.search(known, source.text(0, loop.loop.start_byte))
+    if not is_number and re.fullmatch(r"[\w:]+(?:(?:\.|->)\w+)*(?:\(.*\))?", grid):
+        raise NoMatchError(f"Whether `{grid}` is a number or a dim3 is not seen.")
+    return False

@@ -284,7 +284,7 @@ def _require_no_other_state(first: Part, second: Part) -> None:
     function = enclosing(first.call, "function_definition")
     arrays = {t for part in (first, second) for n, t in part.given.items() if is_pointer(part.kernel, n)}
     if function is not None and (made_at := made_of_each_other(source, function, arrays)):
-        raise _RefusedError(f"Line {made_at} makes one array of another, so that they may overlap.")
+        raise _RefusedError(f"Line {made_at} makes arrays of one memory, so that they may overlap.")
 
 
 def _require_own_element(part: Part, name: str) -> None:
