@@ -37,7 +37,7 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
     architectures, flags, folders = compiler_arguments(source.path, settings)
     ways = ways_to_includes(source, with_folders(open_first(opened), folders))
     unsaved = {path for path, other in opened.items() if Path(path).is_absolute() and not is_saved(other)}
-    if waiting := _waiting(source, ways, unsaved):
+    if waiting := _waiting(ways, unsaved):
         return _answer("waiting", remarks=waiting)
     done: list[Compiled] = []
     for index, arch in enumerate(architectures):
@@ -45,7 +45,7 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
         compiled = compile_cubin(
             source, arch=arch, flags=flags, timeout=settings.compile_seconds, is_cancelled=is_cancelled
         )
-        if waiting := _waiting(source, {path: line_span(source, 1) for path in compiled.included}, unsaved):
+        if waiting := _waiting({path: line_span(source, 1) for path in compiled.included}, unsaved):
             return _answer("waiting", remarks=waiting)
         if compiled.ending is Ending.ERRORS and not _is_refused(compiled):
             return _answer("errors", compiled, remarks=remarks_of(compiled.messages, source, ways))
@@ -89,7 +89,7 @@ def _answer(status: str, compiled: Compiled | None = None, *, remarks: Iterable[
     }
 
 
-def _waiting(source: Source, ways: Mapping[str, tuple[int, int]], unsaved: set[str]) -> list[Remark]:
+def _waiting(ways: Mapping[str, tuple[int, int]], unsaved: set[str]) -> list[Remark]:
     return [
         Remark(start, end, "information", f"{PurePath(path).name} has unsaved changes: nvcc compiles once it is saved.")
         for path, (start, end) in ways.items()

@@ -75,7 +75,7 @@ def _misspelled(kernel: Kernel, name: str, unused: set[str]) -> Repair | None:
     uses = [
         n for n in _leaves(kernel.node) if n.type in ("identifier", "type_identifier") and source.node_text(n) == name
     ]
-    meant = _meant(name, _known(kernel, uses), _declared(source, kernel.node), unused)
+    meant = _meant(name, _known(uses), _declared(source, kernel.node), unused)
     if meant is None or not uses:
         return None
     edits = tuple(TextEdit(use.start_byte, use.end_byte, meant) for use in uses)
@@ -100,7 +100,7 @@ def _meant(name: str, known: Iterable[str], declared: Iterable[str], unused: set
     return next(iter(found)) if len(found) == 1 else None
 
 
-def _known(kernel: Kernel, uses: Sequence[Node]) -> frozenset[str]:
+def _known(uses: Sequence[Node]) -> frozenset[str]:
     """The names that nobody declares and that may stand where these do."""
     if uses and all(use.type == "type_identifier" for use in uses):
         return TYPES

@@ -245,7 +245,7 @@ def _require_wide_step(
     given = arguments_of(kernel, launch)
     inside = formula(source, elements.bound)
     worked = formula(source, elements.bound, given) if inside is not None and inside.symbols <= given.keys() else None
-    step = _product(source, loop, argument)
+    step = _product(source, argument)
     if worked is None or step is None:
         raise NoMatchError(f"Whether `{parameter.name}` moves behind what an iteration writes cannot be told.")
 
@@ -258,7 +258,7 @@ def _require_wide_step(
         raise NoMatchError(f"`{parameter.name}` is not seen to move by `{bound}` elements or more at each iteration.")
 
 
-def _product(source: Source, loop: LaunchLoop, argument: Moved) -> Formula | None:
+def _product(source: Source, argument: Moved) -> Formula | None:
     """The step of an argument as a formula."""
     total: Formula | None = constant(1)
     for factor in argument.step or ():

@@ -107,7 +107,7 @@ def _enlarged(kernel: Kernel, block: Node) -> Rewrite:
     indices = indices_of(kernel, shape)
     axis = _axis(indices, counter)
     _require_alone(kernel, block, loop)
-    _require_header_alone(indices, block, loop, counter, axis)
+    _require_header_alone(indices, block, counter, axis)
     _require_independent(indices, block, loop, counter)
     factor = _factor(kernel, loop, axis)
     edits: list[TextEdit] = []
@@ -157,7 +157,7 @@ def _require_alone(kernel: Kernel, block: Node, loop: Node) -> None:
         raise NoMatchError(reason)
 
 
-def _require_header_alone(indices: Indices, block: Node, loop: Node, counter: Counter, axis: str) -> None:
+def _require_header_alone(indices: Indices, block: Node, counter: Counter, axis: str) -> None:
     """The block's number along the axis, and the number of blocks, decide where the loop starts and steps alone."""
     source, values = indices.kernel.source, indices.variables.values
     header = [node for node in (counter.start, counter.step) if node is not None]

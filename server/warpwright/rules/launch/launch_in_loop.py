@@ -100,7 +100,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         batched = isinstance(_taken_apart(launch.span), LaunchLoop)
         yield Finding(
             span=launch.span,
-            message=_message(kernel, launch, loop, asked, threads, batched=batched),
+            message=_message(kernel, loop, asked, threads, batched=batched),
             evidence={"iterations": loop.iterations, "bytes": asked, "threads": threads, "launch_us": list(LAUNCH_US)},
             fixes=(Fix("batch-launches", "Launch once for all iterations", safe=False),) if batched else (),
             related=(Related(loop.span, "the loop"),),
@@ -113,7 +113,7 @@ def _counts(loop: HostLoop) -> bool:
     return node is not None and node.type == "for_statement" and (loop.iterations or LEAST_LAUNCHES) >= LEAST_LAUNCHES
 
 
-def _message(kernel: Kernel, launch: Launch, loop: HostLoop, asked: int, threads: int, *, batched: bool) -> str:
+def _message(kernel: Kernel, loop: HostLoop, asked: int, threads: int, *, batched: bool) -> str:
     low, high = LAUNCH_US
     times = f"{loop.iterations:,} times" if loop.iterations is not None else "again and again"
     kib = f"{plural(asked / 1024, 'KiB').removesuffix('s')}" if asked >= 1024 else plural(asked, "byte")
