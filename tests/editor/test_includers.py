@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def test_the_file_near_it_that_includes_it(tmp_path: Path, header: str, file: st
     assert includer_of(Source(str(path), KERNEL), {opened.path: opened}) is opened
     changed = Source(str(unit), b"// not any more\n")
     assert includer_of(Source(str(path), KERNEL), {changed.path: changed}) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_beside_it_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.cu")
+    assert includer_of(Source(str(tmp_path / "k.cuh"), KERNEL), {}) is None
 
 
 def test_what_has_none(tmp_path: Path) -> None:

@@ -67,6 +67,9 @@ def test_it_holds_over_the_editors_settings_and_its_names_count_from_its_folder(
         ("flags = ['-arch=sm_90']", 1, "without"),
         ("[blocks]\nk = [2048]\n", 1, "warpwright.blocks: must be an object of kernels"),
         ("optimizeSeconds = nan\nblock = 'x'\nplan = true", 1, "warpwright.optimizeSeconds: must be"),
+        (f"block = {'1' * 5000}\n", 1, "it has a number of thousands of digits."),
+        (f"arch = ''\nblock = 0x{'f' * 9000}\n", 2, "not a number of thousands of digits"),
+        (f"ignore = {['bank-conflit'] * 20_000}\n{''.join(f'k{n} = 1{chr(10)}' for n in range(40_000))}", 2, "k0: "),
     ],
 )
 def test_what_is_wrong_is_named_by_its_line_and_costs_its_own_value(
@@ -89,6 +92,28 @@ def test_a_file_that_cannot_be_read_is_said_and_another_tools_is_not_ours(tmp_pa
     assert project_of(str(tmp_path / "a.cu"), tmp_path).problems == ()
     (tmp_path / "pyproject.toml").write_text("\ufeff[tool . warpwright]\narch = 'sm_80'\n", encoding="utf-8")
     assert settings_of(tmp_path / "a.cu").arch == "sm_80"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "warpwright.toml"
+    for make in (os.mkfifo, lambda link: link.symlink_to("/dev/zero")):
+        make(path)
+        assert [each.sentence for each in project_of(str(tmp_path / "a.cu")).problems] == [
+            "it is no valid TOML and not used: it is no file."
+        ]
+        path.unlink()
+
+
+def test_names_that_no_file_has_are_kept_as_they_are(tmp_path: Path) -> None:
+    long = "x" * 5000
+    (tmp_path / "warpwright.toml").write_text(
+        f"includeFolders = ['~nosuchuser/a', '{long}']\ncompileCommands = '~nosuchuser'\nmodel = '{long}'\n"
+        f"flags = ['-include={long}']\n"
+    )
+    found = settings_of(tmp_path / "a.cu")
+    assert found.include_folders == (str(tmp_path / "~nosuchuser/a"), str(tmp_path / long))
+    assert (found.compile_commands, found.model) == (str(tmp_path / "~nosuchuser"), long)
 
 
 def test_a_change_on_disk_is_seen_at_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,9 @@ def test_what_is_included_defines_macros(tmp_path: Path) -> None:
     )
     program = analyze(Source(str(tmp_path / "a.cu"), text.encode()), read_include)
     assert program.kernels[0].launches[0].block == (96, 1, 1)
+
+
+def test_an_include_whose_name_no_file_can_have(tmp_path: Path) -> None:
+    text = f'#include "{"x" * 5000}.cuh"\n#include <{"y" * 5000}.cuh>\n__global__ void k() {{}}\n'
+    program = analyze(Source(str(tmp_path / "a.cu"), text.encode()), partial(read_include, folders=["z" * 5000]))
+    assert [kernel.name for kernel in program.kernels] == ["k"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from warpwright.syntax.source import Source, SourceError, read_source
+from warpwright.syntax.source import Source, SourceError, is_file, read_source
 from warpwright.syntax.stamp import Stamp, stamp_of
 
 SUFFIXES = (".cuh", ".h", ".hpp", ".hh", ".inl")
@@ -50,7 +50,7 @@ def _near(header: Path) -> list[Path]:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return [entry for entry in folder.iterdir() if entry.suffix == ".cu"]
+        return [entry for entry in folder.iterdir() if entry.suffix == ".cu" and is_file(entry)]
     except OSError:
         return []
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 
 _SHOWN = 100
 _SPECIAL = "\\`*_{}[]<>#+|~"
+_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+"""As Markdown has it: a run of backticks up to the next of the same length."""
 
 
 def code(text: str) -> str:
     """Source text as inline code on one line, cut where it is long.
 
-    >>> code("a[i]"), code("x `y`")
-    ('`a[i]`', '`` x `y` ``')
+    >>> code("a[i]"), code("x `y`"), code("``[x](y)``")
+    ('`a[i]`', '`` x `y` ``', '``` ``[x](y)`` ```')
     """
     text = " ".join(text.split())
     if len(text) > _SHOWN:
         text = text[: _SHOWN - 1] + "…"
     if not text:
         return ""
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text))))
+    return f"{fence} {text} {fence}"
 
 
 def prose(text: str) -> str:
@@ -27,11 +33,14 @@ def prose(text: str) -> str:
 
     >>> prose("lanes step by `n * 4` bytes: a<b>*")
     'lanes step by `n * 4` bytes: a\\\\<b\\\\>\\\\*'
+    >>> prose("``` `` [x](y) `")
+    '\\\\`\\\\`\\\\` \\\\`\\\\` \\\\[x\\\\](y) \\\\`'
     """
-    parts = " ".join(text.split()).split("`")
-    if len(parts) % 2 == 0:
-        return _escaped("`".join(parts))
-    return "`".join(part if index % 2 else _escaped(part) for index, part in enumerate(parts))
+    text, at, out = " ".join(text.split()), 0, []
+    for span in _CODE.finditer(text):
+        out += [_escaped(text[at : span.start()]), span[0]]
+        at = span.end()
+    return "".join([*out, _escaped(text[at:])])
 
 
 def number(value: float) -> str:

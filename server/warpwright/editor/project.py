@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.editor.settings import Settings, read_settings
+from warpwright.syntax.source import is_file
 from warpwright.syntax.stamp import Stamp, stamp_of
 
 NAME = "warpwright.toml"
 PYPROJECT = "pyproject.toml"
 _TABLE = ("tool", "warpwright")
 _MOST_BYTES = 1 << 20
+_MOST_PROBLEMS = 20
+"""That are shown of one file: to find the line of each takes a look at the whole."""
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 
@@ -88,6 +91,8 @@ def _read(path: str, stamp: Stamp) -> Project | None:
     is_shared = Path(path).name == PYPROJECT
     if stamp[1] > _MOST_BYTES:
         return None if is_shared else _failed(path, 1, f"it is larger than {_MOST_BYTES >> 20} MB")
+    if not is_file(path):  # a device or a pipe has no end
+        return None if is_shared else _failed(path, 1, "it is no file")
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -102,13 +107,15 @@ def _read(path: str, stamp: Stamp) -> Project | None:
         at = _AT.search(str(error))
         line = int(at[1]) if at else text.count("\n") + 1
         return _failed(path, line, _AT.sub("", str(error)))
+    except ValueError:
+        return _failed(path, 1, "it has a number of thousands of digits")
     for key in _TABLE if is_shared else ():
         content = content.get(key) if isinstance(content, Mapping) else None
     if content is None:
         return None
     given, wrong = read_settings(content)
     prefix = _TABLE if is_shared else ()
-    problems = tuple(Problem(path, _line_of(text, prefix, each.keys), str(each)) for each in wrong)
+    problems = tuple(Problem(path, _line_of(text, prefix, each.keys), str(each)) for each in wrong[:_MOST_PROBLEMS])
     return Project(path, given, problems)
 
 

@@ -6,6 +6,7 @@ nothing else.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from pathlib import Path
 from warpwright.editor import setting_values as values
 from warpwright.facts.model import Assumptions, Dim3
 from warpwright.syntax.flags import parse_flags, read_options
+from warpwright.syntax.source import is_file
 from warpwright.toolchain.nvcc_options import nvcc_options
 
 _CLIENTS_OWN = frozenset({"trace", "interpreter"})  # what a client keeps under the same name and sends along
@@ -62,11 +64,16 @@ class Settings:
         """The same with names of files and folders that count from `folder` made whole."""
         return replace(
             self,
-            include_folders=tuple(str(folder / Path(each).expanduser()) for each in self.include_folders),
-            compile_commands=self.compile_commands and str(folder / Path(self.compile_commands).expanduser()),
+            include_folders=tuple(_rooted(each, folder) for each in self.include_folders),
+            compile_commands=self.compile_commands and _rooted(self.compile_commands, folder),
             flags=nvcc_options(read_options(self.flags), folder).taken,
-            model=str(folder / self.model) if self.model and (folder / self.model).is_file() else self.model,
+            model=str(folder / self.model) if self.model and is_file(folder / self.model) else self.model,
         )
+
+
+def _rooted(name: str, folder: Path) -> str:
+    """A name made whole; `~` of a user that there is not stays as it is."""
+    return str(folder / os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises there
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ def read_settings(value: object) -> tuple[dict[str, object], tuple[Wrong, ...]]:
         assert isinstance(given, tuple | dict)
         wrong += [
             Wrong((name, rule) if isinstance(given, dict) else (name,), reason)
-            for rule in given
+            for rule in tuple(given)[:_MOST_NAMES]
             if (reason := _unknown_rule(rule))
         ]
     return read, tuple(wrong)
@@ -149,7 +156,10 @@ def settings_json(settings: Settings) -> dict[str, object]:
 
 
 def _shown(value: object) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    try:
+        text = f'"{value}"' if isinstance(value, str) else str(value)
+    except ValueError:
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -206,6 +216,8 @@ def _at_most(name: str, meaning: str) -> Setting:
 
 _SHAPE = {"items": {"type": "integer", "minimum": 1}, "minItems": 1, "maxItems": 3}
 _OF_RULES = ("select", "ignore", "severities")
+_MOST_NAMES = 500
+"""That are looked up, which takes a moment for each that is wrong."""
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(

@@ -298,6 +298,11 @@ _MOST_FOLDERS = 32
 _ANCESTORS = 4
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether there is a file; of a name that is too long or cannot be looked up there is none."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises there
+
+
 def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Source | None:
     """The file that `#include "name"` in `from_path` means; None where it is not there or cannot be read.
 
@@ -309,7 +314,7 @@ def read_include(from_path: str, name: str, folders: Sequence[str] = ()) -> Sour
     folder = Path(from_path).parent
     given = [Path(other) / plain for other in folders]
     candidates = given if name.startswith("<") else [folder / plain, *given]
-    found = next((path for path in candidates if path.is_file()), None)
+    found = next((path for path in candidates if is_file(path)), None)
     if found is None and (not name.startswith("<") or _may_be_own(plain)):
         found = _in_project(folder, plain)
     try:
@@ -327,10 +332,10 @@ def _in_project(folder: Path, name: str) -> Path | None:
     around = [folder, *list(folder.absolute().parents)[:_ANCESTORS]]
     for parent in around:
         for base in _HEADER_FOLDERS:
-            if (parent / base / name).is_file():
+            if is_file(parent / base / name):
                 return parent / base / name
     for parent in around[:2]:
-        beside = [sub / name for sub in _folders_in(parent) if (sub / name).is_file()]
+        beside = [sub / name for sub in _folders_in(parent) if is_file(sub / name)]
         if len(beside) == 1:
             return beside[0]
     return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from warpwright.syntax.source import Source, SourceError, read_source
+from warpwright.syntax.source import Source, SourceError, is_file, read_source
 
 _INCLUDE = re.compile(rb'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<name>"[^"\r\n]+"|<[^>\r\n]+>)', re.MULTILINE)
 _BY_MACRO = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]+[A-Za-z_].*", re.MULTILINE)
@@ -57,7 +57,7 @@ def with_changed(main: Source, folders: Sequence[str]) -> tuple[bytes, dict[str,
         def include(match: re.Match[bytes]) -> bytes:
             spelt = _decoded(match["name"])
             meant = _meant(path, spelt, given, texts)
-            moved = source is not main and spelt[0] == '"' and (path.parent / spelt[1:-1]).is_file()
+            moved = source is not main and spelt[0] == '"' and is_file(path.parent / spelt[1:-1])
             name = f'"{names[meant]}"' if meant in names else f'"{meant}"' if moved else spelt
             return match["head"] + name.encode("utf-8", errors="surrogateescape")
 
@@ -107,7 +107,7 @@ def _meant(path: Path, spelt: str, folders: Sequence[str], texts: dict[Path, Sou
     """The file that an include in a file means; the one beside it where there is none."""
     name, around = spelt[1:-1], [path.parent] if spelt[0] == '"' else []
     candidates = [_absolute(str(folder / name)) for folder in (*around, *map(Path, folders))]
-    return next((each for each in candidates if each in texts or each.is_file()), candidates[0])
+    return next((each for each in candidates if each in texts or is_file(each)), candidates[0])
 
 
 def _text(path: Path, texts: dict[Path, Source]) -> Source | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpwright.syntax.flags import Option, macro_name, standard_of
+from warpwright.syntax.source import is_file
 
 _MOST_DEPTH = 8
 _MOST_WORDS = 100_000
@@ -79,7 +80,7 @@ def _word(option: str, value: str, folder: Path) -> str | None:
             return f"-isystem={folder / value}"
         case "-include":
             beside = folder / value
-            return f"-include={beside if beside.is_file() else value}"
+            return f"-include={beside if is_file(beside) else value}"
         case "-std":
             standard = standard_of(value)
             return f"-std=c++{standard}" if standard in ("11", "14", "17", "20", "23") else None
