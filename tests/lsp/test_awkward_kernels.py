@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.editor import VSCODE, Editor, Page, start_editor
+from support.editor import Editor, Page
 from support.kernels import CLEAN, CONFLICT
 
 NUMBERS = count(1)
@@ -22,13 +21,6 @@ void again(const TYPE* in, TYPE* out, int n) {
 }
 """
 MACRO = "transpose is made by the macro {}: only a kernel whose `__global__` is written out is changed."
-
-
-@pytest.fixture(scope="module")
-def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    with start_editor(VSCODE, tmp_path_factory.mktemp("workspace"), options={"compile": "off"}) as started:
-        yield started
-        assert not [line for line in started.log if "Traceback" in line], started.log
 
 
 def propose(page: Page, **argument: object) -> Any:
@@ -48,8 +40,8 @@ def propose(page: Page, **argument: object) -> Any:
         ("#define MAKE(name) __global__ void name(float *a) { *a = 1; }\nMAKE(other)\nMAKE(transpose)\n", "MAKE"),
     ],
 )  # fmt: skip
-def test_a_kernel_behind_a_macro(editor: Editor, text: str, macro: str) -> None:
-    page = editor.open("a.cu", text)
+def test_a_kernel_behind_a_macro(vscode: Editor, text: str, macro: str) -> None:
+    page = vscode.open("a.cu", text)
     result = propose(page, kernel="transpose")
     assert (result["status"], result["message"]) == ("failed", MACRO.format(macro))
     nowhere = propose(page, position={"line": 2, "character": 0})
@@ -57,15 +49,15 @@ def test_a_kernel_behind_a_macro(editor: Editor, text: str, macro: str) -> None:
 
 
 @pytest.mark.nvcc
-def test_a_template_of_which_one_type_is_launched_is_run_as_it(editor: Editor) -> None:
-    result = propose(editor.open("a.cu", GENERIC), range=selection(GENERIC))
+def test_a_template_of_which_one_type_is_launched_is_run_as_it(vscode: Editor) -> None:
+    result = propose(vscode.open("a.cu", GENERIC), range=selection(GENERIC))
     assert result["status"] == "offered"
     assert result["offer"]["badge"].startswith("correct (")
 
 
 @pytest.mark.nvcc
-def test_a_template_that_is_launched_with_two_types_is_offered_as_not_run_with_the_reason(editor: Editor) -> None:
-    page = editor.open("a.cu", GENERIC + SECOND.replace("TYPE", "double"))
+def test_a_template_that_is_launched_with_two_types_is_offered_as_not_run_with_the_reason(vscode: Editor) -> None:
+    page = vscode.open("a.cu", GENERIC + SECOND.replace("TYPE", "double"))
     result = propose(page, range=selection(GENERIC))
     assert result["offer"]["badge"] == "compiled, not run: how to run it is not known"
     reason = "Which compiled instance of transpose is launched is not known."
@@ -74,17 +66,17 @@ def test_a_template_that_is_launched_with_two_types_is_offered_as_not_run_with_t
 
 
 @pytest.mark.nvcc
-def test_a_kernel_with_launches_of_other_shapes_keeps_them_all(editor: Editor) -> None:
+def test_a_kernel_with_launches_of_other_shapes_keeps_them_all(vscode: Editor) -> None:
     more = SECOND.replace("TYPE", "float").replace("dim3(32, 32)", "dim3(16, 16)").replace("n / 32", "n / 16")
-    result = propose(editor.open("a.cu", CONFLICT + more), range=selection(CONFLICT))
+    result = propose(vscode.open("a.cu", CONFLICT + more), range=selection(CONFLICT))
     assert result["status"] == "offered"
     assert "<<<" not in "".join(line for line in result["offer"]["diff"].splitlines() if line[:1] in "+-")
 
 
 @pytest.mark.nvcc
-def test_a_rewrite_that_does_not_compile_is_told_with_the_compilers_words(editor: Editor) -> None:
+def test_a_rewrite_that_does_not_compile_is_told_with_the_compilers_words(vscode: Editor) -> None:
     """Here `__restrict__` is no word of the language any more, which no rewrite can know."""
-    page = editor.open("a.cu", "#define __restrict__ 1\n" + CLEAN)
+    page = vscode.open("a.cu", "#define __restrict__ 1\n" + CLEAN)
     result = propose(page, kernel="transpose")
     assert (result["status"], result["message"]) == ("nothing", "transpose: The only candidate did not compile.")
     assert "nvcc found" in Path(result["report"]).read_text()

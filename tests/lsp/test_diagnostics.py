@@ -130,8 +130,7 @@ def test_a_client_that_pulls_is_told_when_an_include_changed(vscode: Editor) -> 
     assert rules(page) == ["bank-conflict"]
     count = vscode.client.diagnostic_refresh_count
     header_path.write_text("#define PITCH 33\n")
-    change = types.FileEvent(header_path.as_uri(), types.FileChangeType.Changed)
-    vscode.notify("workspace/didChangeWatchedFiles", types.DidChangeWatchedFilesParams([change]))
+    vscode.tell_of(header_path)
     vscode.wait(lambda: vscode.client.diagnostic_refresh_count > count, "workspace/diagnostic/refresh")
     assert rules(page) == []
 
@@ -141,8 +140,7 @@ def test_an_include_that_was_looked_for_in_vain_is_found_when_it_comes(vscode: E
     before = rules(page)
     header_path = vscode.folder / page.uri.split("/")[-2] / "tile.cuh"
     header_path.write_text("#define PITCH 32\n")
-    change = types.FileEvent(header_path.as_uri(), types.FileChangeType.Created)
-    vscode.notify("workspace/didChangeWatchedFiles", types.DidChangeWatchedFilesParams([change]))
+    vscode.tell_of(header_path, types.FileChangeType.Created)
     assert before == []
     assert rules(page) == ["bank-conflict"]
 

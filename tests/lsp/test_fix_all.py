@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.editor import VSCODE, Editor, Page, start_editor
+from support.editor import Editor, Page
 from support.kernels import CLEAN, CONFLICT
 
 TWO = CONFLICT + CONFLICT.replace("transpose", "second").replace("void run", "void again")
-
-
-@pytest.fixture(scope="module")
-def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
-    with start_editor(VSCODE, tmp_path_factory.mktemp("workspace"), options={"compile": "off"}) as started:
-        yield started
-        assert not [line for line in started.log if "Traceback" in line], started.log
 
 
 def run(page: Page, command: str, **argument: object) -> Any:
@@ -27,20 +19,20 @@ def run(page: Page, command: str, **argument: object) -> Any:
 
 
 @pytest.mark.nvcc
-def test_what_a_rule_found_in_two_kernels_is_one_change(editor: Editor) -> None:
-    page = editor.open("a.cu", TWO)
+def test_what_a_rule_found_in_two_kernels_is_one_change(vscode: Editor) -> None:
+    page = vscode.open("a.cu", TWO)
     result = run(page, "fixAll", rule="bank-conflict")
     assert result["status"] == "applied", result
     assert result["message"].startswith("2 findings of bank-conflict fixed (correct")
     assert page.text == TWO.replace("tile[32][32]", "tile[32][32 + 1]")
-    assert len(editor.applied[-1].edit.document_changes or ()) == 1
+    assert len(vscode.applied[-1].edit.document_changes or ()) == 1
     report = Path(result["report"]).read_text(encoding="utf-8")
     assert report.count("pad-shared-array") >= 2
 
 
 @pytest.mark.nvcc
-def test_what_was_edited_meanwhile_keeps_the_offer_from_any_of_its_kernels(editor: Editor) -> None:
-    page = editor.open("b.cu", TWO)
+def test_what_was_edited_meanwhile_keeps_the_offer_from_any_of_its_kernels(vscode: Editor) -> None:
+    page = vscode.open("b.cu", TWO)
     offer = run(page, "propose", goal="fixAll", rule="bank-conflict")["offer"]
     page.replace("void again", "// mine\nvoid again")
     moved = run(page, "preview", offer=offer["id"])["files"]
@@ -55,7 +47,7 @@ def test_what_was_edited_meanwhile_keeps_the_offer_from_any_of_its_kernels(edito
 
 
 @pytest.mark.nvcc
-def test_with_nothing_to_fix_it_says_so(editor: Editor) -> None:
-    result = run(editor.open("c.cu", CLEAN), "fixAll")
+def test_with_nothing_to_fix_it_says_so(vscode: Editor) -> None:
+    result = run(vscode.open("c.cu", CLEAN), "fixAll")
     assert result["status"] == "nothing"
     assert result["message"] == "all findings: No finding here has a fix that is safe."

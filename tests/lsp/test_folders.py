@@ -26,11 +26,6 @@ def change_folders(editor: Editor, added: list[Path], removed: list[Path]) -> No
     editor.wait(lambda: editor.client.diagnostic_refresh_count > count, "workspace/diagnostic/refresh")
 
 
-def changed(editor: Editor, path: Path, kind: types.FileChangeType = types.FileChangeType.Changed) -> None:
-    params = types.DidChangeWatchedFilesParams([types.FileEvent(path.as_uri(), kind)])
-    editor.notify("workspace/didChangeWatchedFiles", params)
-
-
 def test_each_folder_has_settings_of_its_own(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path) as editor:
         pages = {name: opened(editor, tmp_path / name) for name in ("strict", "lax", "other")}
@@ -55,10 +50,10 @@ def test_a_projects_file_holds_over_the_editor_and_is_taken_up_at_once(tmp_path:
         assert [d.severity for d in page.diagnostics()] == [types.DiagnosticSeverity.Hint]
         settings = tmp_path / "project" / "warpwright.toml"
         settings.write_text('[severities]\nbank-conflict = "error"\n')
-        changed(editor, settings, types.FileChangeType.Created)
+        editor.tell_of(settings, types.FileChangeType.Created)
         assert [d.severity for d in page.diagnostics()] == [types.DiagnosticSeverity.Error]
         settings.unlink()
-        changed(editor, settings, types.FileChangeType.Deleted)
+        editor.tell_of(settings, types.FileChangeType.Deleted)
         assert [d.severity for d in page.diagnostics()] == [types.DiagnosticSeverity.Hint]
 
 
@@ -74,9 +69,9 @@ def test_what_is_wrong_in_it_is_shown_in_it_and_said_once(tmp_path: Path) -> Non
         assert [(d.range.start.line, d.message) for d in shown[-1].diagnostics] == [
             (2, "warpwright.colour: there is no such setting.")
         ]
-        changed(editor, settings)
+        editor.tell_of(settings)
         settings.write_text("[tool.warpwright]\nblock = [32, 8]\n")
-        changed(editor, settings)
+        editor.tell_of(settings)
         published = editor.wait(
             lambda: [p for p in editor.published if p.uri == settings.as_uri() and not p.diagnostics], "an empty report"
         )

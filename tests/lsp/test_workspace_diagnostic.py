@@ -16,11 +16,6 @@ def pulled(editor: Editor, known: list[types.PreviousResultId], number: str, tok
     return editor.start_request("workspace/diagnostic", params, number)
 
 
-def changed(editor: Editor, path: Path, kind: types.FileChangeType = types.FileChangeType.Changed) -> None:
-    params = types.DidChangeWatchedFilesParams([types.FileEvent(path.as_uri(), kind)])
-    editor.notify("workspace/didChangeWatchedFiles", params)
-
-
 def results(reports: list[Any]) -> list[types.PreviousResultId]:
     return [types.PreviousResultId(uri=report.uri, value=report.result_id) for report in reports]
 
@@ -49,12 +44,12 @@ def test_files_that_are_not_open_are_reported_and_only_what_changed_again(tmp_pa
 
         waiting = pulled(editor, results(reports), "third")
         header.write_text("#define PITCH 32\n")
-        changed(editor, header)
+        editor.tell_of(header)
         assert {report.uri: len(report.items) for report in waiting.result(60).items}[two.as_uri()] == 1
 
         waiting = pulled(editor, results(reports), "fourth")
         one.unlink()
-        changed(editor, one, types.FileChangeType.Deleted)
+        editor.tell_of(one, types.FileChangeType.Deleted)
         gone = next(report for report in waiting.result(60).items if report.uri == one.as_uri())
         assert (gone.kind, list(gone.items)) == ("full", [])
 
@@ -71,7 +66,7 @@ def test_many_files_come_piece_by_piece_up_to_the_limit_which_is_said_once(tmp_p
         sent = [report["uri"] for part in parts for report in part["items"]]
         assert sent == [(tmp_path / f"{number:02}.cu").as_uri() for number in range(17)]
         assert len(parts) == 3
-        changed(editor, tmp_path / "00.cu")
+        editor.tell_of(tmp_path / "00.cu")
         pulled(editor, [], "second").result(60)
         (said,) = editor.messages
         assert said == f"{tmp_path} has more than 17 files with kernels: the first 17 are looked at."

@@ -185,6 +185,11 @@ class Editor:
         self.notify("workspace/didChangeConfiguration", types.DidChangeConfigurationParams(settings=None))
         self.wait(lambda: self.asked_for_settings > before, "a question for the settings")
 
+    def tell_of(self, file: Path, kind: types.FileChangeType = types.FileChangeType.Changed) -> None:
+        """Tell the server that a file on disk came, changed or went."""
+        params = types.DidChangeWatchedFilesParams([types.FileEvent(file.as_uri(), kind)])
+        self.notify("workspace/didChangeWatchedFiles", params)
+
     def wait(self, condition: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
         """The condition's value as soon as there is one."""
         end = time.monotonic() + seconds
