@@ -30,7 +30,7 @@ from warpwright.cli.log import log_to_stderr
 from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
 from warpwright.rules.base import Severity
-from warpwright.rules.registry import all_rules
+from warpwright.rules.registry import rule_and_group_names
 
 NEVER = "never"
 MOST_NAMED = 5  # findings of a baseline that are gone
@@ -40,7 +40,7 @@ PARALLEL_FROM = 24  # files; below, starting processes costs more than it saves
 def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Names of rules or groups, given one by one or with commas. An unknown one ends the command."""
     names = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
-    known = sorted({name for rule in all_rules() for name in (rule.name, rule.group)})
+    known = sorted(rule_and_group_names())
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -136,9 +136,9 @@ def read_settings(value: object) -> tuple[dict[str, object], tuple[Wrong, ...]]:
 
 def _unknown_rule(name: str) -> str:
     """Why a name is none of a rule or a group; "" where it is one."""
-    from warpwright.rules.registry import all_rules
+    from warpwright.rules.registry import rule_and_group_names
 
-    known = {each for rule in all_rules() for each in (rule.name, rule.group)}
+    known = rule_and_group_names()
     if name in known:
         return ""
     near = get_close_matches(name, sorted(known), n=1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from warpwright.editor.actions import (
+    APPLY_FIX,
     FIX_ALL,
     GOALS,
     Action,
@@ -20,7 +21,6 @@ from warpwright.editor.actions import (
 )
 from warpwright.lsp.convert import position, to_edits
 from warpwright.lsp.edits import edit_of_files
-from warpwright.lsp.fix_command import APPLY_FIX
 from warpwright.lsp.guard import guarded
 from warpwright.rules.base import Finding
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.editor.actions import APPLY, FIX_ALL, GENERATE, GOALS, PREVIEW, PROPOSE
+from warpwright.editor.actions import APPLY, FIX_ALL, GENERATE, GOALS, PREVIEW, PROPOSE, SHOW_REPORT
 from warpwright.editor.report import outcome_report
 from warpwright.lsp.document_request import DOCUMENT_TITLES, document_request
 from warpwright.lsp.documents import uri_of
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from warpwright.lsp.documents import Document
     from warpwright.lsp.server import Server
 
-SHOW_REPORT = "warpwright.showReport"
 _TITLES = {"speed": "Optimizing {}", "memory": "Reducing memory of {}", "fix": "Fixing {}"}
 _GONE = "There is no such offer any more: run it again."
 _LONGEST_WISH = 400  # characters

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from warpwright.editor.actions import APPLY_FIX
 from warpwright.lsp.code_action_resolve import code_action_resolve
 from warpwright.lsp.edits import APPLY_SECONDS, why_not_applied
 from warpwright.lsp.kernel_command import argument_of
@@ -17,8 +18,6 @@ from warpwright.lsp.work import WorkError
 
 if TYPE_CHECKING:
     from warpwright.lsp.server import Server
-
-APPLY_FIX = "warpwright.applyFix"
 
 
 def register(server: Server) -> None:

@@ -36,6 +36,15 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted(_load(), key=lambda rule: rule.name))
 
 
+def rule_and_group_names() -> frozenset[str]:
+    """What `select`, `ignore` and the like may name.
+
+    >>> sorted(rule_and_group_names() & {"bank-conflict", "memory", "no-such-rule"})
+    ['bank-conflict', 'memory']
+    """
+    return frozenset(name for rule in all_rules() for name in (rule.name, rule.group))
+
+
 def run_rules(
     program: Program,
     select: Collection[str] = (),
