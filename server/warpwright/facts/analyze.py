@@ -171,7 +171,8 @@ def _interpreted(
             known = branches.get(key)
             if known is None or (branch.warps_diverging or 0.0) > (known.warps_diverging or 0.0):
                 branches[key] = branch
-        races += recorder.intervals.races(index)
+        if site is None or site.is_reached:
+            races += recorder.intervals.races(index)
         if extremes is not None:
             outside += extremes.outside(index)
         found = recorder.barrier_facts()

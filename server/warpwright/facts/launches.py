@@ -427,7 +427,9 @@ class HostReader:
         inside = condition.child_by_field_name("value")
         expression = self._lowered(scope, inside or condition)
         if not isinstance(expression, ir.Binary) or expression.op not in ("<", "<=", ">", ">=", "==", "!="):
-            return None
+            settled = is_settled(self.unit, scope, [inside or condition])
+            known = self.value(expression, scope, condition.start_byte) if settled else None
+            return bool(known.value) if isinstance(known, Known) and not _is_open(known) else None
         value = self.value(expression, scope, condition.start_byte)
         if not isinstance(value, Known) or (value.assumed and expression.op in ("==", "!=")):
             return None

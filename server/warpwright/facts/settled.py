@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
@@ -11,7 +11,7 @@ from warpwright.facts.allocations import takes_values
 from warpwright.facts.host_scopes import HostScope, written_names
 from warpwright.facts.types import BUILTIN_TYPES
 from warpwright.facts.unit import Unit
-from warpwright.syntax.nodes import descendants, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 _CALLS = re.compile(r"dim3|(?:std::)?(?:min|max)|ceilf?")
@@ -50,6 +50,7 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
     if function is None:
         return set()
     nodes = [name for parameter in parameters_of(function) for name in descendants(parameter, "identifier")]
+    nodes += _around(function)
     for node in descendants(function, "update_expression", "assignment_expression", "pointer_expression"):
         operator = node.child_by_field_name("operator")
         if node.type != "assignment_expression" or operator is None or operator.type != "=":
@@ -65,6 +66,16 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
     nodes += (n for n in written_names(function) if n.parent is not None and n.parent.type == "binary_expression")
     constants = _constants_of(source, function)
     return {name for node in nodes if (name := source.node_text(node)) not in constants}
+
+
+def _around(function: Node) -> Iterator[Node]:
+    """The names that a function's class and templates give a meaning of their own."""
+    for around in ancestors(function):
+        if around.type == "template_declaration":
+            listed = around.child_by_field_name("parameters")
+            yield from descendants(listed, "identifier") if listed is not None else ()
+        elif around.type == "field_declaration_list":
+            yield from descendants(around, "field_identifier")
 
 
 def _constants_of(source: Source, function: Node) -> set[str]:
@@ -116,7 +127,15 @@ def _is_constant(unit: Unit, name: str) -> bool:
     if _CALLS.fullmatch(name) or name in BUILTIN_TYPES or name in unit.types or name in unit.enumerators:
         return True
     macro = unit.macros.get(name)
+    if macro is None and _is_ambiguous(unit, name):
+        return False
     if macro is not None:
         return all(_is_constant(unit, word) for word in _WORD.findall(macro.body) if word != name)
     variable = unit.variables.get(name)
     return variable is not None and variable.is_const
+
+
+def _is_ambiguous(unit: Unit, name: str) -> bool:
+    """Whether several constants have the name, in namespaces, structs or functions of their own."""
+    defines = re.compile(rf"\b(?:const|constexpr|enum)\b[^;()]*?\b{re.escape(name)}\s*[={{]")
+    return sum(len(defines.findall(source.text())) for source in unit.sources.values()) > 1

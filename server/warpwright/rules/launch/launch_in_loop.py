@@ -117,6 +117,7 @@ def _message(kernel: Kernel, loop: HostLoop, asked: int, threads: int, *, batche
     low, high = LAUNCH_US
     times = f"{loop.iterations:,} times" if loop.iterations is not None else "again and again"
     kib = f"{plural(asked / 1024, 'KiB').removesuffix('s')}" if asked >= 1024 else plural(asked, "byte")
+    who = f"{threads:,} threads that ask" if threads != 1 else "1 thread that asks"
     cost = f"some {low:g} to {high:g} us (assumed)"
     if loop.iterations is not None:
         cost += f", {_milliseconds(low * loop.iterations)} to {_milliseconds(high * loop.iterations)} ms in all"
@@ -126,8 +127,8 @@ def _message(kernel: Kernel, loop: HostLoop, asked: int, threads: int, *, batche
         else "Do more in one launch, or capture the launches in a CUDA graph."
     )
     return (
-        f"{kernel.name} is launched {times} in this loop, each time with {threads:,} threads that ask for at most "
-        f"{kib}. That is little beside what a launch costs the host: {cost}. {cure}"
+        f"{kernel.name} is launched {times} in this loop, each time with {who} for at most {kib}. That is little "
+        f"beside what a launch costs the host: {cost}. {cure}"
     )
 
 
