@@ -126,6 +126,14 @@ def test_the_users_stop_ends_it(editor: Editor) -> None:
     assert "tile[32][32]" in page.text
 
 
+def test_a_stop_that_comes_before_its_work_began_counts(editor: Editor) -> None:
+    page = editor.open("a.cu", f"// {time.time_ns()}\n" + CONFLICT)
+    request = start(page, "warpwright.optimize", "t4b", kernel="transpose")
+    editor.notify("window/workDoneProgress/cancel", types.WorkDoneProgressCancelParams(token="t4b"))
+    assert request.result(20)["status"] == "cancelled"
+    assert "tile[32][32]" in page.text
+
+
 @pytest.mark.nvcc
 def test_a_cancelled_request_ends_it_and_the_next_one_works(editor: Editor) -> None:
     page = editor.open("a.cu", f"#include <regex>\n// {time.time_ns()}\n" + CONFLICT)

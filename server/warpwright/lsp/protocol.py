@@ -1,7 +1,8 @@
 """Where pygls's own protocol is not what a client that misbehaves, or a long command, needs.
 
 - Document text is ours (`editor.text`): pygls ends lines at form feeds, and fails on changes to what is not open.
-- A command is an async handler that sees its progress token, so that `$/cancelRequest` stops it.
+- A command is an async handler that sees its progress token, so that `$/cancelRequest` stops it. Its progress can be
+  cancelled from its arrival on.
 - A request that cannot be read is answered with an error instead of not at all.
 - `exit` and the end of input leave the loop with a status; a cancel that comes too late is nothing to report.
 """
@@ -9,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from typing import Any
 
 from lsprotocol import types
@@ -65,7 +67,14 @@ class Protocol(LanguageServerProtocol):
         handler: CommandHandler | None = self.fm.commands.get(params.command)
         if handler is None:
             raise JsonRpcInvalidParams(f"There is no command {params.command!r}.")
-        return await handler(params)
+        token = params.work_done_token
+        if token is None:
+            return await handler(params)
+        self.progress.tokens.setdefault(token, Future())  # one that is stopped before its work began is stopped then
+        try:
+            return await handler(params)
+        finally:
+            self.progress.tokens.pop(token, None)
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: object) -> None:  # type: ignore[override]
