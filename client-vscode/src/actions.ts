@@ -13,6 +13,7 @@ import {
   type TextDocument,
   type Uri,
 } from "vscode";
+import { plain } from "./plain";
 
 const TURN_OFF = "warpwright.turnOffRule";
 /** What runs nothing of the folder. */
@@ -51,7 +52,7 @@ export async function turnOffRule(rule: string, resource: Uri): Promise<void> {
   try {
     await settings.update("ignore", [...new Set([...before, rule])], target);
   } catch (error) {
-    void window.showWarningMessage(`${rule} could not be turned off: ${error instanceof Error ? error.message : String(error)}`);
+    void window.showWarningMessage(plain(`${rule} could not be turned off: ${error instanceof Error ? error.message : String(error)}`));
     return;
   }
   const project = inside && (await workspace.findFiles("**/{warpwright,pyproject}.toml", undefined, 1)).length > 0;

@@ -1,6 +1,7 @@
 /** Finding a Python that can run the server. */
 import { delimiter } from "node:path";
 import { window, workspace, type LogOutputChannel } from "vscode";
+import { plain } from "./plain";
 import { chosenElsewhere } from "./python/elsewhere";
 import { liesIn, named, onThePath } from "./python/places";
 import { OLDEST, PythonFault, usable, type Interpreter } from "./python/probe";
@@ -64,7 +65,7 @@ function settingOf(log: LogOutputChannel): string {
   if (!told.has(wrong)) {
     told.add(wrong);
     log.warn(wrong);
-    void window.showWarningMessage(wrong);
+    void window.showWarningMessage(plain(wrong));
   }
   return "";
 }

@@ -1,5 +1,6 @@
 /** What is told of a server that does not run: each reason once until it runs again, with what can be done. */
 import { commands, window, type LogOutputChannel } from "vscode";
+import { plain } from "./plain";
 import { CREATE } from "./advice";
 
 /** A button and the command behind it. */
@@ -26,7 +27,7 @@ export class Teller {
       return;
     }
     this.told.add(message);
-    void window.showErrorMessage(message, ...buttons.map(([label]) => label)).then((chosen) => {
+    void window.showErrorMessage(plain(message), ...buttons.map(([label]) => label)).then((chosen) => {
       const button = buttons.find(([label]) => label === chosen);
       return button && commands.executeCommand(button[1]);
     });

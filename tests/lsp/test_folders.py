@@ -78,3 +78,13 @@ def test_what_is_wrong_in_it_is_shown_in_it_and_said_once(tmp_path: Path) -> Non
         assert published
         assert len(editor.messages) == 1
         assert len(page.diagnostics()) == 1
+
+
+def test_what_a_message_quotes_of_a_file_is_no_link(tmp_path: Path) -> None:
+    with start_editor(VSCODE, tmp_path) as editor:
+        settings = tmp_path / "project" / "warpwright.toml"
+        settings.parent.mkdir()
+        settings.write_text('"[Repair it](command:workbench.action.quit)" = 1\n')
+        opened(editor, tmp_path / "project")
+        (message,) = editor.wait(lambda: editor.messages, "a message")
+        assert "warpwright.[Repair it] (command:workbench.action.quit): there is no such setting." in message

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import { commands, Range, Uri, ViewColumn, window, workspace, type Disposable, type WebviewPanel } from "vscode";
+import { plain } from "../plain";
 import { asWebview } from "./theme";
 
 interface Shown {
@@ -71,6 +72,6 @@ export async function revealLine(path: string, line: number): Promise<void> {
   try {
     await window.showTextDocument(uri, { viewColumn: visible?.viewColumn ?? ViewColumn.One, selection: at });
   } catch {
-    void window.showWarningMessage(`${path} cannot be opened.`);
+    void window.showWarningMessage(plain(`${path} cannot be opened.`));
   }
 }

@@ -1,5 +1,6 @@
 /** What a search offers, as a diff with its badge and its explanation, until its user applies or discards it. */
 import { commands, TabInputTextDiff, Uri, window, workspace, type Disposable, type Tab } from "vscode";
+import { plain } from "../plain";
 
 export const SCHEME = "warpwright-preview";
 const APPLY = "Apply";
@@ -78,7 +79,7 @@ export class Previews implements Disposable {
   private async tell(offer: Offer): Promise<void> {
     const others = offer.choices.length > 1 ? [OTHERS] : [];
     const told = `${offer.title} [${offer.badge}]. ${offer.explanation}`;
-    const chosen = await window.showInformationMessage(told, APPLY, DISCARD, ...others);
+    const chosen = await window.showInformationMessage(plain(told), APPLY, DISCARD, ...others);
     if (chosen === APPLY) {
       await this.apply(offer);
     } else if (chosen === DISCARD) {
