@@ -87,11 +87,14 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     if body is None:
         return
     for loop in descendants(body, "for_statement"):
-        if not _is_for_first_thread(kernel.source, loop, body):
+        tested = _tested_axes(kernel.source, loop, body)
+        if not tested:
             continue
         inside = [a for a in kernel.accesses if _within(a, kernel.source, loop)]
         launch = launch_of(kernel, inside[0].launch) if inside else None
         if launch is None or launch.basis is not Basis.EXACT or (launch.threads or 0) < LEAST_THREADS:
+            continue
+        if any(extent != 1 and axis not in tested for axis, extent in zip("xyz", launch.block, strict=True)):
             continue
         counted = [a for a in inside if a.launch == inside[0].launch]
         if max(a.iterations for a in counted) < LEAST_ITERATIONS or any(a.active_lanes > 1 for a in counted):
@@ -127,18 +130,22 @@ def _within(access: Access, source: Source, loop: Node) -> bool:
     return span.path == source.path and access.in_loop and loop.start_byte <= span.start < loop.end_byte
 
 
-def _is_for_first_thread(source: Source, loop: Node, body: Node) -> bool:
-    """Whether a loop stands under a test for the first thread, with no other loop between."""
+def _tested_axes(source: Source, loop: Node, body: Node) -> str:
+    """The axes, of x, y and z, along which a test around a loop lets the first thread alone pass: "" for another test,
+    for one that gives the other threads work of their own, and where another loop stands between."""
     inner = loop
     for around in ancestors(loop):
         if around == body or around.type in ("for_statement", "while_statement", "do_statement"):
-            return False
+            return ""
         if around.type == "if_statement" and inner == around.child_by_field_name("consequence"):
             condition = around.child_by_field_name("condition")
             text = "".join(source.node_text(condition).split()) if condition is not None else ""
-            return all(_FIRST.fullmatch(_spelled(source, body, part)) for part in text[1:-1].split("&&"))
+            tests = [_FIRST.fullmatch(_spelled(source, body, part)) for part in text[1:-1].split("&&")]
+            if around.child_by_field_name("alternative") is not None or None in tests:
+                return ""
+            return "".join(axis for test in tests if test for axis in re.findall(r"threadIdx\.([xyz])", test.group()))
         inner = around
-    return False
+    return ""
 
 
 def _spelled(source: Source, body: Node, part: str) -> str:

@@ -60,6 +60,7 @@ void run(float *y, const float *x) {
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from warpwright.facts.launch_loops import LaunchLoop, launch_loop
@@ -67,7 +68,7 @@ from warpwright.facts.model import AccessKind, Basis, HostLoop, Kernel, Launch, 
 from warpwright.rules.base import Finding, Fix, Related, Severity
 from warpwright.rules.weighing import threads_of
 from warpwright.rules.words import plural
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, node_at
 from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
@@ -90,6 +91,8 @@ def check(kernel: Kernel) -> Iterator[Finding]:
         loop = launch.loop
         if loop is None or launch.span is None or launch.basis is not Basis.EXACT or not _counts(loop):
             continue
+        if not _is_made_each_time(launch.span, loop):
+            continue
         threads = threads_of(launch)
         asked = _bytes_asked(kernel, index, threads) if threads is not None else None
         if asked is None or threads is None or asked > MOST_BYTES or threads >= MOST_THREADS:
@@ -105,6 +108,16 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             fixes=(Fix("batch-launches", "Launch once for all iterations", safe=False),) if batched else (),
             related=(Related(loop.span, "the loop"),),
         )
+
+
+def _is_made_each_time(launch: Span, loop: HostLoop) -> bool:
+    """Whether each iteration makes the launch, on one GPU, and not into a graph that is captured already."""
+    node = node_at(launch.source.root, launch.start, launch.end)
+    inside = [n for n in ancestors(node) if n.start_byte > loop.span.start] if node is not None else []
+    function = enclosing(node, "function_definition", "lambda_expression") if node is not None else None
+    around = launch.source.node_text(function) if function is not None else ""
+    other = "BeginCapture" in around or re.search(r"\b(?:cuda|hip)SetDevice\b", loop.span.text)
+    return not other and not any(n.type in ("if_statement", "switch_statement") for n in inside)
 
 
 def _counts(loop: HostLoop) -> bool:
