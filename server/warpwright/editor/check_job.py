@@ -38,22 +38,26 @@ def cuda_files(folder: Path, most: int) -> tuple[list[Path], bool]:
     found: list[Path] = []
     pending = [folder]
     while pending:
-        try:
-            entries = sorted(pending.pop().iterdir(), reverse=True)
-        except OSError:
-            continue
-        for entry in reversed(entries):
-            if entry.suffix == ".cu" and entry.is_file():
-                if len(found) == most:
-                    return found, True
-                found.append(entry)
-        pending += [entry for entry in entries if not entry.name.startswith(".") and _is_own_folder(entry)]
+        files, folders = _entries(pending.pop())
+        if len(found) + len(files) > most:
+            return [*found, *files][:most], True
+        found += files
+        pending += reversed(folders)
     return found, False
 
 
-def _is_own_folder(entry: Path) -> bool:
-    """A folder, and no link to one, which may lead back."""
-    return entry.is_dir() and not entry.is_symlink()
+def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The .cu files and the folders in a folder by name; none in one that may not be looked into. A link to a folder is
+    left out, as it may lead back."""
+    try:
+        entries = sorted(folder.iterdir())
+        files = [entry for entry in entries if entry.suffix == ".cu" and entry.is_file()]
+        folders = [
+            each for each in entries if not each.name.startswith(".") and each.is_dir() and not each.is_symlink()
+        ]
+    except OSError:
+        return [], []
+    return files, folders
 
 
 def _checked(path: str, given: Json, encoding: Encoding) -> Iterator[Json]:
