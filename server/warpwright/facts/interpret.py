@@ -350,7 +350,7 @@ class Interpreter(Objects):
         remaining = self._remaining(node.condition, deltas, active)
         if remaining is None or remaining <= few:
             return None
-        self.recorder.intervals.lost = True
+        self.recorder.intervals.lost = self.recorder.intervals.guessed = True  # a ring's index does not go on
         base = list(self.frame.slots)
         outer = self.weight
         unrolled = self.recorder.flush()

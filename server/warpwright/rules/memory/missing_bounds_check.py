@@ -54,6 +54,7 @@ void run(float *host) {
   address and the conditions around the access. Sizes that come from outside are not judged.
 - Of global memory, arrays that are allocated in the function that launches and handed over by their name. Of shared
   memory, the kernel's own arrays, and dynamic ones whose bytes the launch gives.
+- Of a long loop, its first iterations alone are judged.
 - `warpwright profile` and `verify` find the others in the kernel's run.
 """
 
