@@ -321,7 +321,7 @@ class Interpreter(Objects):
         self.recorder.flush()
         if active:
             self.recorder.open_ended = True
-            self.recorder.intervals.lost = True
+            self.recorder.intervals.lost = self.recorder.intervals.guessed = True
         return left if not active else left | active
 
     def _forced_iteration(self, node: ir.Loop, active: int) -> int:
