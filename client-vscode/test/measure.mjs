@@ -4,6 +4,7 @@
 //
 // PLAN is JSON: {file, windows, hovers, keys, spots: [{line, before, key}]}. Prints one JSON object of lists of milliseconds:
 // `activation` of the extension and `opened`, from opening the file to its first findings, both in as many new windows;
+// `project`, the same in a folder with CUDA files, for which the server starts before; `shown`, until VS Code shows the file;
 // `hover` in the file; `squiggles`, from a key to the squiggles that it changes in the page. A spot is a line (1-based), the
 // text that the cursor stands before, and a key that changes what is found; Backspace undoes it.
 import { copyFile, mkdir, writeFile } from "node:fs/promises";
@@ -19,15 +20,19 @@ const PAUSE_MILLISECONDS = 400;
 const LATE_MILLISECONDS = 10_000;
 const SETTLED_MILLISECONDS = 3_000;
 
-const found = { activation: [], opened: [], hover: [], squiggles: [] };
+const found = { activation: [], opened: [], project: [], shown: [], hover: [], squiggles: [] };
 const vscode = await startVscode(editor, { files: resolve(plan.file, "..") });
 try {
   const file = join(vscode.folder, "opened.cu");
   await copyFile(plan.file, file);
   const empty = join(vscode.folder, "empty");
+  const project = join(vscode.folder, "project");
   await mkdir(empty);
+  await mkdir(project);
+  await copyFile(plan.file, join(project, "opened.cu"));
   for (let round = 0; round < plan.windows; round += 1) {
     await inHost(empty, { file, measure: "activation" });
+    await inHost(project, { file: join(project, "opened.cu"), measure: "project" });
     await inHost(empty, { file, measure: "opened", hovers: round + 1 === plan.windows ? plan.hovers : 0 });
   }
   for (const spot of plan.spots) {
