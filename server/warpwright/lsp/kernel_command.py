@@ -6,7 +6,6 @@ only kernel.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from lsprotocol import types
 
 from warpwright.directories import cache_dir
 from warpwright.editor.actions import kernel_for, kernels_in, no_kernel
+from warpwright.editor.report_file import report_file
 from warpwright.editor.text import Position
 from warpwright.lsp.edits import TextChangedError
 from warpwright.lsp.progress import with_progress
@@ -133,8 +133,7 @@ async def job_on_text(
 
 def written_report(page: str, path: str, kernel: str, what: str) -> Path | None:
     """The report as a file in the user's cache: one for each kernel and what was done, the last one written."""
-    name = re.sub(r"\W+", "-", f"{Path(path).stem}-{kernel}-{what}")
-    return written_text(f"{name}.md", page)
+    return written_text(report_file(path, kernel, f"{what}.md").name, page)
 
 
 def written_text(name: str, page: str) -> Path | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
 
-from warpwright.directories import cache_dir
 from warpwright.editor.profile.view import view_of
+from warpwright.editor.report_file import report_file
 from warpwright.editor.results.candidates import MOST_CANDIDATES, candidates_of
 from warpwright.editor.results.page import results_html
 from warpwright.facts.model import Program
@@ -20,8 +19,7 @@ log = logging.getLogger(__name__)
 def written_page(kernel: str, file: str, profile: Profile | None, program: Program) -> Path | None:
     """Where the page was written; None where it cannot be. `file` is the one that defines the kernel."""
     view = view_of(profile, program) if profile is not None else None
-    name = re.sub(r"\W+", "-", f"{Path(program.source.path).stem}-{kernel}-results")
-    target = cache_dir() / "reports" / f"{name}.html"
+    target = report_file(program.source.path, kernel, "results.html")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(results_html(kernel, view, candidates_of(_runs(file, kernel))), encoding="utf-8")
