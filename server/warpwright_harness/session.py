@@ -187,7 +187,7 @@ class Session:
         self.set_variables(side, case, sealed)
         synchronize()
         self.begin("check", case, side)
-        self._shared_memory.poison(poison)
+        self.poison_shared_memory(poison)
         self.launch(side, case, buffers)
         synchronize()
         if why := _damage(case, buffers, sealed, poison):
@@ -196,6 +196,10 @@ class Session:
             {s.name: buffers[s.name].data.clone() for s in case.outputs},
             {s.name: buffers[s.name].poisoned(poison) for s in case.outputs},
         )
+
+    def poison_shared_memory(self, word: int) -> None:
+        """Have the next launch find `word` wherever it reads shared memory that it has not written."""
+        self._shared_memory.poison(word)
 
     def set_variables(self, side: str, case: Case, values: Values) -> None:
         """Put the values of the file's variables into one side's module, as host code does. Raises

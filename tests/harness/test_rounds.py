@@ -43,6 +43,9 @@ class OnProcessor(Session):
         super().__init__(request, lambda event: None)
         self.kernels: dict[str, Kernel] = {"baseline": twice, "candidate": candidate}
 
+    def poison_shared_memory(self, word: int) -> None:
+        """A processor has none."""
+
     def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Any:
         return Launched(self.kernels[side], buffers)
 
@@ -72,7 +75,7 @@ def on_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 def timed(candidate: Kernel, count: int = 1001, scalar: str = "float32") -> dict[str, Samples]:
     arrays = (ArraySpec("in", scalar, 1, "in", count, None), ArraySpec("out", scalar, 1, "out", count, None))
     launches = {side: ([1, 1, 1], [32, 1, 1], 0) for side in ("baseline", "candidate")}
-    case = Case(0, {"n": count}, arrays, {}, launches, ("normal",), True, True)
+    case = Case(0, {"n": count}, arrays, {}, launches, {side: [] for side in launches}, ("normal",), True, True)
     return _rounds([OnProcessor(candidate)], case, Watch(), 10.0)  # type: ignore[arg-type]
 
 

@@ -29,7 +29,7 @@ def all_rewrites() -> tuple[RewriteKind, ...]:
     """Every rewrite, sorted by name. Imported once, on first use.
 
     >>> [kind.name for kind in all_rewrites() if "launch" in kind.name]
-    ['add-launch-bounds', 'check-launch']
+    ['add-launch-bounds', 'batch-launches', 'check-launch']
     """
     return tuple(sorted(_load(), key=lambda kind: kind.name))
 
