@@ -14,8 +14,9 @@ from lsprotocol import types
 
 from warpwright.editor.actions import EXPLAIN_RULE
 from warpwright.editor.explain import explained, explanation
+from warpwright.editor.report_file import written_text
 from warpwright.lsp.documents import uri_of
-from warpwright.lsp.kernel_command import argument_of, document_of, offset_of, or_failed, written_text
+from warpwright.lsp.kernel_command import argument_of, document_of, offset_of, or_failed
 from warpwright.lsp.work import WorkError
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from warpwright.directories import cache_dir
 from warpwright.editor.actions import kernel_for, kernels_in, no_kernel
-from warpwright.editor.report_file import report_file
+from warpwright.editor.report_file import report_name, written_text
 from warpwright.editor.text import Position
 from warpwright.lsp.edits import TextChangedError
 from warpwright.lsp.progress import with_progress
@@ -133,15 +132,4 @@ async def job_on_text(
 
 def written_report(page: str, path: str, kernel: str, what: str) -> Path | None:
     """The report as a file in the user's cache: one for each kernel and what was done, the last one written."""
-    return written_text(report_file(path, kernel, f"{what}.md").name, page)
-
-
-def written_text(name: str, page: str) -> Path | None:
-    """A page for its user as a file of that name in the user's cache; None where it cannot be written."""
-    target = cache_dir() / "reports" / name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page, encoding="utf-8")
-    except OSError:
-        return None
-    return target
+    return written_text(report_name(path, kernel, f"{what}.md"), page)

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from warpwright.editor.profile.view import view_of
-from warpwright.editor.report_file import report_file
+from warpwright.editor.report_file import report_name, written_text
 from warpwright.editor.results.candidates import MOST_CANDIDATES, candidates_of
 from warpwright.editor.results.page import results_html
 from warpwright.facts.model import Program
@@ -19,13 +19,8 @@ log = logging.getLogger(__name__)
 def written_page(kernel: str, file: str, profile: Profile | None, program: Program) -> Path | None:
     """Where the page was written; None where it cannot be. `file` is the one that defines the kernel."""
     view = view_of(profile, program) if profile is not None else None
-    target = report_file(program.source.path, kernel, "results.html")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(results_html(kernel, view, candidates_of(_runs(file, kernel))), encoding="utf-8")
-    except OSError:
-        return None
-    return target
+    page = results_html(kernel, view, candidates_of(_runs(file, kernel)))
+    return written_text(report_name(program.source.path, kernel, "results.html"), page)
 
 
 def _runs(file: str, kernel: str) -> list[Run]:
