@@ -116,7 +116,7 @@ def commands(folder: Path) -> list[tuple[Path, tuple[str, ...]]]:
         check=False,
     )
     found = []
-    for line in made.stdout.splitlines():
+    for line in made.stdout.replace("\\\n", " ").splitlines():
         words = shlex.split(line) if line.startswith("nvcc") else []
         files = [word for word in words if word.endswith((".cu", ".cpp"))]
         flags: list[str] = []

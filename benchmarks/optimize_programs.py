@@ -1,12 +1,14 @@
 """What does `optimize` find for the kernels of real programs, which nobody wrote for this project?
 
     git clone https://github.com/zjin-lcf/HeCBench && git -C HeCBench checkout f27000a51
-    python benchmarks/optimize_programs.py HeCBench/src --pack hec.tgz [--labels FILE...]
+    python benchmarks/optimize_programs.py HeCBench/src --pack hec.tgz [--labels FILE... | --every K/N]
     mkdir sources && tar xzf hec.tgz -C sources
     PYTHONPATH=server:benchmarks python3 benchmarks/optimize_programs.py sources --out DIR [--seconds N] [--part K/N]
 
 `--pack` puts the CUDA sources of the labelled programs (labels/README.md) into one file, with the list of their kernels
-and the flags that their Makefiles compile them with; it needs `make`. No text of a program is in this repository.
+and the flags that their Makefiles compile them with; it needs `make`. With `--every K/N` it packs every N-th program,
+by name, from the K-th, with those of their kernels that can be run and in which a rule finds a pitfall: with `2/2` the
+half that nobody looks at who works on rewrites. No text of a program is in this repository.
 
 The second command searches every kernel of that list for speed, with the rewrites in their fixed order and no language
 model, on the GPU where there is one and in the emulator otherwise. Writes programs_cuda.json or programs_emulator.json
@@ -50,6 +52,8 @@ from warpwright.toolchain.find import find_toolchain
 from warpwright.verify.harness import find_gpu
 
 LABELS = Path(__file__).parent / "labels" / "hecbench_dev.json.gz"
+PITFALL = (Severity.ERROR, Severity.WARNING)
+SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hh", ".c", ".cpp", ".cc", ".inl", ".inc")
 LIST = "kernels.json"
 """In a packed folder: [{program, kernel, files: [[path, flags], ...]}, ...]."""
 
@@ -58,23 +62,57 @@ def pack(sources: Path, labels: list[Path], out: Path) -> int:
     """Write the sources that the labelled programs need, and the list of kernels. Returns the number of kernels."""
     rows: list[dict[str, Any]] = []
     programs = [program for path in labels for program in json.loads(gzip.decompress(path.read_bytes()))]
-    folders = dict.fromkeys(program["prog"] for program in programs)
     for program in programs:
-        made = commands(sources / program["prog"])
-        here = f"-I{sources.resolve()}/"
-        files = [
-            [path.relative_to(sources).as_posix(), [flag.replace(here, "-I") for flag in flags]] for path, flags in made
-        ]
         names = dict.fromkeys(kernel_name(launch["kernel"]) for launch in program["launches"])
+        files = compiled_files(sources, program["prog"])
         rows += [{"program": program["prog"], "kernel": name, "files": files} for name in names]
+    write_pack(sources, rows, out)
+    return len(rows)
+
+
+def pack_every(sources: Path, part: str, out: Path) -> int:
+    """As `pack`, of every N-th program from the K-th, for the `part` "K/N": kernels with a pitfall and a problem."""
+    first, step = (int(number) for number in part.split("/"))
+    rows: list[dict[str, Any]] = []
+    for folder in sorted(path for path in sources.iterdir() if path.name.endswith("-cuda"))[first - 1 :: step]:
+        files = compiled_files(sources, folder.name)
+        names: dict[str, None] = {}
+        for file in files:
+            program, _ = analysed(file, sources)
+            troubled = {finding.kernel for finding in run_rules(program) if finding.severity in PITFALL}
+            names |= dict.fromkeys(
+                unqualified(kernel.name)
+                for kernel in program.defined_kernels
+                if kernel.name in troubled and not isinstance(find_problem(program, kernel), Missing)
+            )
+        rows += [{"program": folder.name, "kernel": name, "files": files} for name in names]
+    write_pack(sources, rows, out)
+    return len(rows)
+
+
+def compiled_files(sources: Path, program: str) -> list[tuple[str, list[str]]]:
+    """The files that a program's Makefile compiles and their flags, below `sources`."""
+    here = f"-I{sources.resolve()}/"
+    return [
+        (path.relative_to(sources).as_posix(), [flag.replace(here, "-I") for flag in flags])
+        for path, flags in commands(sources / program)
+    ]
+
+
+def write_pack(sources: Path, rows: list[dict[str, Any]], out: Path) -> None:
+    """The list and the folders of its programs; what is no text of a program, such as its input, is left out."""
+    folders = dict.fromkeys(row["program"] for row in rows)
+
+    def is_source(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        return entry if entry.isdir() or Path(entry.name).suffix in SOURCES else None
+
     with tarfile.open(out, "w:gz") as tar:
         listed = json.dumps(rows, indent=1).encode()
         entry = tarfile.TarInfo(LIST)
         entry.size = len(listed)
         tar.addfile(entry, io.BytesIO(listed))
         for name in (*folders, "include"):
-            tar.add(sources / name, name)
-    return len(rows)
+            tar.add(sources / name, name, filter=is_source)
 
 
 def kernel_name(signature: str) -> str:
@@ -103,9 +141,7 @@ def searched(row: dict[str, Any], sources: Path, seconds: float) -> dict[str, An
         return result | {"seconds": 0.0, "reason": f"{row['kernel']} is defined in no file that the program compiles."}
     program, kernel, flags = found
     severe = [
-        finding.rule
-        for finding in run_rules(program)
-        if finding.kernel == kernel.name and finding.severity in (Severity.ERROR, Severity.WARNING)
+        finding.rule for finding in run_rules(program) if finding.kernel == kernel.name and finding.severity in PITFALL
     ]
     problem = find_problem(program, kernel)
     result |= {
@@ -128,12 +164,8 @@ def searched(row: dict[str, Any], sources: Path, seconds: float) -> dict[str, An
 def chosen(row: dict[str, Any], sources: Path) -> tuple[Program, Kernel, tuple[str, ...]] | None:
     """The file to look at a kernel from: the first from which its problem is known, else the first that has it."""
     seen: list[tuple[Program, Kernel, tuple[str, ...]]] = []
-    for name, words in row["files"]:
-        path = sources / name
-        flags = tuple(f"-I{sources / word[2:]}" if word.startswith("-I") else word for word in words)
-        given = parse_flags(flags, path.parent)
-        assume = Assumptions().compiled_with(given)
-        program = analyze(read_source(path), include_reader({}, given.folders), assume)
+    for file in row["files"]:
+        program, flags = analysed(file, sources)
         for kernel in program.defined_kernels:
             if unqualified(kernel.name) == row["kernel"]:
                 seen.append((program, kernel, flags))
@@ -141,6 +173,14 @@ def chosen(row: dict[str, Any], sources: Path) -> tuple[Program, Kernel, tuple[s
     return next(
         (one for one in seen if not isinstance(find_problem(one[0], one[1]), Missing)), seen[0] if seen else None
     )
+
+
+def analysed(file: tuple[str, list[str]], sources: Path) -> tuple[Program, tuple[str, ...]]:
+    """One of the files that a program compiles, and its flags with folders below `sources`."""
+    path = sources / file[0]
+    flags = tuple(f"-I{sources / word[2:]}" if word.startswith("-I") else word for word in file[1])
+    given = parse_flags(flags, path.parent)
+    return analyze(read_source(path), include_reader({}, given.folders), Assumptions().compiled_with(given)), flags
 
 
 def told(row: dict[str, Any]) -> str:
@@ -181,6 +221,9 @@ def main() -> int:
     parser.add_argument(
         "--labels", type=Path, nargs="+", default=[LABELS], metavar="FILE", help="whose programs to pack"
     )
+    parser.add_argument(
+        "--every", metavar="K/N", help="pack every N-th program from the K-th, and kernels with a pitfall"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the result is written")
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="kernels whose name holds one of these")
     parser.add_argument("--part", default="1/1", metavar="K/N", help="every N-th kernel, from the K-th")
@@ -188,7 +231,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="leave out what is not begun by then, and say so")
     arguments = parser.parse_args()
     if arguments.pack:
-        print(f"{pack(arguments.sources, arguments.labels, arguments.pack)} kernels in {arguments.pack}")
+        if arguments.every:
+            count = pack_every(arguments.sources, arguments.every, arguments.pack)
+        else:
+            count = pack(arguments.sources, arguments.labels, arguments.pack)
+        print(f"{count} kernels in {arguments.pack}")
         return 0
     toolchain, gpu = find_toolchain(), find_gpu(never_cancelled)
     listed = arguments.sources / LIST
