@@ -1,13 +1,15 @@
 """How long until the first candidate of a search that may be offered, and where the time goes.
 
     PYTHONPATH=server:benchmarks python3 benchmarks/first_suggestion.py [KERNEL.cu] [--kept DIR] [--out FILE]
+        [--pause SECONDS]
 
 Searches one sample for speed, on the GPU where there is one and in the emulator otherwise, in a process of its own, and
 prints the stages of the first candidate that may be offered, from the start of Python to its verdict, then those of the
-whole search; then the same once more with another comment in the text, as an editor asks whose processes run already.
-Nothing is kept from before, unless `--kept` names a folder: the second run with it finds what the first
-one left, such as compilations and what the GPU can do, but for verdicts, which are always made anew. The seconds of a
-loaded machine say little: beside them stand those that processors worked, and the machine's load.
+whole search; then the same once more in that process, with another comment in the text; then what a user of an editor
+sees, who opens the file in a new server and asks for "Optimize" `--pause` seconds after its findings are there.
+Nothing is kept from before, not by the editor either, unless `--kept` names a folder: the second run with it finds what
+the first one left, such as compilations and what the GPU can do, but for verdicts, which are always made anew. The
+seconds of a loaded machine say little: beside them stand those that processors worked, and the machine's load.
 """
 
 from __future__ import annotations
@@ -104,16 +106,67 @@ def searched(source: Source, started: float) -> dict[str, Any]:
     (kernel,) = program.defined_kernels
     outcome = optimize(program, kernel, "speed", progress=progress)
     whole = time.time() - started
-    offered: list[tuple[float, str, str]] = []
-    for candidate in outcome.candidates:
-        name, badge = " + ".join(candidate.rewrites), candidate.report.badge()
-        if may_be_offered(candidate.report, "speed", candidate.rewrites):
-            at = next((each.at for each in messages if (each.candidate, each.text) == (name, badge)), whole)
-            offered.append((at, name, badge))
-    at, name, badge = min(offered, default=(whole, "", outcome.reason))
-    backend = next((c.report.backend for c in outcome.candidates if c.report.backend), "")
+    offered = [
+        (" + ".join(each.rewrites), each.report.badge())
+        for each in outcome.candidates
+        if may_be_offered(each.report, "speed", each.rewrites)
+    ]
+    badges = [each.report.badge() for each in outcome.candidates]
+    backend = next((each.report.backend for each in outcome.candidates if each.report.backend), "")
+    best = list(outcome.candidates[outcome.best].rewrites) if outcome.best is not None else []
+    return result_of(kernel.name, backend, messages, offered, badges, best or [outcome.reason], whole)
+
+
+def in_editor(path: Path, pause: float) -> dict[str, Any]:
+    """One search in a new server that has the file open; seconds are those since it was asked for."""
+    from edit_latency import Server
+
+    server, uri = Server({}), path.as_uri()
+    opened = time.perf_counter()
+    item = {"uri": uri, "languageId": "cuda-cpp", "version": 0, "text": path.read_text(encoding="utf-8")}
+    server.tell("textDocument/didOpen", {"textDocument": item})
+    shown, _ = server.wait(lambda message: message.get("method") == "textDocument/publishDiagnostics")
+    time.sleep(pause)
+    messages: list[Told] = []
+    asked = time.perf_counter()
+    command = {"command": "warpwright.propose", "arguments": [{"uri": uri}], "workDoneToken": "search"}
+    number = server.start("workspace/executeCommand", command)
+
+    def is_answer(message: dict[str, Any]) -> bool:
+        if message.get("method") == "$/progress" and "message" in message["params"]["value"]:
+            messages.append(told(time.perf_counter() - asked, message["params"]["value"]["message"]))
+        return message.get("id") == number
+
+    whole, answer = server.wait(is_answer)
+    server.end()
+    outcome, offer = answer["result"]["outcome"], answer["result"]["offer"] or {"choices": []}
+    tried = outcome["candidates"]
+    offered = [(" + ".join(tried[each["candidate"]]["rewrites"]), each["badge"]) for each in offer["choices"]]
+    badges = [each["report"]["badge"] for each in tried]
+    backend = next((each["report"]["backend"] for each in tried if each["report"]["backend"]), "")
+    best = tried[outcome["best"]]["rewrites"] if outcome["best"] is not None else [outcome["reason"]]
+    found = result_of(outcome["kernel"], backend, messages, offered, badges, best, whole - asked)
+    return found | {"findings_seconds": shown - opened, "pause_seconds": pause}
+
+
+def result_of(
+    kernel: str,
+    backend: str,
+    messages: list[Told],
+    offered: list[tuple[str, str]],
+    badges: list[str],
+    best: list[str],
+    whole: float,
+) -> dict[str, Any]:
+    """The figures of a search that took `whole` seconds; `offered` are candidates that may be, with their badges,
+    `badges` those of all."""
+
+    def said(name: str, badge: str) -> float:
+        return next((each.at for each in messages if (each.candidate, each.text) == (name, badge)), whole)
+
+    at, name, badge = min(((said(*each), *each) for each in offered), default=(whole, "", " + ".join(best)))
     return {
-        "kernel": kernel.name,
+        "kernel": kernel,
         "backend": backend,
         "first": {
             "rewrites": name,
@@ -121,17 +174,21 @@ def searched(source: Source, started: float) -> dict[str, Any]:
             "seconds": at,
             "stages": stages(messages, name, at) if name else {},
         },
-        "verdicts": {
-            f"{each.candidate}: {each.text}": each.at
-            for each in messages
-            if any(each.text == c.report.badge() for c in outcome.candidates)
-        },
-        "best": list(outcome.candidates[outcome.best].rewrites) if outcome.best is not None else [],
+        "verdicts": {f"{each.candidate}: {each.text}": each.at for each in messages if each.text in badges},
+        "best": best,
         "whole_seconds": whole,
         "messages": [[round(each.at, 2), each.candidate, each.text] for each in messages],
         "load": os.getloadavg()[0],
         "processors": os.cpu_count(),
     }
+
+
+def _kept_in(folder: Path) -> dict[str, str]:
+    """Variables that have all kept in a folder, in which no verdict is."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    for left in (folder / "data").glob("history*"):
+        left.unlink()
+    return {"WARPWRIGHT_CACHE_DIR": str(folder), "WARPWRIGHT_DATA_DIR": str(folder / "data")}
 
 
 def as_table(result: dict[str, Any]) -> str:
@@ -149,6 +206,13 @@ def main() -> int:
     parser.add_argument("kernel", nargs="?", type=Path, default=DEMO)
     parser.add_argument("--kept", type=Path, metavar="DIR", help="where what may be kept is kept")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the figures there, too, as JSON")
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="between a file's findings and the editor's question (10)",
+    )
     parser.add_argument("--started", type=float, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.started:
@@ -156,16 +220,15 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as own:
         kept = arguments.kept.resolve() if arguments.kept else Path(own)
-        (kept / "data").mkdir(parents=True, exist_ok=True)
-        for left in (kept / "data").glob("history*"):
-            left.unlink()
-        environment = {**os.environ, "WARPWRIGHT_CACHE_DIR": str(kept), "WARPWRIGHT_DATA_DIR": str(kept / "data")}
         command = [sys.executable, __file__, str(arguments.kernel), "--started", str(time.time())]
+        environment = {**os.environ, **_kept_in(kept)}
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    results = json.loads(done.stdout)
-    for title, result in zip(("In a new process", "Once more in that process"), results, strict=True):
+        os.environ.update(_kept_in(kept / "editor"))
+        results = [*json.loads(done.stdout), in_editor(arguments.kernel.resolve(), arguments.pause)]
+    asked = f"In an editor, asked {arguments.pause:g} s after a file's findings"
+    for title, result in zip(("In a new process", "Once more in that process", asked), results, strict=True):
         print(f"== {title}\n{as_table(result)}")
-    print(f"{'all processors, for both':<60}{results[0]['processor_seconds_of_both']:7.2f} s")
+    print(f"{'all processors, for the first two':<60}{results[0]['processor_seconds_of_both']:7.2f} s")
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
