@@ -20,6 +20,13 @@ def written_as(kernel: Kernel, name: str, resolved: str) -> str:
     declared = locals_of(kernel).types.get(name, resolved)
     if not is_template_type(kernel, declared):
         return resolved
+    if not is_launched_alike(kernel, declared):
+        raise NoMatchError(f"`{name}` is of the template's type {declared}, which launches may set differently.")
+    return declared
+
+
+def is_launched_alike(kernel: Kernel, declared: str) -> bool:
+    """Whether all launches in sight give a type of the template's the same known number type."""
     place = _place(kernel, declared)
     written = [
         template_arguments(launch.span.text.partition("<<<")[0])
@@ -27,9 +34,7 @@ def written_as(kernel: Kernel, name: str, resolved: str) -> str:
         if launch.span is not None
     ]
     kinds = {builtin_type(given[place].strip()) if place < len(given) else None for given in written}
-    if len(kinds) != 1 or None in kinds:
-        raise NoMatchError(f"`{name}` is of the template's type {declared}, which launches may set differently.")
-    return declared
+    return len(kinds) == 1 and None not in kinds
 
 
 def _place(kernel: Kernel, declared: str) -> int:

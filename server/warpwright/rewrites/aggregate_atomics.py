@@ -41,14 +41,15 @@ void run(unsigned long long *total, const unsigned int *in, int n) {
 ```
 
 An early return, `if (i >= n) return;`, becomes an `if (i < n) {...}` around what follows. In a loop, each thread adds
-up its own first. Where the address is in shared memory, and in blocks of one warp or of two dimensions, each warp does
-an atomic of its own.
+up its own first. Where the address is in shared memory, and in blocks of one warp, each warp does an atomic of its own.
+In blocks of several dimensions the threads are numbered as they lie in warps. In a function that the kernel calls once,
+an atomic on the function's own shared memory is treated the same.
 
 ## Assumes
 
 - The address is the same for all threads of a block and all the time: it is made of parameters, constants and blockIdx
   alone. What the atomic returns is not used, and the kernel uses what lies at the address nowhere near.
-- The blocks of all launches, which are in sight, have a multiple of 32 threads in x.
+- The blocks of all launches, which are in sight, have a multiple of 32 threads.
 - Every thread comes to the statement at the kernel's outermost level in which the atomic stands.
 
 ## Cost
@@ -62,15 +63,17 @@ of any order of n numbers is at most about n * 2^-24 * sum(|x|) in float and n *
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import prod
 
 from tree_sitter import Node
 
-from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel
+from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import CType
-from warpwright.rewrites._accumulate import combined, neutral, shuffled_type, written_type
+from warpwright.rewrites._accumulate import shuffled_type, written_type
+from warpwright.rewrites._block_sums import AtomicSum, block_lines, has_some, step, warp_lines
 from warpwright.rewrites._block_tests import block_tests, is_outer
+from warpwright.rewrites._called_once import as_called_once
 from warpwright.rewrites._code import (
     NoMatchError,
     body,
@@ -87,10 +90,10 @@ from warpwright.rewrites._first_thread import stands_with_first_thread
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS
-from warpwright.rewrites._locals import locals_of
+from warpwright.rewrites._locals import is_template_type, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
-from warpwright.rewrites._templates import written_as
+from warpwright.rewrites._templates import is_launched_alike, written_as
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -111,43 +114,32 @@ _TIED = re.compile(
 """What lets one block wait for, or learn of, what others add, or depends on which threads come along."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """An atomic whose address is `root`'s, and `outer`, the statement at the kernel's outermost level around it."""
-
-    call: Node
-    statement: Node
-    outer: Node
-    function: str
-    operation: str
-    address: Node
-    value: Node
-    root: str
-    kind: CType
-    typed: str
-
-
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    block = body(kernel)
-    if block is None:
+    if body(kernel) is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
     reason = "Nothing to gain: no atomic here is known to bring a block to one address again and again."
     atomics = [a for a in kernel.accesses if a.kind is AccessKind.ATOMIC and (at is None or overlaps(a.span, at))]
     for access in sorted(atomics, key=lambda a: a.requests, reverse=True):
         if not access.requests or not access.addresses_per_request:
             continue
+        place = as_called_once(kernel, access.span) or kernel
+        block = body(place)
+        if block is None:
+            continue
         try:
-            found = _matched(kernel, block, access)
+            found = _matched(place, block, access)
+            if place is not kernel:
+                _require_own(place, block, found)
             lanes = not stands_with_first_thread(kernel.source, block, found.call)
             together = lanes and access.active_lanes >= TOGETHER * access.addresses_per_request
-            if together or _comes_again(kernel, block, access, found):
-                return _rewrite(kernel, block, access, found)
+            if together or _comes_again(place, block, access, found):
+                return _rewrite(place, block, access, found)
         except NoMatchError as mismatch:
             reason = str(mismatch)
     return Declined(NAME, reason)
 
 
-def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
+def _matched(kernel: Kernel, block: Node, access: Access) -> AtomicSum:
     source, span = kernel.source, access.span
     call = node_at(source.root, span.start, span.end) if span.source is source else None
     if call is None or call.type != "call_expression" or in_macro(call) or not _is_below(call, block):
@@ -168,11 +160,43 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Sum:
     match = _ADDRESS.fullmatch(squeezed(source.node_text(arguments[0])))
     if match is None:
         raise NoMatchError(f"`{source.node_text(arguments[0])}` is no plain address of one element.")
-    typed = written_as(kernel, match["root"], written_type(kind))
-    return _Sum(call, statement, outer, function, operation, arguments[0], arguments[1], match["root"], kind, typed)
+    root = match["root"]
+    typed, several = _typed(kernel, root, operation, kind)
+    return AtomicSum(
+        call,
+        statement,
+        outer,
+        function,
+        operation,
+        arguments[0],
+        arguments[1],
+        root,
+        access.space is Space.SHARED,
+        kind,
+        typed,
+        several,
+    )
 
 
-def _comes_again(kernel: Kernel, block: Node, access: Access, found: _Sum) -> bool:
+def _typed(kernel: Kernel, root: str, operation: str, kind: CType) -> tuple[str, bool]:
+    """How the type of a part is written, and whether it is a template's that can be another one at each launch: every
+    type that atomicAdd takes, a shuffle does, too."""
+    declared = locals_of(kernel).types.get(root, "")
+    if operation == "+" and is_template_type(kernel, declared) and not is_launched_alike(kernel, declared):
+        return declared, True
+    return written_as(kernel, root, written_type(kind)), False
+
+
+def _require_own(function: Kernel, block: Node, found: AtomicSum) -> None:
+    """An atomic in a function that the kernel calls is one that all threads of a block come to, on its own memory."""
+    source = function.source
+    if found.statement != found.outer or early_returns(source, block):
+        raise NoMatchError(f"Not every thread comes to the atomic at line {line_of(source, found.call)}.")
+    if not found.shared or found.root not in locals_of(function).types or found.root in locals_of(function).parameters:
+        raise NoMatchError(f"`{found.root}` is no shared variable of the function around the atomic.")
+
+
+def _comes_again(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> bool:
     """Whether several requests of a block do the atomic, and the block can put their numbers together."""
     blocks = prod(extent or 1 for extent in kernel.launches[access.launch].grid)
     return (
@@ -182,18 +206,17 @@ def _comes_again(kernel: Kernel, block: Node, access: Access, found: _Sum) -> bo
     )
 
 
-def _is_for_block(kernel: Kernel, found: _Sum) -> bool:
-    """Whether there is more than a warp to put together, in blocks that are numbered by threadIdx.x alone."""
+def _is_for_block(kernel: Kernel, found: AtomicSum) -> bool:
+    """Whether there is more than a warp to put together, in shared memory that the block has for it."""
     shapes = [launch.block for launch in host_launches(kernel)]
-    shared = any(a.name == found.root for a in kernel.shared_arrays)
     room = (kernel.shared_bytes or 0) + WARP * 8 <= SHARED_BYTES
-    return room and not shared and all(x is not None and x > WARP and (y, z) == (1, 1) for x, y, z in shapes)
+    return room and not found.shared and all(prod(extent or 0 for extent in shape) > WARP for shape in shapes)
 
 
-def _is_combined(source: Source, access: Access, found: _Sum) -> bool:
+def _is_combined(source: Source, access: Access, found: AtomicSum) -> bool:
     """Whether the compiler adds up the lanes of a warp itself."""
     literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_text(found.value))) is not None
-    small = found.kind.is_integer and (found.kind.size == 4 or literal)
+    small = found.kind.is_integer and not found.several and (found.kind.size == 4 or literal)
     return small and not access.in_loop and not access.by_thread
 
 
@@ -201,7 +224,7 @@ def _is_below(node: Node, block: Node) -> bool:
     return block.start_byte <= node.start_byte < block.end_byte
 
 
-def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrite:
+def _rewrite(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> Rewrite:
     source = kernel.source
     _require_blocks(kernel)
     for_block = _is_for_block(kernel, found)
@@ -225,10 +248,10 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Sum) -> Rewrit
     _require_apart(kernel, block, found, first, last)
     name = free_name(kernel.span.text, f"{found.root}_part")
     tests = block_tests(kernel, block, found.call, early, early[0] if early else found.outer)
-    some = _has_some(kernel, found, name) if early or found.statement != found.outer else ""
-    behind = (_block_lines if for_block else _warp_lines)(kernel, block, found, name, tests, some)
+    some = has_some(kernel, found, name) if early or found.statement != found.outer else ""
+    behind = (block_lines if for_block else warp_lines)(kernel, block, found, name, tests, some)
     edits = _edits(kernel, block, found, early, last, name, behind)
-    exact = found.kind.is_integer
+    exact = found.kind.is_integer and not found.several
     one = "one thread of the block, which adds up those of its warps," if for_block else "one lane"
     rounding = "" if exact else " The order of the sum, which atomics never fixed, changes, and with it the last bits."
     return Rewrite(
@@ -253,14 +276,14 @@ def _require_blocks(kernel: Kernel) -> None:
     if not launches:
         raise NoMatchError(f"No launch of {kernel.name} is in this file, and its warps have to be whole.")
     for launch in launches:
-        x = launch.block[0]
-        if launch.basis is not Basis.EXACT or x is None:
+        threads = launch.threads
+        if launch.basis is not Basis.EXACT or threads is None:
             raise NoMatchError(f"The block of the launch at {launch.source} is not known from the text.")
-        if x % WARP:
-            raise NoMatchError(f"The block at {launch.source} has {x} threads in x, which is not a multiple of {WARP}.")
+        if threads % WARP:
+            raise NoMatchError(f"The block at {launch.source} has {threads} threads, which is no multiple of {WARP}.")
 
 
-def _require_one_address(kernel: Kernel, block: Node, found: _Sum, early: list[Node]) -> None:
+def _require_one_address(kernel: Kernel, block: Node, found: AtomicSum, early: list[Node]) -> None:
     """The address is the same for the whole block and has a meaning behind the statement, too."""
     source, variables = kernel.source, locals_of(kernel)
     text = source.node_text(found.address)
@@ -270,9 +293,8 @@ def _require_one_address(kernel: Kernel, block: Node, found: _Sum, early: list[N
         if value is not None and not (is_outer(value, block) and value.end_byte < visible):
             raise NoMatchError(f"`{name}`, a part of the address `{text}`, is declared too late to be used behind.")
     is_parameter = any(p.name == found.root and p.is_pointer for p in kernel.parameters)
-    is_shared = any(a.name == found.root for a in kernel.shared_arrays)
     set_again = any(source.node_text(t) == found.root for t in targets(block, source) if t.type == "identifier")
-    root = [] if is_shared or (is_parameter and not set_again) else [found.root]
+    root = [] if found.shared or (is_parameter and not set_again) else [found.root]
     inner = [found.address] if found.address.type == "binary_expression" else []
     inner += descendants(found.address, "subscript_argument_list")
     known = {found.root} - set(root)
@@ -284,10 +306,9 @@ def _require_one_address(kernel: Kernel, block: Node, found: _Sum, early: list[N
         raise NoMatchError(f"`{text}` is not known to be one address for the whole block.")
 
 
-def _require_apart(kernel: Kernel, block: Node, found: _Sum, first: Node, last: Node) -> None:
+def _require_apart(kernel: Kernel, block: Node, found: AtomicSum, first: Node, last: Node) -> None:
     """Nothing else in the moved stretch uses what lies at the address, and no barrier there tells when it is done."""
     source = kernel.source
-    shared = any(a.name == found.root for a in kernel.shared_arrays)
     for use in names(block, source, found.root):
         if found.address.start_byte <= use.start_byte < found.address.end_byte:
             continue
@@ -297,7 +318,7 @@ def _require_apart(kernel: Kernel, block: Node, found: _Sum, first: Node, last: 
             raise NoMatchError(
                 f"What line {line_of(source, use)} does with the address of `{found.root}` is not followed."
             )
-        if (inside or not shared) and not declares:
+        if (inside or not found.shared) and not declares:
             raise NoMatchError(
                 f"`{found.root}` is used at line {line_of(source, use)}, too, before or after the atomic."
             )
@@ -325,21 +346,22 @@ def _is_atomic(source: Source, arguments: Node) -> bool:
 
 
 def _edits(
-    kernel: Kernel, block: Node, found: _Sum, early: list[Node], last: Node, name: str, behind: list[str]
+    kernel: Kernel, block: Node, found: AtomicSum, early: list[Node], last: Node, name: str, behind: list[str]
 ) -> list[TextEdit]:
     source, kind = kernel.source, found.kind
     unit, typed = indent_unit(source, block), found.typed
     value = source.node_text(found.value)
-    if kind.is_integer and not is_integer_text(source, found.value, locals_of(kernel).types):
+    types = locals_of(kernel).types
+    plain = is_integer_text(source, found.value, types) or _is_of(source, found.value, typed, types)
+    if (kind.is_integer or found.several) and not plain:
         value = f"({typed})({value})"
     if found.statement == found.outer and not early:
         edits = [TextEdit(found.statement.start_byte, found.statement.end_byte, f"{typed} {name} = {value};")]
     else:
         selects = found.operation in ("max", "min")
-        taken = _step(found, name, f"({typed})({value})" if selects else value)
-        start = neutral(found.operation, kind)
+        taken = step(found, name, f"({typed})({value})" if selects else value)
         edits = [
-            before_statement(source, early[0] if early else found.outer, [f"{typed} {name} = {start};"]),
+            before_statement(source, early[0] if early else found.outer, [f"{typed} {name} = {found.start};"]),
             TextEdit(found.statement.start_byte, found.statement.end_byte, taken),
         ]
     for guard in early:
@@ -348,52 +370,8 @@ def _edits(
     return edits
 
 
-def _step(found: _Sum, name: str, other: str) -> str:
-    return combined(found.operation, "", found.kind, name, other)
-
-
-def _shuffles(kernel: Kernel, block: Node, found: _Sum, name: str) -> list[str]:
-    offset = free_name(kernel.span.text, "offset")
-    return [
-        f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)",
-        indent_unit(kernel.source, block) + _step(found, name, f"__shfl_down_sync(0xffffffff, {name}, {offset})"),
-    ]
-
-
-def _has_some(kernel: Kernel, found: _Sum, name: str) -> str:
-    """Whether a part holds anything, where a block that brings nothing may have an address beyond the array's end; ""
-    where the address does not move, and an atomic of nothing does no harm."""
-    fixed = {found.root, *(parameter.name for parameter in kernel.parameters)}
-    moves = any(kernel.source.node_text(each) not in fixed for each in descendants(found.address, "identifier"))
-    return f"{name} != {neutral(found.operation, found.kind)}" if moves else ""
-
-
-def _warp_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str], some: str) -> list[str]:
-    tests = [f"threadIdx.x % {WARP} == 0", *tests, *filter(None, [some])]
-    return [
-        *_shuffles(kernel, block, found, name),
-        f"if ({' && '.join(tests)})",
-        indent_unit(kernel.source, block) + _atomic(kernel.source, found, name),
-    ]
-
-
-def _block_lines(kernel: Kernel, block: Node, found: _Sum, name: str, tests: list[str], some: str) -> list[str]:
-    unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.text, f"{name}s")
-    warp = free_name(kernel.span.text, "warp")
-    return [
-        f"__shared__ {found.typed} {parts}[{WARP}];",
-        *_shuffles(kernel, block, found, name),
-        f"if (threadIdx.x % {WARP} == 0)",
-        f"{unit}{parts}[threadIdx.x / {WARP}] = {name};",
-        "__syncthreads();",
-        f"if ({' && '.join(['threadIdx.x == 0', *tests])}) {{",
-        f"{unit}for (int {warp} = 1; {warp} < blockDim.x / {WARP}; {warp}++)",
-        unit * 2 + _step(found, name, f"{parts}[{warp}]"),
-        *([f"{unit}if ({some})"] if some else []),
-        unit * (2 if some else 1) + _atomic(kernel.source, found, name),
-        "}",
-    ]
-
-
-def _atomic(source: Source, found: _Sum, name: str) -> str:
-    return f"{found.function}({source.node_text(found.address)}, {name});"
+def _is_of(source: Source, value: Node, typed: str, types: Mapping[str, str]) -> bool:
+    """Whether a value has a type by its looks: `(T)1`, or a variable that is declared so."""
+    cast = value.child_by_field_name("type") if value.type == "cast_expression" else None
+    written = source.node_text(cast) if cast is not None else types.get(source.node_text(value), "")
+    return squeezed(written) == squeezed(typed)
