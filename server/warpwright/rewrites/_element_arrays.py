@@ -14,13 +14,14 @@ from warpwright.rewrites._elementwise import Elements
 from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source
 
-_SIZES = {
+ELEMENT_SIZES = {
     "float": 4, "int": 4, "unsigned": 4, "unsigned int": 4, "int32_t": 4, "uint32_t": 4, "signed int": 4,
     "double": 8, "long long": 8, "unsigned long long": 8, "long long int": 8, "unsigned long long int": 8,
     "int64_t": 8, "uint64_t": 8,
     "half": 2, "__half": 2, "__nv_bfloat16": 2, "nv_bfloat16": 2, "short": 2, "unsigned short": 2, "int16_t": 2,
     "uint16_t": 2, "char": 1, "signed char": 1, "unsigned char": 1, "int8_t": 1, "uint8_t": 1,
 }  # fmt: skip
+"""Bytes of the numbers that can be moved as parts of a vector."""
 _VECTORS = {("float", 16): "float4", ("float", 8): "float2", ("int", 16): "int4", ("int", 8): "int2",
             ("double", 16): "double2"}  # fmt: skip
 _BY_BYTES = {16: "uint4", 8: "uint2", 4: "unsigned int", 2: "unsigned short"}
@@ -39,7 +40,7 @@ class ElementArray:
 
     @property
     def size(self) -> int:
-        return _SIZES[self.type]
+        return ELEMENT_SIZES[self.type]
 
     def vector(self, factor: int) -> str:
         return _VECTORS.get((self.type, self.size * factor)) or _BY_BYTES[self.size * factor]
@@ -67,19 +68,19 @@ def element_array(kernel: Kernel, elements: Elements, parameter: Parameter) -> E
             and squeezed(source.node_text(indices)[1:-1]) == elements.index
             and elements.start <= use.start_byte < elements.end
         )
-        if element is None or not plain or not _is_value(element, source):
+        if element is None or not plain or not is_value(element, source):
             reason = reason or f"`{name}` is used at line {line} other than as one element at [{elements.index}]."
             continue
         found.append(element)
-        certain = _is_certain(element, elements)
-        read, written = _done(element, source)
+        certain = is_certain(element, elements.start, elements.end, elements.guard)
+        read, written = done(element, source)
         loads, stores = loads + read, stores + written
         certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
     if "volatile" in parameter.type:
         return f"`{name}` is volatile."
     if reason:
         return "" if parameter.is_const and not found else reason
-    if element_type not in _SIZES:
+    if element_type not in ELEMENT_SIZES:
         return "" if not stores else f"Nothing to gain: the elements of `{name}` are {element_type}, moved as they are."
     if stores and not certain_stores:
         return f"`{name}` is stored only as a condition decides, and a whole vector would be."
@@ -94,7 +95,7 @@ def row_array(kernel: Kernel, elements: Elements, parameter: Parameter, index: s
     source, name, element_type = kernel.source, parameter.name, _element_type(parameter)
     if "volatile" in parameter.type:
         return f"`{name}` is volatile."
-    if element_type not in _SIZES:
+    if element_type not in ELEMENT_SIZES:
         return f"Nothing to gain: the elements of `{name}` are {element_type}, moved as they are."
     found: list[Node] = []
     loads, stores, certain_loads, certain_stores = 0, 0, 0, 0
@@ -103,11 +104,11 @@ def row_array(kernel: Kernel, elements: Elements, parameter: Parameter, index: s
         indices = element.child_by_field_name("indices") if element is not None else None
         if element is None or indices is None or squeezed(source.node_text(indices)[1:-1]) != index:
             continue
-        if not _is_value(element, source):
+        if not is_value(element, source):
             return f"`{name}` is used at line {source.position(use.start_byte)[0]} other than as a value."
         found.append(element)
-        certain = _is_certain(element, elements)
-        read, written = _done(element, source)
+        certain = is_certain(element, elements.start, elements.end, elements.guard)
+        read, written = done(element, source)
         loads, stores = loads + read, stores + written
         certain_loads, certain_stores = certain_loads + (read and certain), certain_stores + (written and certain)
     if stores and not certain_stores:
@@ -123,7 +124,7 @@ def _element_type(parameter: Parameter) -> str:
     return " ".join(word.removeprefix("std::") for word in words if word not in skipped)
 
 
-def _is_value(element: Node, source: Source) -> bool:
+def is_value(element: Node, source: Source) -> bool:
     """Whether an element is read or assigned as a value: no address, no reference, no call that could take one."""
     parent = element.parent
     while parent is not None and parent.type == "parenthesized_expression":
@@ -140,11 +141,11 @@ def _is_value(element: Node, source: Source) -> bool:
     return True
 
 
-def _is_certain(element: Node, elements: Elements) -> bool:
-    """Whether every element of the data comes there: under no condition."""
+def is_certain(element: Node, start: int, end: int, guard: Node | None = None) -> bool:
+    """Whether all that runs the bytes [start, end) comes there: under no condition but the guard's."""
     child = element
     for parent in ancestors(element):
-        if parent.start_byte < elements.start or parent.end_byte > elements.end or parent == elements.guard:
+        if parent.start_byte < start or parent.end_byte > end or parent == guard:
             return True
         logical = parent.type == "binary_expression" and any(c.type in ("&&", "||") for c in parent.children)
         first = parent.child_by_field_name("left" if logical else "condition")
@@ -154,7 +155,7 @@ def _is_certain(element: Node, elements: Elements) -> bool:
     return True
 
 
-def _done(element: Node, source: Source) -> tuple[bool, bool]:
+def done(element: Node, source: Source) -> tuple[bool, bool]:
     """Whether an element is read, and whether it is written."""
     parent = element.parent
     if parent is not None and parent.type == "update_expression":

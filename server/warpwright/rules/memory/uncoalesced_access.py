@@ -141,9 +141,10 @@ def _fixes(kernel: Kernel, access: Access) -> tuple[Fix, ...]:
     if access.span.source is not kernel.source or access.loop_step != access.bytes:
         return ()
     chunk = Fix("interchange-loops", "Let neighbouring threads take neighbouring elements")
+    vectors = Fix("vectorize-row-walk", "Move several elements of a thread's row at once")
     if _walks_a_row(access) and not kernel.shared_arrays and not kernel.barriers:
-        return (Fix("warp-per-row", "Give each row to a warp", safe=False), chunk)
-    return (chunk,)
+        return (Fix("warp-per-row", "Give each row to a warp", safe=False), vectors, chunk)
+    return (chunk, vectors)
 
 
 def _walks_a_row(access: Access) -> bool:

@@ -1,0 +1,199 @@
+"""The elements that a thread moves along its row in a loop, and what else the loop does to their memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.facts.aliasing import handed_the_same
+from warpwright.facts.model import Access, Kernel
+from warpwright.rewrites._code import NoMatchError, body, in_macro, names, squeezed
+from warpwright.rewrites._counted_walk import CountedWalk, moves_along, set_once
+from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
+from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._locals import changed_names, declared_name, is_template_type, locals_of
+from warpwright.rewrites._row_loop import root_name, targets
+from warpwright.rewrites._threads import unfit_call
+from warpwright.syntax.nodes import descendants, enclosing
+from warpwright.syntax.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The elements of an array at one index; `written` is the type of one as the kernel writes it, `memory` the
+    parameter whose memory it is, empty where that is not known."""
+
+    array: ElementArray
+    index: Node
+    written: str
+    memory: str
+
+
+def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) -> list[Moved]:
+    """What can be moved of the arrays that the loop walks."""
+    source, types = kernel.source, locals_of(kernel).types
+    found: dict[tuple[str, str], Moved] = {}
+    refused = ""
+    for access in walking:
+        element = next(
+            (
+                n
+                for n in descendants(walk.body, "subscript_expression")
+                if n.start_byte <= access.span.start < n.end_byte and not in_macro(n)
+            ),
+            None,
+        )
+        name, index = _name_and_index(source, element)
+        if element is None or index is None or (name, squeezed(source.node_text(index))) in found:
+            refused = refused or f"`{access.expression}` is not written as an element of an array."
+            continue
+        at = set_once(source, walk, index)
+        if not moves_along(source, walk, at):
+            refused = refused or f"`{access.expression}` is not at a sum of {walk.name} and of what stays the same."
+            continue
+        written = types.get(name, "")
+        if not written or is_template_type(kernel, written):
+            refused = refused or f"The elements of `{name}` are of a type that is not one for all launches."
+            continue
+        text = squeezed(source.node_text(index))
+        same = [
+            n
+            for n in descendants(walk.body, "subscript_expression")
+            if (known := _name_and_index(source, n))[0] == name
+            and known[1] is not None
+            and squeezed(source.node_text(known[1])) == text
+        ]
+        if not all(is_value(n, source) for n in same):
+            refused = refused or f"The address of `{access.expression}` is taken."
+            continue
+        skip = _first_skip(walk)
+        uses = [
+            (done(n, source), n.end_byte <= skip and is_certain(n, walk.body.start_byte, walk.body.end_byte))
+            for n in same
+        ]
+        stores, loads = any(d[1] for d, _ in uses), any(d[0] for d, _ in uses)
+        if not any(certain and (d[1] or not stores) for d, certain in uses):
+            refused = refused or f"`{access.expression}` is used only as a condition decides."
+            continue
+        kind = access.type
+        memory = _memory(kernel, name)
+        found[name, text] = Moved(ElementArray(name, kind, tuple(same), loads, stores), at, written, memory)
+    if not found:
+        raise NoMatchError(refused)
+    return list(found.values())
+
+
+def _first_skip(walk: CountedWalk) -> int:
+    """Where an iteration may go on with the next; the end of the loop where none does."""
+    loops = ("for_statement", "while_statement", "do_statement")
+    skips = (n for n in descendants(walk.body, "continue_statement") if enclosing(n, *loops) == walk.node)
+    return min((n.start_byte for n in skips), default=walk.node.end_byte)
+
+
+def _name_and_index(source: Source, element: Node | None) -> tuple[str, Node | None]:
+    """`a` and `i` of `a[i]`; no index for anything else."""
+    argument = element.child_by_field_name("argument") if element is not None else None
+    indices = element.child_by_field_name("indices") if element is not None else None
+    if argument is None or argument.type != "identifier" or indices is None or len(indices.named_children) != 1:
+        return "", None
+    return source.node_text(argument), indices.named_children[0]
+
+
+def _memory(kernel: Kernel, name: str) -> str:
+    """The pointer parameter whose memory a pointer leads to; empty where that is not known."""
+    source, block = kernel.source, body(kernel)
+    pointers = {p.name for p in kernel.parameters if p.is_pointer}
+    changed = set(changed_names(source, block)) if block is not None else set()
+    for _ in range(4):
+        if name in pointers:
+            return name
+        values = [
+            declared.child_by_field_name("value")
+            for declared in (descendants(block, "init_declarator") if block is not None else ())
+            if declared_name(source, declared) == name
+        ]
+        if len(values) != 1 or values[0] is None or name in changed:
+            return ""
+        following = _leading(source, values[0])
+        if following is None:
+            return ""
+        name = following
+    return ""
+
+
+def _leading(source: Source, value: Node) -> str | None:
+    """The pointer that an expression moves on from: `p` of `p + i * n` and of `&p[i]`; None where that is not seen."""
+    node: Node | None = value
+    while node is not None and node.type != "identifier":
+        match node.type:
+            case "binary_expression":
+                node = node.child_by_field_name("left")
+            case "cast_expression":
+                node = node.child_by_field_name("value")
+            case "pointer_expression" | "subscript_expression":
+                node = node.child_by_field_name("argument")
+            case "parenthesized_expression":
+                node = node.named_children[0] if node.named_children else None
+            case _:
+                return None
+    return source.node_text(node) if node is not None else None
+
+
+def stored_by(kernel: Kernel, loop: Node) -> set[str]:
+    """The pointers whose memory a loop changes."""
+    source, pointers = kernel.source, {p.name for p in kernel.parameters if p.is_pointer}
+    found: set[str] = set()
+    types = locals_of(kernel).types
+    arrays = {a.name for a in kernel.shared_arrays}
+    for target in targets(loop, source):
+        name = root_name(source, target)
+        if target.type == "identifier" or name in arrays:
+            continue
+        memory = _memory(kernel, name)
+        local = name in types and name not in pointers and not memory and _is_own_array(kernel, name)
+        if not local:
+            found.add(memory or name)
+    return found
+
+
+def _is_own_array(kernel: Kernel, name: str) -> bool:
+    """Whether a name is declared as an array or a structure of the thread's own, not as a pointer or a reference."""
+    source, block = kernel.source, body(kernel)
+    kinds = [
+        declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
+        for declaration in (descendants(block, "declaration") if block is not None else ())
+        for declarator in declaration.children_by_field_name("declarator")
+        if any(True for _ in names(declarator, source, name))
+    ]
+    return bool(kinds) and all(kind is not None and kind.type in ("array_declarator", "identifier") for kind in kinds)
+
+
+def require_apart(kernel: Kernel, walk: CountedWalk, elements: list[Moved]) -> None:
+    """No store in the loop changes what a vector was loaded with, and no vector is stored over another store."""
+    source = kernel.source
+    if reason := unfit_call(kernel, walk.body):
+        raise NoMatchError(reason)
+    stored = stored_by(kernel, walk.node)
+    line = line_of(source, walk.node)
+    for one in elements:
+        if not one.memory and stored:
+            raise NoMatchError(f"Where `{one.array.name}` leads is not known, and the loop at line {line} stores.")
+        if one.memory in stored:
+            others = [n for n in names(walk.body, source, one.array.name) if not _is_use(n, one)]
+            if others or not one.array.is_stored:
+                raise NoMatchError(
+                    f"The loop at line {line} stores to `{one.memory}` at another place than where it loads from it."
+                )
+        for other in elements:
+            shared = one is not other and one.memory == other.memory
+            if shared and (one.array.is_stored or other.array.is_stored):
+                raise NoMatchError(f"The loop at line {line} stores to `{one.memory}` at two places.")
+    for first, second in handed_the_same(kernel):
+        pair, own = {first, second}, {each.memory for each in elements}
+        if pair & stored and pair & own:
+            raise NoMatchError(f"A launch hands the same array to {first} and {second}.")
+
+
+def _is_use(name: Node, one: Moved) -> bool:
+    return any(use.start_byte <= name.start_byte < use.end_byte for use in one.array.uses)
