@@ -39,20 +39,20 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS, changes, has_volatile, is_plain_load, loop_around
+from warpwright.facts.aliasing import changes, has_volatile, is_plain_load, loop_around
 from warpwright.facts.model import Access, Kernel
 from warpwright.rewrites._code import in_macro, overlaps
+from warpwright.rewrites._conditions import deciding_conditions, jumps_before
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at, walk
+from warpwright.syntax.nodes import descendants, node_at, walk
 from warpwright.syntax.source import Source, Span
 
 title = "Load it once, before the loop"
 goals = ("speed",)
 
 NAME = "hoist-loop-invariant-load"
-_CONDITIONAL = ("if_statement", "switch_statement", "conditional_expression")
 _THROUGH_POINTER = ("subscript_expression", "field_expression", "pointer_expression")
 
 
@@ -127,7 +127,8 @@ def _refusal(kernel: Kernel, load: Access, loop: Node) -> str:
     node = node_at(source.root, load.span.start, load.span.end)
     if node is None or in_macro(node) or source.node_text(node) != load.span.text:
         return f"{load.expression} comes from a macro."
-    if condition := _condition(node, loop) or _jump_before(node, loop):
+    deciding = [*deciding_conditions(node, loop), *jumps_before(node, loop)]
+    if condition := next(iter(deciding), None):
         return f"{load.expression} is read only as line {line_of(source, condition)} decides."
     pointers = {p.name for p in kernel.parameters if p.is_pointer}
     changed = _changed_in(node, loop, source, pointers)
@@ -145,32 +146,6 @@ def _uses(loop: Node, text: str, source: Source) -> list[Node]:
         if fits and source.node_text(node) == text:
             found.setdefault(node.start_byte, node)
     return [n for n in found.values() if n.parent is None or n.parent.type != "pointer_expression"]
-
-
-def _condition(node: Node, loop: Node) -> Node | None:
-    """What decides within the loop whether the node is evaluated; None where every iteration does."""
-    child = node
-    for parent in ancestors(node):
-        if parent == loop:
-            return None
-        first = parent.child_by_field_name("condition") or parent.child_by_field_name("left")
-        decides = parent.type in _CONDITIONAL or (
-            parent.type == "binary_expression" and any(c.type in ("&&", "||") for c in parent.children)
-        )
-        if decides and (first is None or child != first):
-            return parent
-        child = parent
-    return None
-
-
-def _jump_before(node: Node, loop: Node) -> Node | None:
-    """What may leave the iteration before it comes to the node."""
-    for jump in descendants(loop, "break_statement", "continue_statement", "return_statement", "goto_statement"):
-        left = enclosing(jump, *LOOPS) if jump.type in ("break_statement", "continue_statement") else loop
-        around = left is not None and left.start_byte <= node.start_byte < left.end_byte
-        if around and jump.end_byte <= node.start_byte:
-            return jump
-    return None
 
 
 def _changed_in(node: Node, loop: Node, source: Source, pointers: set[str]) -> str:

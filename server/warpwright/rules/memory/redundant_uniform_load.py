@@ -27,13 +27,18 @@ void run(float *out, const float *at, const float *mass, int n) {
 
 ```cuda
 __global__ void potential(float *out, const float *at, const float *mass, int n) {
-  __shared__ float2 tile[256];
+  __shared__ float mass_tile[256];
+  __shared__ float at_tile[256];
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   float own = at[i], sum = 0.0f;
-  for (int first = 0; first < n; first += 256) {
-    tile[threadIdx.x] = make_float2(at[first + threadIdx.x], mass[first + threadIdx.x]);
+  for (int j_start = 0; j_start < n; j_start += 256) {
+    const int j_end = n - j_start < 256 ? n : j_start + 256;
+    for (int j = j_start + threadIdx.x; j < j_end; j += blockDim.x) {
+      mass_tile[j - j_start] = mass[j];
+      at_tile[j - j_start] = at[j];
+    }
     __syncthreads();
-    for (int j = 0; j < 256; j++) sum += tile[j].y * fabsf(tile[j].x - own);
+    for (int j = j_start; j < j_end; j++) sum += mass_tile[j - j_start] * fabsf(at_tile[j - j_start] - own);
     __syncthreads();
   }
   out[i] = sum;
@@ -50,7 +55,7 @@ void run(float *out, const float *at, const float *mass, int n) {
   iterations use one sector, so that the data of 32 iterations could come with one request.
 - Only in loops of at least 32 iterations, in blocks of more than one warp, of arrays that the kernel does not change.
 - The L1 cache serves most of these loads, so it is information, and once for each loop; of integers, which are mostly
-  offsets, it is a hint. There is no fix to press.
+  offsets, it is a hint.
 """
 
 from __future__ import annotations
@@ -59,7 +64,7 @@ from collections.abc import Iterator
 
 from warpwright.facts.aliasing import changes, loop_around
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, AccessKind, Kernel, Space
-from warpwright.rules.base import Finding, Severity
+from warpwright.rules.base import Finding, Fix, Severity
 from warpwright.rules.weighing import COUNTED, at_most, weighed, worst_by_place
 from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related
 
@@ -99,6 +104,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 **launch_evidence(launch),
             },
             related=launch_related(launch),
+            fixes=(Fix("stage-common-loads", "Stage it in shared memory", safe=False),),
         )
 
 
