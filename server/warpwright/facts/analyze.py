@@ -22,6 +22,7 @@ from warpwright.facts.model import (
     Barrier,
     Basis,
     Branch,
+    Callee,
     Dim3,
     Kernel,
     Launch,
@@ -105,16 +106,18 @@ def _with_block(site: LaunchSite, block: Dim3 | None) -> LaunchSite:
 def _cached_kernel(
     unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader, cache: KernelCache | None
 ) -> Kernel:
+    functions, macros = reached(unit, text)
+    callees = tuple(Callee(f.name, f.source, f.node) for f in functions[1:])
     if cache is None:
-        return _kernel(unit, text, sites, uneven)
+        return replace(_kernel(unit, text, sites, uneven), callees=callees, macros=macros)
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
-    functions = reached(unit, text)
     key = kernel_key(unit, functions, (unit.step_budget, shapes))
     kernel = cache.find(functions, key)
     if kernel is None:
         kernel = _kernel(unit, text, sites, uneven)
         cache.keep(functions, key, kernel)
-    return replace(kernel, launches=tuple(s.launch for s in sites)) if sites else kernel
+    launches = tuple(s.launch for s in sites) if sites else kernel.launches
+    return replace(kernel, callees=callees, macros=macros, launches=launches)
 
 
 def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader) -> Kernel:

@@ -95,21 +95,26 @@ def _meanings(unit: Unit, name: str) -> Iterator[str]:
         yield f"{source.node_text(node) if node is not None else ''}+{step}"
 
 
-def reached(unit: Unit, text: FunctionText) -> list[FunctionText]:
-    """The function and all whose names occur in it or in what it reaches, macros' bodies included, nearest first."""
+def reached(unit: Unit, text: FunctionText) -> tuple[list[FunctionText], dict[str, str]]:
+    """The function and all whose names occur in it or in what it reaches, macros' bodies included, nearest first; and
+    these macros' bodies without their parameters."""
     out, seen, queue = [text], {text.name}, [text.source.node_text(text.outer)]
+    macros: dict[str, str] = {}
     while queue:
         for name in dict.fromkeys(_NAME.findall(queue.pop())):
             if name in seen:
                 continue
             seen.add(name)
             if name in unit.macros:
-                queue.append(unit.macros[name].body)
+                macro = unit.macros[name]
+                queue.append(macro.body)
+                names = "|".join(map(re.escape, macro.parameters or ()))
+                macros[name] = re.sub(rf"\b(?:{names})\b", " ", macro.body) if names else macro.body
             for function in (*unit.functions.get(name, []), *unit.methods.get(name, [])):
                 if not function.is_kernel:
                     out.append(function)
                     queue.append(function.source.node_text(function.outer))
-    return out
+    return out, macros
 
 
 def _without_text(kernel: Kernel) -> Kernel:

@@ -338,6 +338,15 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
+class Callee:
+    """A function that a kernel may call, itself or through others: any whose name occurs there."""
+
+    name: str
+    source: Source
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """A `__global__` function, or (node None) one that is launched here and defined elsewhere."""
 
@@ -347,6 +356,9 @@ class Kernel:
     name_span: Span
     node: Node | None
     parameters: tuple[Parameter, ...] = ()
+    callees: tuple[Callee, ...] = field(default=(), compare=False, repr=False)
+    macros: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
+    """The bodies, without parameters, of the macros that the kernel and its callees may use, whatever file has them."""
     shared_arrays: tuple[SharedArray, ...] = ()
     launches: tuple[Launch, ...] = ()
     accesses: tuple[Access, ...] = ()

@@ -128,9 +128,20 @@ def macro_texts(source: Source) -> dict[str, list[str]]:
     return found
 
 
+def macros_of(kernel: Kernel) -> dict[str, list[str]]:
+    """As `macro_texts` of the kernel's file, and the macros of other files of its unit which the kernel, or a function
+    that it may call, uses."""
+    own = macro_texts(kernel.source)
+    return own | {name: [_STRING.sub('""', text)] for name, text in kernel.macros.items() if name not in own}
+
+
 def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:
     """Names of the macros of a file that contain a word in their replacement, or through another such macro."""
-    texts = macro_texts(source)
+    return naming(macro_texts(source), word)
+
+
+def naming(texts: Mapping[str, list[str]], word: re.Pattern[str]) -> list[str]:
+    """As `macros_naming`, of macros by their names."""
     found: list[str] = []
     grown = True
     while grown:
@@ -176,6 +187,17 @@ def functions_of(source: Source) -> dict[str, list[Node]]:
         name = function_name(source, function)
         if name is not None:
             found.setdefault(name.partition("<")[0].strip(), []).append(function)
+    return found
+
+
+def callees_of(kernel: Kernel) -> dict[str, list[tuple[Source, Node]]]:
+    """The functions of the kernel's file, and those of other files of its unit which the kernel may call, by the last
+    part of their names, each with its file."""
+    own = functions_of(kernel.source)
+    found = {name: [(kernel.source, node) for node in nodes] for name, nodes in own.items()}
+    for callee in kernel.callees:
+        if callee.source is not kernel.source:
+            found.setdefault(callee.name, []).append((callee.source, callee.node))
     return found
 
 

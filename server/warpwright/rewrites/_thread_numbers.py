@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import called_name, functions_of, macro_texts, macros_naming
+from warpwright.rewrites._code import called_name, callees_of, macros_of, naming
 from warpwright.rewrites._threads import builtin_call
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
@@ -21,13 +21,15 @@ WARP_LEVEL = re.compile(
     r"\b(?:__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match\w*|__reduce\w*|__syncwarp|__activemask|warpSize|asm"
     r"|cooperative_groups|cg|wmma|mma_sync|__nanosleep)\b"
 )
+_TIED = re.compile(f"{NUMBER.pattern}|{WARP_LEVEL.pattern}")
 _CALL = re.compile(r"\b(?!(?:if|for|while|switch|return|sizeof)\b)([A-Za-z_]\w*)\s*\(")
 
 
 def calls_by_number(kernel: Kernel, block: Node) -> str:
     """What the kernel calls, itself or through other functions, that can depend on the thread's number; else empty."""
-    source, functions = kernel.source, functions_of(kernel.source)
-    texts, macros = macro_texts(source), macros_naming(source, NUMBER)
+    source, functions = kernel.source, callees_of(kernel)
+    texts = macros_of(kernel)
+    macros = naming(texts, _TIED)
     followed: set[str] = set()
     waiting = _called(block, source, texts)
     while waiting:
@@ -40,12 +42,12 @@ def calls_by_number(kernel: Kernel, block: Node) -> str:
         elif not (name in functions or KNOWN_FUNCTIONS.fullmatch(name) or name.endswith("_cast") or builtin_call(name)):
             callee = name or "something"
             return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
-        for function in functions.get(name, ()):
-            callee = source.node_text(function)
+        for file, function in functions.get(name, ()):
+            callee = file.node_text(function)
             number = NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
             if number or WARP_LEVEL.search(callee) or "__shared__" in callee:
                 return f"{kernel.name} calls {name}, which depends on the thread's number."
-            waiting += _called(function, source, texts)
+            waiting += _called(function, file, texts)
     return ""
 
 

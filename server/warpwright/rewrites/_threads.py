@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
-from warpwright.rewrites._code import called_name, functions_of, host_launches, macro_texts, unseen_launch
+from warpwright.rewrites._code import called_name, callees_of, host_launches, macro_texts, macros_of, unseen_launch
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name, declared_names
@@ -53,7 +54,7 @@ def unfit_call(kernel: Kernel, node: Node) -> str:
     """What a piece of code calls that may depend on the thread, change memory or be seen from outside; empty for
     nothing. Atomics are left to the caller.
     """
-    source, functions, macros = kernel.source, functions_of(kernel.source), macro_texts(kernel.source)
+    source, functions, macros = kernel.source, callees_of(kernel), macros_of(kernel)
     called = [(called_name(call, source), call) for call in descendants(node, "call_expression")]
     called += [(w, n) for n in descendants(node, "identifier") if (w := source.node_text(n)) in macros]
     for name, call in called:
@@ -62,7 +63,7 @@ def unfit_call(kernel: Kernel, node: Node) -> str:
             if any(_UNFIT_MACRO.search(text) for text in macros[name]):
                 return f"The macro {name}, used at line {line}, hides what it does."
         elif name in functions:
-            if reason := _unfit_function(source, functions[name], name):
+            if reason := _unfit_function(name, functions, macros, set()):
                 return reason
         elif _SIDE_EFFECT.fullmatch(name):
             if not name.startswith("atomic"):
@@ -78,13 +79,20 @@ def builtin_call(name: str) -> bool:
     return re.fullmatch(types, name) is not None
 
 
-def _unfit_function(source: Source, definitions: list[Node], name: str) -> str:
-    for function in definitions:
+def _unfit_function(
+    name: str, functions: Mapping[str, list[tuple[Source, Node]]], macros: Mapping[str, list[str]], seen: set[str]
+) -> str:
+    """As `unfit_call`, of the functions of a name and those that they call; `seen` are names that were looked at."""
+    seen.add(name)
+    for source, function in functions[name]:
         text = source.node_text(function)
         if any(re.search(rf"\b{number}\b", text) for number in NUMBERS) or TIES.search(text):
             return f"{name} depends on which thread calls it."
         if _SIDE_EFFECT.search(text):
             return f"{name} does more than compute a value."
+        for word in sorted({source.node_text(n) for n in descendants(function, "identifier")} & macros.keys()):
+            if any(_UNFIT_MACRO.search(value) or TIES.search(value) for value in macros[word]):
+                return f"The macro {word}, which {name} uses, hides what it does."
         for parameter in parameters_of(function):
             declared = source.node_text(parameter)
             if re.search(r"[*&\[]", declared) and not re.search(r"\bconst\b", declared):
@@ -93,7 +101,12 @@ def _unfit_function(source: Source, definitions: list[Node], name: str) -> str:
             return f"{name} changes `{changed}`, which stays changed."
         for call in descendants(function, "call_expression"):
             inner = called_name(call, source)
-            if not (KNOWN_FUNCTIONS.fullmatch(inner) or inner.endswith("_cast") or builtin_call(inner)):
+            if inner in functions and inner not in macros:
+                if inner not in seen and (reason := _unfit_function(inner, functions, macros, seen)):
+                    return reason
+            elif not (
+                inner in macros or KNOWN_FUNCTIONS.fullmatch(inner) or inner.endswith("_cast") or builtin_call(inner)
+            ):
                 return f"{name} calls {inner or 'something'}, which is not followed."
     return ""
 

@@ -58,6 +58,7 @@ GRAVE = 1 / 4
 """Share of idle lanes from which it is a warning."""
 NOTABLE = 1 / 8
 RESIZE = Fix("occupancy-block-size", "Launch blocks of whole warps")
+FILL = Fix("fill-warps", "Put one-thread blocks together into warps")
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
@@ -86,7 +87,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "idle_share": round(idle, 3),
                 "basis": launch.basis.value,
             },
-            fixes=() if kernel.shared_arrays or kernel.barriers else (RESIZE,),
+            fixes=() if kernel.shared_arrays or kernel.barriers else (RESIZE, FILL) if threads == 1 else (RESIZE,),
         )
 
 
