@@ -42,15 +42,17 @@ void run(float *out, const float *in, const float *factors, int n) {
 
 ## Assumes
 
-- The exponent is the loop's counter, which starts at a small number and grows by 1; no step ends early.
+- The exponent is the loop's counter, which starts at a small number and grows by 1, to a bound or with it; no step
+  ends early.
 - The base stays the same over the loop: its variables do, and the loop stores to no array. It is read before the loop
   where the loop is known to run, or where it reads no memory.
 - The call means CUDA's own pow or powf.
 
 ## Cost
 
-Two registers. Each product is rounded to the nearest, so that the k-th power is off by up to k / 2 units in the last
-place, where powf is off by up to 4 and pow by up to 2 (CUDA C++ Programming Guide, "Mathematical Functions").
+Two registers for each base. Each product is rounded to the nearest, so that the k-th power is off by up to k / 2 units
+in the last place, where powf is off by up to 4 and pow by up to 2 (CUDA C++ Programming Guide, "Mathematical
+Functions").
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ from warpwright.rewrites._code import NoMatchError, body, called_name, functions
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names
-from warpwright.rewrites._loops import CountedLoop, counted_loop
+from warpwright.rewrites._loops import CountedLoop, counter_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
@@ -99,7 +101,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         if called_name(call, source) not in ("pow", "powf") or (at and not overlaps(source.span(call), at)):
             continue
         node = next((n for n in ancestors(call) if n.type in _LOOPS), None)
-        loop = counted_loop(source, node) if node is not None and node.type == "for_statement" else None
+        loop = _loop(source, node) if node is not None and node.type == "for_statement" else None
         try:
             if loop is not None:
                 return _rewrite(kernel, block, loop, call)
@@ -108,39 +110,73 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     return Declined(NAME, reason)
 
 
+def _loop(source: Source, node: Node) -> CountedLoop | None:
+    """A counted loop that ends before its bound, or with it: `k <= n`."""
+    counter, condition = counter_of(source, node), node.child_by_field_name("condition")
+    inside = node.child_by_field_name("body")
+    if counter is None or condition is None or inside is None or condition.type != "binary_expression":
+        return None
+    left, bound = condition.child_by_field_name("left"), condition.child_by_field_name("right")
+    operator = condition.child_by_field_name("operator")
+    if operator is None or operator.type not in ("<", "<=") or left is None or bound is None:
+        return None
+    if source.node_text(left) != counter.name:
+        return None
+    return CountedLoop(node, counter.name, counter.type, counter.start, bound, counter.step, inside)
+
+
 def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop, call: Node) -> Rewrite:
     source, indices = kernel.source, indices_of(kernel, None)
-    base = _base(source, loop, call)
-    _require_steps(source, indices, loop)
-    _require_steady(kernel, indices, loop, base)
     name = called_name(call, source)
-    if name in functions_of(source) or name in macro_texts(source):
-        raise NoMatchError(f"{name} at line {line_of(source, call)} is the program's own.")
-    if whole := made_whole(source, indices, call):
-        raise NoMatchError(f"`{whole}` is a whole number, which the last bit of a power may decide.")
     kind = "float" if name == "powf" else "double"
-    text = squeezed(source.node_text(base))
+    base = _steady_base(kernel, indices, loop, call)
+    bases = {squeezed(source.node_text(base)): base}
     calls = [c for c in descendants(loop.body, "call_expression") if called_name(c, source) == name]
-    same = [c for c in calls if _is_same(source, loop, c, text)]
+    for other in calls:
+        try:
+            base = _steady_base(kernel, indices, loop, other)
+        except NoMatchError:
+            continue
+        bases.setdefault(squeezed(source.node_text(base)), base)
     start = indices.number(loop.start) or 0
     taken = source.text()
-    once, power = free_name(taken, "base"), free_name(taken, "power")
-    first = " * ".join([once] * start) if start else ("1.0f" if kind == "float" else "1.0")
-    lines = [f"const {kind} {once} = {source.node_text(base)};", f"{kind} {power} = {first};"]
-    edits = [before_statement(source, loop.node, lines)]
-    edits += [TextEdit(c.start_byte, c.end_byte, power) for c in same]
-    edits += _at_the_end(source, block, loop, f"{power} *= {once};")
+    lines: list[str] = []
+    steps: list[str] = []
+    edits: list[TextEdit] = []
+    for text, base in bases.items():
+        once, power = free_name(taken, "base"), free_name(taken, "power")
+        taken += f" {once} {power}"
+        first = " * ".join([once] * start) if start else ("1.0f" if kind == "float" else "1.0")
+        lines += [f"const {kind} {once} = {source.node_text(base)};", f"{kind} {power} = {first};"]
+        steps.append(f"{power} *= {once};")
+        same = [c for c in calls if _is_same(source, loop, c, text)]
+        edits += [TextEdit(c.start_byte, c.end_byte, power) for c in same]
     return Rewrite(
         NAME,
         title,
         source,
-        tuple(edits),
+        (before_statement(source, loop.node, lines), *edits, *_at_the_end(source, block, loop, steps)),
         f"{name} takes some {75 if kind == 'float' else 200} instructions for any exponent. The exponent grows by 1 "
         "from step to step, so one product gives the next power. Each product is rounded, so that the k-th power "
         f"is off by up to k / 2 units in the last place, where {name} is off by up to {4 if kind == 'float' else 2} "
         "(CUDA C++ Programming Guide, Mathematical Functions).",
         safe=False,
     )
+
+
+def _steady_base(kernel: Kernel, indices: Indices, loop: CountedLoop, call: Node) -> Node:
+    """The base of a power that can be multiplied on from step to step. Raises NoMatchError where it cannot."""
+    source, name = kernel.source, called_name(call, kernel.source)
+    base = _base(source, loop, call)
+    _require_steps(source, indices, loop)
+    _require_steady(kernel, indices, loop, base)
+    if name in functions_of(source) or name in macro_texts(source):
+        raise NoMatchError(f"{name} at line {line_of(source, call)} is the program's own.")
+    if whole := made_whole(source, indices, call):
+        raise NoMatchError(f"`{whole}` is a whole number, which the last bit of a power may decide.")
+    if next((n for n in ancestors(call) if n.type in _LOOPS), None) != loop.node:
+        raise NoMatchError
+    return base
 
 
 def _base(source: Source, loop: CountedLoop, call: Node) -> Node:
@@ -214,8 +250,8 @@ def _require_steady(kernel: Kernel, indices: Indices, loop: CountedLoop, base: N
         raise NoMatchError(f"The loop at line {line_of(source, loop.node)} may not run, and `{read}` would be read.")
 
 
-def _at_the_end(source: Source, block: Node, loop: CountedLoop, line: str) -> list[TextEdit]:
-    """A statement at the end of each step; braces where the body has none."""
+def _at_the_end(source: Source, block: Node, loop: CountedLoop, lines: list[str]) -> list[TextEdit]:
+    """Statements at the end of each step; braces where the body has none."""
     indent, inside = source.line_indent(loop.node.start_byte), loop.body
     if inside.type == "compound_statement":
         close = inside.children[-1]
@@ -225,13 +261,14 @@ def _at_the_end(source: Source, block: Node, loop: CountedLoop, line: str) -> li
         own = source.position(close.start_byte)[0] != source.position(statements[-1].end_byte)[0]
         if own:
             at = source.line_starts[source.position(close.start_byte)[0] - 1]
-            return [TextEdit(at, at, f"{source.line_indent(statements[-1].start_byte)}{line}\n")]
-        return [TextEdit(close.start_byte, close.start_byte, f"{line} ")]
+            own_indent = source.line_indent(statements[-1].start_byte)
+            return [TextEdit(at, at, "".join(f"{own_indent}{line}\n" for line in lines))]
+        return [TextEdit(close.start_byte, close.start_byte, f"{' '.join(lines)} ")]
     before = inside.prev_sibling
     if before is None or before.type != ")":
         raise NoMatchError(f"A comment stands between the loop at line {line_of(source, loop.node)} and its body.")
     inner = indent + indent_unit(source, block)
     return [
         TextEdit(before.end_byte, inside.start_byte, f" {{\n{inner}"),
-        TextEdit(inside.end_byte, inside.end_byte, f"\n{inner}{line}\n{indent}}}"),
+        TextEdit(inside.end_byte, inside.end_byte, "".join(f"\n{inner}{line}" for line in lines) + f"\n{indent}}}"),
     ]
