@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
@@ -202,13 +202,24 @@ def _name(reader: _Reader, node: Node, name: str) -> Formula | None:
     first = found[0] if len(found) == 1 and found[0].kind == "=" and found[0].start < node.start_byte else None
     target = first.value.parent if first is not None and first.value is not None else None
     if first is None or target is None:
-        return _as_set(source, node, name, name)
+        return _last_set(reader, node, name, found)
     assigned = target.type == "assignment_expression"
     value = (
         _read(_deeper(reader, source), first.value) if changes <= assigned and not (assigned and first.sides) else None
     )
     if value is None:
         return _as_set(source, node, name, name)
+    written = _declared_type(source, node, name)
+    return value if written == "auto" else _cast(written, value)
+
+
+def _last_set(reader: _Reader, node: Node, name: str, found: Sequence[Definition]) -> Formula | None:
+    """A variable that is set several times: what it was set to last before a place, where no `if` decides that."""
+    source, symbol = reader.source, symbol_at(reader.source, node, name, (name,))
+    last = next((d for d in found if d.kind == "=" and not d.sides and f"{name}#{d.start}" == symbol), None)
+    value = _read(_deeper(reader, source), last.value) if last is not None else None
+    if value is None:
+        return _symbol(symbol) if symbol is not None else None
     written = _declared_type(source, node, name)
     return value if written == "auto" else _cast(written, value)
 
