@@ -161,8 +161,8 @@ def set_once(source: Source, walk: CountedWalk, index: Node) -> Node:
 
 
 def moves_along(source: Source, walk: CountedWalk, index: Node) -> bool:
-    """Whether an index is a sum in which the loop's variable stands once by itself, and nothing else of it changes while
-    the loop runs: `i * n + j`."""
+    """Whether an index is a sum in which the loop's variable stands once by itself, and nothing else of which changes
+    while the loop runs: `i * n + j`."""
     own = set(changed_names(source, walk.body)) | declared_names(source, walk.body) | {walk.name}
     found, waiting = 0, [index]
     while waiting:
