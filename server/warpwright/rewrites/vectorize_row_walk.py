@@ -141,8 +141,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         explanation=(
             f"Each lane walks a row of its own, so every request for an element of {listed} touches a sector in "
             f"each of 32 rows. As vectors of {WIDEST} bytes at most, the same sectors are asked for several times less "
-            "often, and more bytes are in flight. Rows that do not start at a multiple of a vector's bytes, or do not hold a "
-            "whole number of vectors, go one by one as before."
+            "often, and more bytes are in flight. Rows that do not start at a multiple of a vector's bytes, or do not "
+            "hold a whole number of vectors, go one by one as before."
         ),
         safe=stored <= set(restricted(kernel)),
     )
