@@ -76,7 +76,13 @@ def test_what_only_tells_the_compiler_something_is_offered_with_figures_alone() 
     assert may_be_offered(predicted(1.3), "speed", hint)
     assert not may_be_offered(predicted(1.0), "speed", hint)
     assert not may_be_offered(Report(Status.NOT_RUN, (Level.ANALYSED,)), "speed", hint)
-    assert may_be_offered(Report(Status.NOT_RUN, (Level.ANALYSED,)), "speed", [*hint, "unroll-loop"])
+    assert may_be_offered(predicted(1.0), "speed", [*hint, "unroll-loop"])
+
+
+@pytest.mark.parametrize("goal", ["speed", "memory", "fix"])
+def test_what_was_not_run_is_never_offered(goal: str) -> None:
+    unrun = Report(Status.NOT_RUN, (Level.ANALYSED,), not_run_because="how to run it is not known")
+    assert not may_be_offered(unrun, goal, ["unroll-loop"])
 
 
 def test_memory_counts_bytes_with_spills_then_registers() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_source
-from warpwright.verify.report import Level, Report, Speed, Status
+from warpwright.verify.report import ORIGINAL_REJECTED, Level, Report, Speed, Status
 from warpwright.verify.verify import acceptable, verify
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
@@ -39,7 +40,7 @@ def finding_in(source: Source, rule: str) -> Finding:
 
 
 @pytest.mark.nvcc
-def test_a_fix_that_compiles_and_is_clean_may_be_offered_for_what_it_is() -> None:
+def test_a_candidate_that_was_only_compiled_is_told_as_that_and_not_offered() -> None:
     source = read_source(TRANSPOSE)
     finding = finding_in(source, "bank-conflict")
     kernel = analyze(source).kernel("transpose")
@@ -51,7 +52,7 @@ def test_a_fix_that_compiles_and_is_clean_may_be_offered_for_what_it_is() -> Non
     assert report.levels == (Level.PARSED, Level.COMPILED, Level.ANALYSED)
     assert report.finding_gone is True
     assert report.badge() == "compiled, not run: no GPU here"
-    assert acceptable(report, "speed")
+    assert not acceptable(report, "speed") and not acceptable(report, "fix")
     assert not acceptable(report, "memory"), "padding takes more shared memory"
 
     shown = report.to_json()
@@ -151,8 +152,12 @@ def test_new_spills_are_said(tmp_path: Path) -> None:
 
 @pytest.mark.nvcc
 def test_memory_is_saved_only_where_it_is(tmp_path: Path) -> None:
-    body = "t[threadIdx.x] = *a; __syncthreads(); *a = t[31 - threadIdx.x];"
-    text = "__global__ void k(float* a) {{ __shared__ float t[{}]; " + body + " }}"
+    body = "t[threadIdx.x] = a[threadIdx.x]; __syncthreads(); a[threadIdx.x] = t[31 - threadIdx.x];"
+    text = (
+        "__global__ void k(float* a) {{ __shared__ float t[{}]; "
+        + body
+        + " }}\nvoid f(float* a) {{ k<<<1, 32>>>(a); }}"
+    )
     path = str(tmp_path / "a.cu")
     large, small = (Source(path, text.format(n).encode()) for n in (64, 32))
     assert acceptable(verify(large, small, goal="memory"), "memory")
@@ -213,7 +218,7 @@ CLEAN = (Level.PARSED, Level.COMPILED, Level.ANALYSED, Level.CORRECT)
         (Status.FASTER, True, True),
         (Status.INCONCLUSIVE, False, True),
         (Status.CORRECT, False, True),
-        (Status.NOT_RUN, True, True),
+        (Status.NOT_RUN, False, False),
         (Status.SLOWER, False, False),
         (Status.WRONG, False, False),
         (Status.UNSAFE, False, False),
@@ -232,6 +237,16 @@ def test_what_the_emulator_found_correct_may_be_offered_though_it_is_not_timed()
     assert acceptable(report, "speed") and acceptable(report, "fix")
     assert not acceptable(report, "memory")
     assert not acceptable(Report(Status.CORRECT, CLEAN[:2], backend="emulator"), "speed")
+
+
+def test_what_was_not_run_is_offered_as_a_fix_of_what_does_not_compile_alone() -> None:
+    levels = CLEAN[:3]
+    nothing_to_compare = Report(Status.NOT_RUN, levels, not_run_because=ORIGINAL_REJECTED)
+    assert acceptable(nothing_to_compare, "fix")
+    assert not acceptable(nothing_to_compare, "speed") and not acceptable(nothing_to_compare, "memory")
+    assert not acceptable(replace(nothing_to_compare, levels=levels[:2]), "fix")
+    for because in ("how to run it is not known", "no GPU here, and it cannot be emulated", "it could not be run", ""):
+        assert not acceptable(Report(Status.NOT_RUN, levels, not_run_because=because), "fix")
 
 
 def test_a_fix_that_leaves_the_finding_is_not_offered_however_fast() -> None:

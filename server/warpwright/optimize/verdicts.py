@@ -25,6 +25,9 @@ def why_none(reports: Sequence[Report], goal: str, stopped: bool) -> str:
     'None of the 3 candidates is better: 2 are correct and no faster, 1 was wrong.'
     >>> why_none([timed], "speed", True)
     'The only candidate is correct and no faster. The search was stopped before it had ended.'
+    >>> unknown = Report(Status.NOT_RUN, reason="How to run f is not known.")
+    >>> why_none([unknown, unknown], "speed", False)
+    'None of the 2 candidates could be run, so nothing is proved and nothing offered. How to run f is not known.'
     """
     end = " The search was stopped before it had ended." if stopped else ""
     if not reports:
@@ -33,6 +36,11 @@ def why_none(reports: Sequence[Report], goal: str, stopped: bool) -> str:
             if stopped
             else "No rewrite that applies is one that the wish allows."
         )
+    reasons = {report.reason if report.status is Status.NOT_RUN else "" for report in reports}
+    if len(reasons) == 1 and (reason := reasons.pop()):
+        which = "The only candidate" if len(reports) == 1 else f"None of the {len(reports)} candidates"
+        could = "could not" if len(reports) == 1 else "could"
+        return f"{which} {could} be run, so nothing is proved and nothing offered. {reason}{end}"
     verdicts = Counter(_verdict(report, goal) for report in reports).most_common()
     if len(reports) == 1:
         return f"The only candidate {verdicts[0][0][0]}.{end}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -112,7 +113,8 @@ def called_name(call: Node, source: Source) -> str:
     return source.node_text(function) if function is not None and function.is_named else ""
 
 
-def macro_texts(source: Source) -> dict[str, list[str]]:
+@lru_cache(maxsize=16)
+def macro_texts(source: Source) -> Mapping[str, list[str]]:
     """The replacement of every macro that the file defines, without its parameters and what strings hold; several where
     `#if` has sides."""
     found: dict[str, list[str]] = {}
@@ -180,7 +182,8 @@ def in_macro(node: Node) -> bool:
     return any(n.type in ("preproc_def", "preproc_function_def") for n in ancestors(node))
 
 
-def functions_of(source: Source) -> dict[str, list[Node]]:
+@lru_cache(maxsize=16)
+def functions_of(source: Source) -> Mapping[str, list[Node]]:
     """Every function that the file defines, by the last part of its name: overloads, members, sides of an `#if`."""
     found: dict[str, list[Node]] = {}
     for function in descendants(source.root, "function_definition"):

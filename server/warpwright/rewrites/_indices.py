@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -203,7 +204,8 @@ def _keeps(kind: str) -> bool:
     return kind == "auto" or (known is not None and known.is_integer and (known.size or 0) >= 4)
 
 
-def _constants(source: Source) -> dict[str, Node]:
+@lru_cache(maxsize=16)
+def _constants(source: Source) -> Mapping[str, Node]:
     """`const int N = 16;` and the like at file scope, each defined once."""
     found: dict[str, list[Node]] = {}
     for declaration in source.root.named_children:

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import body, called_name, functions_of
+from warpwright.rewrites._code import called_name, functions_of
 from warpwright.syntax.nodes import descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
@@ -34,8 +35,13 @@ class Locals:
 
 
 def locals_of(kernel: Kernel) -> Locals:
-    source, block = kernel.source, body(kernel)
-    parameters = parameters_of(kernel.node) if kernel.node is not None else []
+    return _locals(kernel.source, kernel.node)
+
+
+@lru_cache(maxsize=64)
+def _locals(source: Source, function: Node | None) -> Locals:
+    block = function.child_by_field_name("body") if function is not None else None
+    parameters = parameters_of(function) if function is not None else []
     declared: Counter[str] = Counter()
     types: dict[str, str] = {}
     values: dict[str, Node] = {}
@@ -154,7 +160,7 @@ def _base_names(source: Source, target: Node) -> Iterator[str]:
         yield source.node_text(inner)
 
 
-def _given_away(source: Source, call: Node, functions: dict[str, list[Node]]) -> Iterator[str]:
+def _given_away(source: Source, call: Node, functions: Mapping[str, list[Node]]) -> Iterator[str]:
     """Variables that a call may change: handed to a function that takes references, or that is not known."""
     name = called_name(call, source)
     defined = functions.get(name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -30,7 +32,7 @@ def reached_names(block: Node, source: Source, node: Node) -> frozenset[str]:
 
     Example: with `int j = i * w; ... tile[j]`, of `j`: j, i, w, and what i and w are made of.
     """
-    given, macros, functions = assignments(block, source), macro_texts(source), functions_of(source)
+    made_of, defined = _made_of(block, source), _defined(source)
     found: set[str] = set()
     waiting = _words(source.node_text(node))
     while waiting:
@@ -38,18 +40,42 @@ def reached_names(block: Node, source: Source, node: Node) -> frozenset[str]:
         if name in found:
             continue
         found.add(name)
-        for value in given.get(name, ()):
-            waiting |= _words(source.node_text(value))
-            for condition in deciding(value, block):
-                waiting |= _words(source.node_text(condition))
-        for text in macros.get(name, ()):
-            waiting |= _words(text)
-        for function in functions.get(name, ()):
-            waiting |= _words(source.node_text(function))
+        waiting |= made_of.get(name, frozenset()) | defined.get(name, frozenset())
     return frozenset(found)
 
 
-def assignments(block: Node, source: Source) -> dict[str, list[Node]]:
+@lru_cache(maxsize=16)
+def _made_of(block: Node, source: Source) -> Mapping[str, frozenset[str]]:
+    """By variable, the names in all that the block assigns to it or decides that by: `deciding`, with each jump of the
+    block looked at once."""
+    jumps = sorted(descendants(block, *_JUMPS), key=lambda jump: jump.end_byte)
+    ends = [jump.end_byte for jump in jumps]
+    before = [frozenset[str]()]
+    for jump in jumps:
+        before.append(before[-1].union(*(_words(source.node_text(c)) for c in _around(jump, block))))
+    found: dict[str, frozenset[str]] = {}
+    for name, values in assignments(block, source).items():
+        words: set[str] = set()
+        for value in values:
+            words |= _words(source.node_text(value)) | before[bisect_right(ends, value.start_byte)]
+            words.update(*(_words(source.node_text(c)) for c in _around(value, block)))
+        found[name] = frozenset(words)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _defined(source: Source) -> Mapping[str, frozenset[str]]:
+    """The names in each macro and function of the file."""
+    found: dict[str, set[str]] = {}
+    for name, texts in macro_texts(source).items():
+        found.setdefault(name, set()).update(*map(_words, texts))
+    for name, functions in functions_of(source).items():
+        found.setdefault(name, set()).update(*(_words(source.node_text(each)) for each in functions))
+    return {name: frozenset(words) for name, words in found.items()}
+
+
+@lru_cache(maxsize=16)
+def assignments(block: Node, source: Source) -> Mapping[str, list[Node]]:
     """By variable, all that a block sets it to: initial values, what `=` assigns, and, where it steps the variable,
     takes its address or assigns with `+=`, that expression itself. What is assigned through `a[i]` or `p->x` counts for
     `a` and `p`."""

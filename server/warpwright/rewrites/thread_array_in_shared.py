@@ -59,6 +59,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from tree_sitter import Node
 
@@ -138,7 +139,7 @@ def _subscripts(element: Node) -> list[Node]:
     return found
 
 
-def _is_loaded(source: Source, given: dict[str, list[Node]], node: Node, depth: int) -> bool:
+def _is_loaded(source: Source, given: Mapping[str, list[Node]], node: Node, depth: int) -> bool:
     """Whether something that is read from memory goes into an expression."""
     if any(True for _ in descendants(node, "subscript_expression", "pointer_expression")):
         return True
@@ -146,7 +147,7 @@ def _is_loaded(source: Source, given: dict[str, list[Node]], node: Node, depth: 
     return depth > 0 and any(_is_loaded(source, given, value, depth - 1) for value in values)
 
 
-def _values(source: Source, given: dict[str, list[Node]], use: Node) -> list[Node]:
+def _values(source: Source, given: Mapping[str, list[Node]], use: Node) -> list[Node]:
     """What a variable is set to: of one that a loop around declares, where it starts."""
     name = source.node_text(use)
     for around in ancestors(use):

@@ -14,6 +14,9 @@ from warpwright.rules.base import Finding
 EMULATOR = "emulator"
 """The backend that runs kernels on the CPU: it compares, and times nothing."""
 
+ORIGINAL_REJECTED = "the original does not compile"
+"""Why a candidate is not run where nvcc rejects the user's own text: there is nothing to compare with."""
+
 
 class Status(StrEnum):
     """The last word on a candidate.

@@ -1,8 +1,8 @@
 """The ladder that a candidate climbs: parsed, compiled, re-analysed, correct, faster.
 
 Without a GPU both kernels' PTX is run by the emulator: the candidate may be correct, and is not timed. Where that is
-impossible too, the report's status is not-run, with the reason, and its levels say how far the candidate came, so that
-a fix that compiles and is clean can still be offered for what it is.
+impossible too, the report's status is not-run, with the reason, and its levels say how far the candidate came: it is
+told, and not offered.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ from warpwright.verify.plan import (
 )
 from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
-from warpwright.verify.report import EMULATOR, Compilation, Level, Report, Status
+from warpwright.verify.report import EMULATOR, ORIGINAL_REJECTED, Compilation, Level, Report, Status
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import hidden_faults_expected, look_for_hidden_faults
 from warpwright.verify.sequence import fused_sides, replaced_launches, unplaced_kernel
@@ -165,14 +165,15 @@ def climb(
 def acceptable(report: Report, goal: str) -> bool:
     """May this candidate be offered for `goal`?
 
-    Never where it is wrong, unsafe, does not compile or end, or a GPU timed it as slower. Where speed was asked for and
-    a GPU ran it, only where it is faster. Where nothing could be timed (the emulator ran it, or nothing did), where it
-    compiles, what it was to cure is gone and nothing new was found.
+    Never where it is wrong, unsafe, does not compile or end, was not run, or a GPU timed it as slower. Where speed was
+    asked for and a GPU ran it, only where it is faster. Where the emulator ran it and found it correct, where what it
+    was to cure is gone and nothing new was found. Not run, and offered for what it is, may be one thing alone: a fix
+    that compiles and is clean, of a text that nvcc rejects and that nothing can be compared with.
     """
     clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
     saves = goal != "memory" or _saves_memory(report)
     if report.status is Status.NOT_RUN:
-        return clean and saves
+        return goal == "fix" and report.not_run_because == ORIGINAL_REJECTED and clean
     if report.status is Status.FASTER:
         return (goal == "speed" or clean) and saves
     if report.status in (Status.CORRECT, Status.INCONCLUSIVE):
@@ -263,7 +264,7 @@ class _Climb:
             return Report(status, (Level.PARSED,), after.reason, not_run_because=because)
         if not before.ok and not (self.goal == "fix" and before.ending is Ending.ERRORS):
             reason = f"The original cannot be compiled here, so there is nothing to compare with: {before.reason}"
-            return Report(Status.NOT_RUN, (Level.PARSED,), reason, not_run_because="the original does not compile")
+            return Report(Status.NOT_RUN, (Level.PARSED,), reason, not_run_because=ORIGINAL_REJECTED)
         levels.append(Level.COMPILED)
 
         self.progress("Analysing the candidate again", 0.35)
@@ -288,7 +289,7 @@ class _Climb:
             return replace(base, reason="The finding is still there.", not_run_because="the finding is still there")
         if not before.ok:
             reason = base.reason or "The original does not compile, so there is nothing to compare with."
-            return replace(base, reason=reason, not_run_because="the original does not compile")
+            return replace(base, reason=reason, not_run_because=ORIGINAL_REJECTED)
         if unplaced := unplaced_kernel(old, new):
             reason = f"Which launches of the original the new kernel {unplaced} stands for is not known."
             return replace(
