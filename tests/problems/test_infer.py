@@ -161,6 +161,47 @@ int main() { const int total = 3 * 1000; run<Real>(nullptr, total, 128, 2.5); }"
     assert case.scalars == {"n": 3000, "by": 2.5}
 
 
+def test_types_that_calls_do_not_write_are_deduced_from_what_they_pass() -> None:
+    problem = found(
+        """
+template <typename Data, typename Index> __global__ void pick(const Data* in, Data* out, Index n, Index stride) {
+    Index i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i * stride];
+}
+template <typename D, typename I> void inner(const D* in, D* out, I first, I n) {
+    pick<<<(n + 127) / 128, 128>>>(&in[first * 2], out + first, n, 2);
+}
+template <typename V> void outer(V* in, V* out, long n) { inner(in, out, 0l, n); }
+int main(int argc, char** argv) {
+    const long n = atol(argv[1]);
+    double *d_in, *d_out;
+    cudaMalloc(&d_in, 2 * n * sizeof(double));
+    cudaMalloc((void**)&d_out, n * sizeof(double));
+    outer(d_in, d_out, n);
+}""",
+        "pick",
+    )
+    assert [a.type for a in problem.arrays] == ["double", "double"]
+    assert problem.instance == ("double", "long")
+
+
+@pytest.mark.parametrize(
+    ("passed", "declared", "instance"),
+    [
+        ("1, a", "float *a", ("int", "float")),
+        ("2.5f, v.data().get()", "thrust::device_vector<int> v(64)", ("float", "int")),
+        ("(unsigned)n, thrust::raw_pointer_cast(&v[0])", "int n = 3; thrust::device_vector<double> v(64)",
+         ("unsigned", "double")),
+        ("static_cast<short>(n), (&a[n])", "int n = 3; float *a", ("short", "float")),
+    ],
+)  # fmt: skip
+def test_the_instance_is_what_is_passed(passed: str, declared: str, instance: tuple[str, ...]) -> None:
+    text = f"""
+template <typename N, typename T> __global__ void k(N by, T *a) {{ a[threadIdx.x] *= (T)by; }}
+int main() {{ {declared}; k<<<1, 64>>>({passed}); }}"""
+    assert found(text, "k").instance == instance
+
+
 def test_a_size_from_the_command_line_that_only_the_grid_needs_is_a_symbol() -> None:
     problem = found(
         """

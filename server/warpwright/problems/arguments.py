@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import CType
+from warpwright.problems.deduced import host_template_value, passed_type, template_parameters
 from warpwright.problems.expressions import Expression, ExpressionError, Name, Number, names, parse, show, substitute
 from warpwright.problems.host import HostExpressions, symbol_name
 from warpwright.problems.kernel_text import KernelText, filled_type, scalar_parts
@@ -19,10 +20,7 @@ from warpwright.problems.overrides import Overrides
 from warpwright.problems.sites import (
     LaunchText,
     alias_target,
-    base_variable,
     device_identifiers,
-    host_template_value,
-    template_parameters,
 )
 from warpwright.problems.types import element_type
 from warpwright.syntax.nodes import enclosing
@@ -98,18 +96,15 @@ class ArgumentReader:
                 if name not in found and re.search(rf"\b{re.escape(name)}\b", parameter.type):
                     declared = self._declared(self.passed.get(parameter.name))
                     if declared is not None and element_type(declared) is not None:
-                        found[name] = " ".join(re.sub(r"\bconst\b|[*&]", " ", declared).split())
+                        found[name] = declared
         return found
 
     def _declared(self, passed: Node | None) -> str | None:
         """The element type that the host code declares for what is passed."""
         if self.site is None or passed is None:
             return None
-        declared = self.reader.declared_type(base_variable(self.site.source, passed))
-        if declared is None:
-            return None
-        inner = re.search(r"<\s*([\w: ]+?)\s*[,>]", declared)
-        return self._aliased(self._host_template_value(self._aliased(inner[1] if inner else declared)))
+        declared = passed_type(self.site.source, self.reader.function, passed)
+        return None if declared is None else self._aliased(self._host_template_value(self._aliased(declared)))
 
     def _type_name(self, declared: str, kind: CType) -> str | None:
         """What an element is filled as: by its spelling, which tells bfloat16 from half, else by its layout."""
@@ -149,8 +144,16 @@ class ArgumentReader:
         return dict(zip(listed, self.site.instance, strict=False))
 
     def instance(self) -> tuple[str, ...]:
-        """The launch's template arguments, as far as they are written."""
-        return tuple(self._aliased(self._host_template_value(a)) for a in self.site.instance) if self.site else ()
+        """The launch's template arguments: those that are written, then those that what is passed tells, in order."""
+        if self.site is None or self.kernel.node is None:
+            return ()
+        found = [self._aliased(self._host_template_value(a)) for a in self.site.instance]
+        types = self.template_types()
+        for name in template_parameters(self.kernel.source, self.kernel.node)[len(found) :]:
+            if name not in types:
+                break
+            found.append(types[name])
+        return tuple(found)
 
     def element(self, pointer: PointerArgument) -> str:
         """The element type of an array. Raises LackingError for one that cannot be filled in."""

@@ -15,6 +15,7 @@ from tree_sitter import Node
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Program
 from warpwright.facts.unit import function_name
+from warpwright.problems.deduced import declared_type
 from warpwright.problems.expressions import (
     FUNCTIONS,
     OPERATORS,
@@ -368,17 +369,7 @@ class HostExpressions:
 
     def declared_type(self, name: str) -> str | None:
         """The text of the type that a local variable or parameter was declared with."""
-        if self.function is None:
-            return None
-        for node in nodes_below(self.source, self.function, "declaration", "parameter_declaration"):
-            declared = node.child_by_field_name("type")
-            if declared is not None and any(
-                self.text(i) == name
-                for d in node.children_by_field_name("declarator")
-                for i in [*descendants(d, "identifier")][:1]
-            ):
-                return self.text(declared)
-        return None
+        return declared_type(self.source, self.function, name) if self.function is not None else None
 
     # Launch shapes --------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from math import prod
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Program
-from warpwright.facts.unit import function_name
 from warpwright.problems.expressions import Binary, Expression, Number, substitute
 from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
@@ -95,33 +94,4 @@ def alias_target(program: Program, name: str) -> str | None:
             target = node.child_by_field_name("type") or node.child_by_field_name("value")
             if named is not None and target is not None and source.node_text(named) == name:
                 return source.node_text(target).strip()
-    return None
-
-
-def template_parameters(source: Source, function: Node) -> list[str]:
-    """The names of a function's template parameters, in order; none for a plain function."""
-    node = function.parent
-    parameters = node.child_by_field_name("parameters") if node and node.type == "template_declaration" else None
-    listed = []
-    for parameter in parameters.named_children if parameters is not None else ():
-        found = [*descendants(parameter, "identifier", "type_identifier")]
-        if found:
-            listed.append(source.node_text(found[-1]))
-    return listed
-
-
-def host_template_value(program: Program, source: Source, function: Node, parameter: str) -> str | None:
-    """What a template parameter of a host function is at its first call with explicit arguments, `run<float>(...)`."""
-    listed = template_parameters(source, function)
-    own = function_name(source, function)
-    if parameter not in listed or own is None:
-        return None
-    place = listed.index(parameter)
-    for other in program.sources.values():
-        for call in nodes_below(other, other.root, "template_function"):
-            called, arguments = call.child_by_field_name("name"), call.child_by_field_name("arguments")
-            if called is None or arguments is None or other.node_text(called) != own:
-                continue
-            if len(arguments.named_children) > place:
-                return other.node_text(arguments.named_children[place])
     return None

@@ -1,0 +1,156 @@
+"""What template parameters of host functions are: as a call writes them, or as C++ deduces them from what it passes.
+
+Example: in `template <typename T> void run(T *a, int n)`, called as `run(d_a, n)` with `float *d_a`, T is float.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Program
+from warpwright.facts.unit import function_name
+from warpwright.problems.walks import nodes_below
+from warpwright.syntax.names import template_arguments, unqualified
+from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
+from warpwright.syntax.source import Source
+
+_MOST_CALLERS = 4
+"""Templates that call each other, followed outwards."""
+_NUMBER = re.compile(r"(0[xX][\da-fA-F]+|[\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
+_SUFFIXES = {"": "int", "u": "unsigned int", "l": "long", "ul": "unsigned long", "ll": "long long",
+             "ull": "unsigned long long"}  # fmt: skip
+_CASTS = ("static_cast", "reinterpret_cast", "const_cast")
+
+
+def template_parameters(source: Source, function: Node) -> list[str]:
+    """The names of a function's template parameters, in order; none for a plain function."""
+    node = function.parent
+    parameters = node.child_by_field_name("parameters") if node and node.type == "template_declaration" else None
+    listed = []
+    for parameter in parameters.named_children if parameters is not None else ():
+        found = [*descendants(parameter, "identifier", "type_identifier")]
+        if found:
+            listed.append(source.node_text(found[-1]))
+    return listed
+
+
+def host_template_value(
+    program: Program, source: Source, function: Node, parameter: str, depth: int = _MOST_CALLERS
+) -> str | None:
+    """What a template parameter of a host function is at the first call that tells: one with explicit arguments,
+    `run<float>(...)`, or one that passes a variable or a number of a known type for a parameter of that type."""
+    listed = template_parameters(source, function)
+    own = function_name(source, function)
+    if parameter not in listed or own is None or depth == 0:
+        return None
+    place = listed.index(parameter)
+    for other in program.sources.values():
+        for call in nodes_below(other, other.root, "template_function"):
+            called, written = call.child_by_field_name("name"), uncommented(call.child_by_field_name("arguments"))
+            if called is not None and other.node_text(called) == own and len(written) > place:
+                return _of_caller(program, other, call, other.node_text(written[place]), depth)
+    for other in program.sources.values():
+        for call in nodes_below(other, other.root, "call_expression"):
+            called = call.child_by_field_name("function")
+            if called is None or unqualified(other.node_text(called)) != own:
+                continue
+            for declared, passed in zip(
+                parameters_of(function), uncommented(call.child_by_field_name("arguments")), strict=False
+            ):
+                kind = declared.child_by_field_name("type")
+                if kind is None or source.node_text(kind) != parameter:
+                    continue
+                found = passed_type(other, enclosing(call, "function_definition"), passed)
+                if found is not None:
+                    return _of_caller(program, other, call, found, depth)
+    return None
+
+
+def _of_caller(program: Program, source: Source, call: Node, value: str, depth: int) -> str:
+    """A type as a call gives it; of a template that calls, what that parameter is."""
+    caller = enclosing(call, "function_definition")
+    if caller is None or value not in template_parameters(source, caller):
+        return value
+    return host_template_value(program, source, caller, value, depth - 1) or value
+
+
+def passed_type(source: Source, function: Node | None, node: Node) -> str | None:
+    """The type of what is passed, without qualifiers and `*`: `float` for `d_a`, `&a[i]`, `d_a + n`, `v.data()` of a
+    `std::vector<float>` and for `1.0f`; None where the text does not tell.
+    """
+    match node.type:
+        case "number_literal":
+            return _literal_type(source.node_text(node))
+        case "true" | "false":
+            return "bool"
+        case "identifier":
+            return _variable_type(source, function, source.node_text(node))
+        case "cast_expression":
+            kind = node.child_by_field_name("type")
+            return _plain(source.node_text(kind)) if kind is not None else None
+        case "call_expression":
+            return _call_type(source, function, node)
+        case "binary_expression":
+            inner = node.child_by_field_name("left")
+        case "pointer_expression" | "subscript_expression" | "field_expression":
+            inner = node.child_by_field_name("argument")
+            if node.type == "field_expression" and source.node_text(node).rpartition(".")[2] not in ("data", "get"):
+                return None
+        case "parenthesized_expression" if len(uncommented(node)) == 1:
+            inner = uncommented(node)[0]
+        case _:
+            return None
+    return passed_type(source, function, inner) if inner is not None else None
+
+
+def declared_type(source: Source, function: Node, name: str) -> str | None:
+    """The text of the type that a local variable or parameter of a function was declared with."""
+    for node in nodes_below(source, function, "declaration", "parameter_declaration"):
+        declared = node.child_by_field_name("type")
+        if declared is not None and any(
+            source.node_text(i) == name
+            for d in node.children_by_field_name("declarator")
+            for i in [*descendants(d, "identifier")][:1]
+        ):
+            return source.node_text(declared)
+    return None
+
+
+def _variable_type(source: Source, function: Node | None, name: str) -> str | None:
+    declared = declared_type(source, function, name) if function is not None else None
+    if declared is None or declared == "auto":
+        return None
+    inner = re.search(r"<\s*([\w: ]+?)\s*[,>]", declared)
+    return _plain(inner[1] if inner else declared)
+
+
+def _call_type(source: Source, function: Node | None, call: Node) -> str | None:
+    called, arguments = call.child_by_field_name("function"), uncommented(call.child_by_field_name("arguments"))
+    if called is None:
+        return None
+    text = source.node_text(called)
+    if text.partition("<")[0] in _CASTS and (written := template_arguments(text)):
+        return _plain(written[0])
+    if called.type == "field_expression":
+        return passed_type(source, function, called)
+    if unqualified(text) == "raw_pointer_cast" and len(arguments) == 1:
+        return passed_type(source, function, arguments[0])
+    return None
+
+
+def _plain(kind: str) -> str:
+    return " ".join(re.sub(r"\bconst\b|[*&]", " ", kind).split())
+
+
+def _literal_type(text: str) -> str | None:
+    """
+    >>> [_literal_type(text) for text in ("1", "2u", "0x10", "1.5", "1e-3f", "7ULL")]
+    ['int', 'unsigned int', 'int', 'double', 'float', 'unsigned long long']
+    """
+    hexadecimal = text[:2].lower() == "0x"
+    if not hexadecimal and re.search(r"[.eE]", text):
+        return "float" if text[-1] in "fF" else "double"
+    match = _NUMBER.fullmatch(text)
+    return _SUFFIXES.get(match[2].lower()) if match else None
