@@ -37,14 +37,14 @@ void run(float *out, const float *rates, const float *times, int n) {
 ```
 
 `exp` and the other overloads of a float are taken like `expf`. `1.0f / sqrtf(x)` becomes `rsqrtf(x)`, another float
-over a root a product with it, and `1.0f / x` becomes `__fdividef(1.0f, x)` beside such a call.
+over a root a product with it, and another quotient of floats in a loop becomes `__fdividef(a, b)`.
 
 ## Assumes
 
 - The calls stand in a loop, where their instructions count. The functions are CUDA's own.
 - The errors below are small enough for what the results are for.
-- `powf` is called with an exponent that is a number other than 0, and a base that is not negative, or with a base of 2
-  or more: `__powf` gives NaN for others. `sinf`, `cosf` and `tanf` stay, since
+- The base of `powf` is not negative: squares and their sums, a value of a function that is not, a parameter. `__powf`
+  gives NaN for others, and for 0 to the power of 0. What is divided is finite. `sinf`, `cosf` and `tanf` stay, since
   their fast versions hold for arguments from -pi to pi alone.
 
 ## Cost
@@ -63,10 +63,12 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import body, called_name, functions_of, in_macro, macro_texts, overlaps
+from warpwright.rewrites._code import bare, body, called_name, functions_of, in_macro, macro_texts, overlaps, squeezed
 from warpwright.rewrites._float_types import is_float
+from warpwright.rewrites._indices import Indices, as_number, indices_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_names
+from warpwright.rewrites._quotients import made_whole
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
@@ -83,7 +85,7 @@ ERRORS = {
     "logf": f"__logf is off by 3 units in the last place{_NEAR_ONE.format(21.4)}",
     "log2f": f"__log2f is off by 2 units in the last place{_NEAR_ONE.format(22)}",
     "log10f": f"__log10f is off by 3 units in the last place{_NEAR_ONE.format(24)}",
-    "powf": "__powf(x, y) is exp2f(y * __log2f(x)), whose error grows with y * log2(x)",
+    "powf": "__powf(x, y) is exp2f(y * __log2f(x)), whose error grows with y * log2(x), and NaN for 0 to the power of 0",
 }
 """By function, the largest error of its fast version (CUDA C++ Programming Guide, "Intrinsic Functions")."""
 _ROOT = "rsqrtf is off by 2 units in the last place"
@@ -91,6 +93,7 @@ _CUBED = "three factors rsqrtf are off by 6 units in the last place and their ow
 _QUOTIENT = "__fdividef is off by 2 units in the last place, and 0 where the divisor is above 2^126"
 _BOUNDED = ("sinf", "cosf", "tanf", "sincosf")
 _NOT_NEGATIVE = frozenset({"fabsf", "expf", "__expf", "exp2f", "sqrtf", "exp10f"})
+_DEEPEST = 8
 _LOOPS = ("for_statement", "while_statement", "do_statement")
 _LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?[fF]|\d*\.\d+[fF]")
 
@@ -104,23 +107,22 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     own |= declared_names(source, block)
     edits: list[TextEdit] = []
     errors: dict[str, None] = {}
+    indices = indices_of(kernel, None)
     for call in descendants(block, "call_expression"):
         written = called_name(call, source)
         name = _in_float(kernel, call, written)
         if at is not None and not overlaps(source.span(call), at):
             continue
-        refusal = _refusal(source, call, name, own | ({name} if written in own else set()))
+        refusal = _refusal(source, indices, call, name, own | ({name} if written in own else set()))
         found = _fast(kernel, call, name) if not refusal else None
         reason = refusal or reason
         if found is not None:
             edits += found[0]
             errors[found[1]] = None
-    if edits:
-        for quotient in descendants(block, "binary_expression"):
-            if at is None and not any(edit.start == quotient.start_byte for edit in edits):
-                divided = _quotient(source, quotient)
-                edits += divided
-                errors |= dict.fromkeys([_QUOTIENT] if divided else [])
+    for quotient in descendants(block, "binary_expression") if at is None else ():
+        divided = _quotient(kernel, indices, quotient, edits)
+        edits += divided
+        errors |= dict.fromkeys([_QUOTIENT] if divided else [])
     if not edits:
         return Declined(NAME, reason)
     return Rewrite(
@@ -141,7 +143,7 @@ def _in_float(kernel: Kernel, call: Node, name: str) -> str:
     return f"{name}f" if known and all(is_float(kernel, a) for a in arguments) else name
 
 
-def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
+def _refusal(source: Source, indices: Indices, call: Node, name: str, own: set[str]) -> str:
     """Why a call of a function with a fast version stays; empty where it need not, or has none."""
     line = line_of(source, call)
     if name in _BOUNDED:
@@ -159,7 +161,7 @@ def _refusal(source: Source, call: Node, name: str, own: set[str]) -> str:
         return f"A comment stands in the quotient at line {line}, and would be lost."
     if not any(n.type in _LOOPS for n in ancestors(call)):
         return f"Nothing to gain: {name} at line {line} stands in no loop, and memory takes longer."
-    if name == "powf" and not _is_in_range(source, call):
+    if name == "powf" and not _is_in_range(indices, call):
         return f"The base of powf at line {line} may be negative, or 0 to the power of 0, and __powf would give NaN."
     return ""
 
@@ -208,41 +210,88 @@ def _divided(source: Source, root: Node) -> Node | None:
     return parent if parent.child_by_field_name("right") == divisor else None
 
 
-def _quotient(source: Source, node: Node) -> list[TextEdit]:
-    """`1.0f / (1.0f + x)` by `__fdividef`, in a loop; only a literal is divided, since infinity would give NaN."""
+def _quotient(kernel: Kernel, indices: Indices, node: Node, edits: list[TextEdit]) -> list[TextEdit]:
+    """A quotient of floats in a loop by `__fdividef`; nothing where one of the edits has it already."""
+    source = kernel.source
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if left is None or right is None or not any(c.type == "/" for c in node.children):
+    if left is None or right is None or not any(c.type == "/" for c in node.children) or in_macro(node):
         return []
-    if not any(n.type in _LOOPS for n in ancestors(node)) or not _LITERAL.fullmatch(source.node_text(left)):
+    loop = next((n for n in ancestors(node) if n.type in _LOOPS), None)
+    if loop is None or any(e.start < right.start_byte and left.end_byte < e.end for e in edits):
         return []
-    if not _is_sum_with_float(source, right) or any(c.type == "comment" for c in (*node.children, *right.children)):
+    if not is_float(kernel, node) or right.type == "number_literal" or made_whole(source, indices, node):
         return []
-    inner = uncommented(right)[0]
+    if any(c.type == "comment" for c in (*node.children, *right.children)):
+        return []
+    counts = {source.node_text(n) for n in descendants(right, "identifier")}
+    if not counts or counts <= macro_texts(source).keys() or as_number(indices.read(right)) is not None:
+        return []  # of a constant, which the compiler knows the reciprocal of where it is exact
+    outer, inner = bare(left), bare(right)
     return [
-        TextEdit(node.start_byte, left.start_byte, "__fdividef("),
-        TextEdit(left.end_byte, inner.start_byte, ", "),
+        TextEdit(node.start_byte, outer.start_byte, "__fdividef("),
+        TextEdit(outer.end_byte, inner.start_byte, ", "),
         TextEdit(inner.end_byte, right.end_byte, ")"),
     ]
 
 
-def _is_sum_with_float(source: Source, node: Node) -> bool:
-    """`(1.0f + ...)`: a float whatever the rest is, where that has no double."""
-    inner = uncommented(node)
-    if node.type != "parenthesized_expression" or len(inner) != 1 or inner[0].type != "binary_expression":
-        return False
-    left = inner[0].child_by_field_name("left")
-    right = inner[0].child_by_field_name("right")
-    if left is None or right is None or not _LITERAL.fullmatch(source.node_text(left)):
-        return False
-    return right.type == "call_expression" and called_name(right, source) in ERRORS
-
-
-def _is_in_range(source: Source, call: Node) -> bool:
+def _is_in_range(indices: Indices, call: Node) -> bool:
     """Whether `__powf` holds for a call's arguments: y * log2(x) is a number."""
+    source = indices.kernel.source
     arguments = [source.node_text(a) for a in uncommented(call.child_by_field_name("arguments"))]
     if len(arguments) != 2:
         return False
     numbers = [float(a.rstrip("fF")) if _LITERAL.fullmatch(a) else 0.0 for a in arguments]
-    name = arguments[0].partition("(")[0].strip()
-    whole = uncommented(call.child_by_field_name("arguments"))[0].type == "call_expression"
-    return numbers[0] >= 2 or (numbers[1] != 0 and whole and name in _NOT_NEGATIVE)
+    base = uncommented(call.child_by_field_name("arguments"))[0]
+    is_parameter = (
+        base.type == "identifier"
+        and indices.variables.is_fixed(arguments[0])
+        and (arguments[0] in indices.variables.parameters)
+    )
+    return numbers[0] >= 2 or is_parameter or is_not_negative(indices, base)
+
+
+def is_not_negative(indices: Indices, node: Node, deep: int = 0) -> bool:
+    """Whether an expression cannot be negative: sums, products and quotients of squares and of functions that cannot,
+    and variables that are set to nothing else."""
+    source = indices.kernel.source
+    sides = [node.child_by_field_name(side) for side in ("left", "right")]
+    match node.type:
+        case "number_literal":
+            return True
+        case "parenthesized_expression":
+            inner = uncommented(node)
+            return len(inner) == 1 and is_not_negative(indices, inner[0], deep)
+        case "call_expression":
+            return called_name(node, source) in _NOT_NEGATIVE
+        case "binary_expression":
+            operator = next((c.type for c in node.children if not c.is_named), "")
+            texts = {squeezed(source.node_text(side)) for side in sides if side is not None}
+            square = operator == "*" and len(texts) == 1 and not any(True for _ in descendants(node, "call_expression"))
+            alike = all(side is not None and is_not_negative(indices, side, deep) for side in sides)
+            return square or (operator in ("+", "*", "/") and alike)
+        case "identifier" if deep < _DEEPEST:
+            given = _values(indices, source.node_text(node))
+            return bool(given) and all(is_not_negative(indices, value, deep + 1) for value in given)
+    return False
+
+
+def _values(indices: Indices, name: str) -> list[Node]:
+    """All that a variable of the kernel is set to; empty where that is not certain."""
+    source, block = indices.kernel.source, body(indices.kernel)
+    if name not in indices.variables.types or name in indices.variables.parameters or block is None:
+        return []
+    found: list[Node] = []
+    for node in descendants(
+        block, "init_declarator", "assignment_expression", "update_expression", "pointer_expression"
+    ):
+        target = node.child_by_field_name("declarator") or node.child_by_field_name("left")
+        target = target or node.child_by_field_name("argument")
+        if target is None or source.node_text(target) != name:
+            continue
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        operator = node.child_by_field_name("operator")
+        plain = node.type == "init_declarator" or (operator is not None and source.node_text(operator) in ("=", "+="))
+        if value is None or not plain:
+            return []
+        found.append(value)
+    return found

@@ -70,8 +70,8 @@ A quotient of the same operands becomes a second counter, which steps when the f
 ## Assumes
 
 - The divisor is a variable that keeps its value over the loop.
-- A floating-point divisor is a parameter, or computed from parameters alone, and large enough that its reciprocal is
-  finite: above 3e-39 for float. The dividend is of no wider type.
+- A floating-point divisor is large enough that its reciprocal is finite: above 3e-39 for float, 6e-309 for double.
+  Where it is smaller and not 0, 0 by it would be NaN. The dividend is of no wider type.
 - No whole number is made of a floating-point quotient (`floorf`, a cast to `int`): its last bit may decide which.
 - An integer dividend grows by 1 with each step of the loop from what numbers of threads and blocks make it, so that it
   is not negative and does not wrap around. Its divisor is unsigned, and no step ends early by `continue`.
@@ -188,6 +188,13 @@ def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, a
                 continue
     lines = [line for line, _ in found.values()]
     listed = " and ".join(found)
+    data = next((name for name in found if computed_from_data(source, indices, name)), "")
+    assumed = (
+        f" {data} is computed from data: where it is below 3e-39 (6e-309 for double) and not 0, its reciprocal is "
+        "infinite, and a quotient of 0 would be NaN."
+        if data
+        else ""
+    )
     return Rewrite(
         NAME,
         f"Multiply by the reciprocal of {listed}",
@@ -195,7 +202,8 @@ def _reciprocals(kernel: Kernel, indices: Indices, division: Node, loop: Node, a
         (before_statement(source, loop, lines), *(edit for _, edits in found.values() for edit in edits)),
         f"A division is some ten instructions, a product one. {listed} stays the same over the loop, so its "
         "reciprocal is computed once. The result is rounded twice: at most 1.5 units in the last place off, where a "
-        "division is rounded to the nearest (CUDA C++ Programming Guide, Mathematical Functions). It costs a register.",
+        "division is rounded to the nearest (CUDA C++ Programming Guide, Mathematical Functions). It costs a register."
+        f"{assumed}",
         safe=False,
     )
 
@@ -206,11 +214,6 @@ def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str) -> t
     if kind is None or kind.kind != "float" or kind.name not in ("float", "double"):
         raise NoMatchError(f"`{divisor}` is no float and no double.")
     name = free_name(source.text(), f"{divisor}_inverse")
-    if source_of_data := computed_from_data(source, indices, divisor):
-        raise NoMatchError(
-            f"`{source_of_data}` is computed from data: where it is so small that its reciprocal is infinite, 0 by "
-            f"{divisor} would be NaN."
-        )
     edits: list[TextEdit] = []
     for division in descendants(loop, "binary_expression", "assignment_expression"):
         operator, left = division.child_by_field_name("operator"), division.child_by_field_name("left")
