@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from warpwright.facts.model import Kernel
-from warpwright.rewrites._code import body, is_macro_of_several, names
+from warpwright.rewrites._code import as_factor, body, is_macro_of_several, names
 from warpwright.rewrites._element_arrays import ElementArray
 from warpwright.rewrites._elementwise import Elements, without_const
 from warpwright.rewrites._indent import blank_lines_end, end_with_comment, indented
@@ -91,22 +91,23 @@ def _vector_lines(
     text = source.text()
     counter, aligned = free_name(kernel.span.text, "k"), free_name(text, "aligned")
     values = {array.name: free_name(text, f"{array.name}_values") for array in arrays}
-    addresses = " | ".join(f"reinterpret_cast<size_t>({array.name})" for array in arrays)
-    whole = f"({addresses})" if len(arrays) > 1 else addresses
+    own = {a.type: free_name(text, f"{a.type.replace(' ', '_')}_vector") for a in arrays if not a.is_named}
+    vector = {a.name: a.vector(factor) if a.is_named else own[a.type] for a in arrays}
     bound = source.node_text(elements.bound)
     alone = elements.bound.type in ("identifier", "field_expression") and not is_macro_of_several(
         source, elements.bound
     )
     bound = bound if alone else f"({bound})"
     lines = [
-        f"const bool {aligned} = {whole} % {max(array.size for array in arrays) * factor} == 0;",
+        *(f"struct alignas({factor} * sizeof({of})) {name} {{ {of} values[{factor}]; }};" for of, name in own.items()),
+        f"const bool {aligned} = {_is_aligned(arrays, factor)};",
         f"const auto {vectors} = {aligned} ? {bound} / {factor} : 0;",
         f"{header} {{",
     ]
-    lines += [f"{unit}alignas({a.size * factor}) {a.type} {values[a.name]}[{factor}];" for a in arrays]
+    lines += [f"{unit}alignas({_bytes(a, factor)}) {a.type} {values[a.name]}[{factor}];" for a in arrays]
     lines += [
-        f"{unit}*reinterpret_cast<{a.vector(factor)} *>({values[a.name]}) = "
-        f"reinterpret_cast<const {a.vector(factor)} *>({a.name})[{index}];"
+        f"{unit}*reinterpret_cast<{vector[a.name]} *>({values[a.name]}) = "
+        f"reinterpret_cast<const {vector[a.name]} *>({a.name})[{index}];"
         for a in arrays
         if a.is_loaded
     ]
@@ -116,12 +117,26 @@ def _vector_lines(
     )
     lines += [*(2 * unit + work).split("\n"), f"{unit}}}"]
     lines += [
-        f"{unit}reinterpret_cast<{a.vector(factor)} *>({a.name})[{index}] = "
-        f"*reinterpret_cast<const {a.vector(factor)} *>({values[a.name]});"
+        f"{unit}reinterpret_cast<{vector[a.name]} *>({a.name})[{index}] = "
+        f"*reinterpret_cast<const {vector[a.name]} *>({values[a.name]});"
         for a in arrays
         if a.is_stored
     ]
     return [*lines, "}"]
+
+
+def _bytes(array: ElementArray, factor: int) -> str:
+    return str(array.size * factor) if array.is_named else f"{factor} * sizeof({array.type})"
+
+
+def _is_aligned(arrays: list[ElementArray], factor: int) -> str:
+    """The test that every array starts at a whole vector: one for all where their elements' sizes are known."""
+    if all(array.is_named for array in arrays):
+        addresses = " | ".join(f"reinterpret_cast<size_t>({array.name})" for array in arrays)
+        whole = f"({addresses})" if len(arrays) > 1 else addresses
+        return f"{whole} % {max(array.size for array in arrays) * factor} == 0"
+    sizes = {array.name: as_factor(_bytes(array, factor)) for array in arrays}
+    return " && ".join(f"reinterpret_cast<size_t>({name}) % {size} == 0" for name, size in sizes.items())
 
 
 def _work(

@@ -77,7 +77,8 @@ void run(float *y, const float *x, int n) {
 ```
 
 A `double` goes in pairs, as `double2`; `__half`, `__nv_bfloat16` and other elements of two bytes or one go by eights.
-The arrays of values are registers once the loop is unrolled.
+Elements of a template's type, or of one that has a name of the user's, are moved as an aligned structure of some of
+them. The arrays of values are registers once the loop is unrolled.
 
 ## Assumes
 
@@ -88,6 +89,8 @@ The arrays of values are registers once the loop is unrolled.
   bound is made smaller.
 - Five quarters of the bound (three halves for pairs) stay under the largest value of the index's type: 1.7 billion
   elements for an `int`.
+- An array of which data decide whether an element is read has all elements below the bound. Where they decide whether
+  one is changed, nothing else changes it meanwhile.
 - Nothing of the pointers: an address that is off by an element is seen at run time, and its elements go one by one.
 
 ## Cost
@@ -173,7 +176,7 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
         )
     apart = late is None or bool(set(late) & restricted(kernel))
     fewer = f"The grid has a {_share(factor)} of the blocks. " if edits else ""
-    widths = sorted({array.vector(factor) for array in arrays})
+    widths = sorted({a.vector(factor) if a.is_named else f"{factor} {a.type}" for a in arrays})
     listed = " and ".join(array.name for array in arrays)
     bytes_now = max(array.size for array in arrays)
     return Rewrite(
@@ -187,9 +190,19 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
             f"{bytes_now * 32}, so that fewer instructions keep more bytes in flight. {fewer}"
             "Elements behind the last whole vector, or at an address that is not aligned, go one by one."
             + ("" if apart or late is None else f" {late[1]} must not be a part of {late[0]}, which is stored before.")
+            + "".join(_said_of_condition(array) for array in arrays if array.by_data)
         ),
-        safe=apart,
+        safe=apart and not any(array.by_data for array in arrays),
     )
+
+
+def _said_of_condition(array: ElementArray) -> str:
+    if array.is_stored:
+        return (
+            f" {array.name} was stored where data decide it alone: whole vectors of it are loaded and stored, so that "
+            "it has to have all elements, and nothing else may store in it meanwhile."
+        )
+    return f" {array.name} was loaded where data decide it alone: it has to have all elements."
 
 
 def _is_short(kernel: Kernel, node: Node) -> bool:
