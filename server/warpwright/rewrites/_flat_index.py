@@ -64,15 +64,15 @@ def _part(indices: Indices, index: str, node: Node, depth: int = 8) -> Part | No
     return Part(node, product, None) if product is not None else None
 
 
-def axes_of(index: str, parts: list[Part]) -> tuple[Polynomial, Polynomial]:
-    """The length of a row and the rows of a plane."""
+def axes_of(index: str, parts: list[Part]) -> tuple[Polynomial, Polynomial | None]:
+    """The length of a row, and the rows of a plane where the index is taken apart into more than row and column."""
     rows = [part.modulus for part in parts if part.modulus is not None and part.divisor == {(): 1}]
     row = rows[0] if rows else None
     planes = [part.modulus for part in parts if part.modulus is not None and part.divisor == row]
-    if row is None or not planes or planes[0] is None:
-        raise NoMatchError(f"Nothing to gain: no row and column of a plane are taken from `{index}` by divisions.")
-    plane = planes[0]
-    if as_number(row) is not None and as_number(plane) is not None:
+    if row is None or (not planes and not any(part.divisor == row for part in parts)):
+        raise NoMatchError(f"Nothing to gain: no row and column are taken from `{index}` by divisions.")
+    plane = planes[0] if planes else None
+    if as_number(row) is not None and (plane is None or as_number(plane) is not None):
         raise NoMatchError(f"Nothing to gain: `{index}` is divided by constants, which the compiler multiplies by.")
     return row, plane
 

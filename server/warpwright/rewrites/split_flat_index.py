@@ -39,7 +39,8 @@ void run(float *out, const float *in, int planes, int height, int width) {
 ```
 
 What the flat index is divided by twice is the second axis; all that is left is the third, which the kernel may take
-apart further.
+apart further. An index of row and column alone, `i / width` and `i % width`, becomes `blockIdx.x` and a column along y
+where the divisions are of 64 bits, or where an access is strided: `stage-transpose-in-shared` can follow then.
 
 ## Assumes
 
@@ -61,7 +62,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.analyze import analyze
-from warpwright.facts.model import Kernel, Launch
+from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_naming, names
 from warpwright.rewrites._elementwise import Elements, match_elements, not_the_thread
@@ -92,6 +93,9 @@ goals = ("speed",)
 MOST_BLOCKS = 65535
 """Largest grid extent in y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
 
+STRIDED = 4.0
+"""Sectors for each one needed from which an access is taken to be worth a tile."""
+
 _WIDE = ("long", "size_t", "64")
 
 
@@ -117,12 +121,14 @@ def _split(kernel: Kernel, elements: Elements) -> Rewrite:
     _require_alone(kernel, elements, indices, launches)
     parts = [part for statement in elements.work for part in parts_of(indices, elements.index, statement)]
     row, plane = axes_of(elements.index, parts)
-    for polynomial in (row, plane):
+    if plane is None and not _is_wide(kernel, indices, elements) and not _is_strided(kernel):
+        raise NoMatchError(f"Nothing to gain: two divisions of 32 bits take `{elements.index}` apart once.")
+    for polynomial in (row, plane) if plane is not None else (row,):
         require_handed(indices, polynomial)
     for launch in launches:
         if reason := uncovered(kernel, launch, elements.bound):
             raise NoMatchError(reason)
-    rest = planes_of(kernel, indices, elements.bound, launches, combined("*", row, plane) or {})
+    rest = planes_of(kernel, indices, elements.bound, launches, _plane_size(row, plane))
     edits = _kernel_edits(kernel, indices, elements, parts, row, plane)
     for launch in launches:
         _require_long_rows(kernel, launch, row)
@@ -141,6 +147,22 @@ def _split(kernel: Kernel, elements: Elements) -> Rewrite:
             "whole blocks: rows much shorter than a block would leave threads idle."
         ),
     )
+
+
+def _plane_size(row: Polynomial, plane: Polynomial | None) -> Polynomial:
+    """Elements of a plane, or of a row where there are no planes."""
+    return row if plane is None else combined("*", row, plane) or {}
+
+
+def _is_wide(kernel: Kernel, indices: Indices, elements: Elements) -> bool:
+    """Whether the flat index is a number of 64 bits, whose division is dear."""
+    known = builtin_type(indices.variables.types.get(elements.index, ""))
+    return known is not None and (known.size or 0) > 4
+
+
+def _is_strided(kernel: Kernel) -> bool:
+    """Whether some access could do with a tile of rows and columns, which a flat index hides."""
+    return any(a.space is Space.GLOBAL and (a.excess or 0.0) >= STRIDED for a in kernel.accesses)
 
 
 def _require_alone(kernel: Kernel, elements: Elements, indices: Indices, launches: list[Launch]) -> None:
@@ -175,14 +197,14 @@ def _require_long_rows(kernel: Kernel, launch: Launch, row: Polynomial) -> None:
 
 
 def _kernel_edits(
-    kernel: Kernel, indices: Indices, elements: Elements, parts: list[Part], row: Polynomial, plane: Polynomial
+    kernel: Kernel, indices: Indices, elements: Elements, parts: list[Part], row: Polynomial, plane: Polynomial | None
 ) -> list[TextEdit]:
     source, index = kernel.source, elements.index
     declared = elements.declaration.child_by_field_name("type")
     kind = source.node_text(declared) if declared is not None else "int"
     own = _column(indices, elements, parts)
     column = own[0] if own is not None else free_name(kernel.span.text, "column")
-    whole = combined("*", row, plane) or {}
+    whole = _plane_size(row, plane)
     edits: list[TextEdit] = []
     for part in parts:
         if own is not None and part.node == own[2]:
@@ -202,10 +224,15 @@ def _kernel_edits(
         if not any(start <= use.start_byte < end for start, end in gone)
     ]
     indent = source.line_indent(elements.declaration.start_byte)
-    first = f"{own[1] if own is not None else kind} {column} = {source.node_text(elements.initial)};"
+    initial = source.node_text(elements.initial)
+    if plane is None:
+        initial = re.sub(r"\bblockIdx\s*\.\s*x\b", "blockIdx.y", initial)
+    first = f"{own[1] if own is not None else kind} {column} = {initial};"
     if left:
         cast = f"({kind})" if any(word in kind for word in _WIDE) else ""
-        rows = f"({cast}blockIdx.z * {as_factor(written_as(plane))} + blockIdx.y)"
+        rows = f"{cast}blockIdx.x"
+        if plane is not None:
+            rows = f"({cast}blockIdx.z * {as_factor(written_as(plane))} + blockIdx.y)"
         first += f"\n{indent}{kind} {index} = {rows} * {as_factor(written_as(row))} + {column};"
     edits.append(TextEdit(elements.declaration.start_byte, elements.declaration.end_byte, first))
     if own is not None:
@@ -250,31 +277,34 @@ def _column(indices: Indices, elements: Elements, parts: list[Part]) -> tuple[st
     return None
 
 
-def _value(part: Part, row: Polynomial, plane: Polynomial, whole: Polynomial, column: str) -> str:
+def _value(part: Part, row: Polynomial, plane: Polynomial | None, whole: Polynomial, column: str) -> str:
     """What an expression of the flat index is of the block's numbers and the column."""
+    last = "blockIdx.z" if plane is not None else "blockIdx.x"
     match part:
         case Part(divisor=d, modulus=m) if d == {(): 1} and m == row:
             return column
-        case Part(divisor=d, modulus=m) if d == row and m == plane:
+        case Part(divisor=d, modulus=m) if d == row and plane is not None and m == plane:
             return "blockIdx.y"
-        case Part(divisor=d, modulus=None) if d == row:
+        case Part(divisor=d, modulus=None) if d == row and plane is not None:
             return f"blockIdx.z * {as_factor(written_as(plane))} + blockIdx.y"
         case Part(divisor=d, modulus=None) if d == whole:
-            return "blockIdx.z"
+            return last
         case Part(divisor=d, modulus=None) if (rest := quotient(d, whole)) is not None:
-            return f"blockIdx.z / {as_factor(written_as(rest))}"
+            return f"{last} / {as_factor(written_as(rest))}"
         case Part(divisor=d, modulus=m) if m is not None and (rest := quotient(d, whole)) is not None:
-            inner = "blockIdx.z" if rest == {(): 1} else f"blockIdx.z / {as_factor(written_as(rest))}"
+            inner = last if rest == {(): 1} else f"{last} / {as_factor(written_as(rest))}"
             return f"{inner} % {as_factor(written_as(m))}"
     raise NoMatchError("The index is taken apart in ways that are no rows and planes of one size.")
 
 
-def _launch_edit(kernel: Kernel, launch: Launch, row: Polynomial, plane: Polynomial, rest: Polynomial) -> TextEdit:
+def _launch_edit(
+    kernel: Kernel, launch: Launch, row: Polynomial, plane: Polynomial | None, rest: Polynomial
+) -> TextEdit:
     source, call, written = kernel.source, call_of(launch), extent(kernel.source, launch)
     given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
     if written is None or len(given) != len(kernel.parameters):
         raise NoMatchError(f"The grid of the launch at {launch.source} is not written as a number or a dim3.")
-    used = {name for value in (row, plane, rest) for name in symbols(value)}
+    used = {name for value in (row, plane or {}, rest) for name in symbols(value)}
     new: dict[str, str] = {}
     for parameter, argument in zip(kernel.parameters, given, strict=True):
         if parameter.name in used:
@@ -282,7 +312,8 @@ def _launch_edit(kernel: Kernel, launch: Launch, row: Polynomial, plane: Polynom
                 raise NoMatchError(f"`{source.node_text(part)}` is handed over for `{parameter.name}`.")
             new[parameter.name] = as_factor(source.node_text(argument))
     block, node = launch.block[0] or 1, _grid_node(written[0])
-    text = f"dim3(({written_as(row, new)} + {block - 1}) / {block}, {written_as(plane, new)}, {written_as(rest, new)})"
+    columns, last = f"({written_as(row, new)} + {block - 1}) / {block}", written_as(rest, new)
+    text = f"dim3({last}, {columns})" if plane is None else f"dim3({columns}, {written_as(plane, new)}, {last})"
     return TextEdit(node.start_byte, node.end_byte, text)
 
 

@@ -84,7 +84,7 @@ from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
 from warpwright.rewrites._row_tiles import row_edits, rows_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, node_at, uncommented
+from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-transpose-in-shared"
@@ -221,6 +221,10 @@ def _copy(kernel: Kernel, access: Access) -> _Copy:
 def _guard(source: Source, block: Node, statement: Node) -> Guard:
     """The comparisons under which the assignment is done; with `if (...) assignment;`, too."""
     branch = statement.parent
+    inner = branch.parent if branch is not None and branch.type == "compound_statement" else branch
+    outer = enclosing(inner, "if_statement") if inner is not None and inner.type == "if_statement" else None
+    if outer is not None and outer.start_byte > block.start_byte:
+        return _nested_guard(source, block, statement)
     if branch is None or branch.type != "if_statement":
         guard = guard_of(source, block, statement)
         if isinstance(guard, str):
@@ -236,6 +240,34 @@ def _guard(source: Source, block: Node, statement: Node) -> Guard:
     for leave in descendants(block, "return_statement"):
         raise NotRetracedError(f"Threads may leave at line {source.position(leave.start_byte)[0]}.")
     return Guard((), branch, (), tuple(conditions))
+
+
+def _nested_guard(source: Source, block: Node, statement: Node) -> Guard:
+    """The comparisons of an `if` in an `if`, which only declare beside it."""
+    conditions: list[Condition] = []
+    node = statement
+    while node.parent is not None and node.parent != block:
+        around = node.parent
+        line = source.position(around.start_byte)[0]
+        if around.type == "if_statement":
+            clause = around.child_by_field_name("condition")
+            test = clause.child_by_field_name("value") if clause is not None else None
+            found = comparisons(source, test, leaves=False)
+            if found is None:
+                raise NotRetracedError(f"The condition at line {line} is more than comparisons.")
+            if around.child_by_field_name("alternative") is not None:
+                raise NotRetracedError(f"The `if` at line {line} has an `else` or stands in another statement.")
+            conditions[:0] = found
+        elif around.type != "compound_statement":
+            raise NotRetracedError(f"The assignment stands in another statement than an `if` at line {line}.")
+        for other in uncommented(around) if around.type == "compound_statement" else []:
+            if other != node and other.type != "declaration":
+                line = source.position(other.start_byte)[0]
+                raise NotRetracedError(f"The branches around the assignment do something else at line {line}.")
+        node = around
+    for leave in descendants(block, "return_statement"):
+        raise NotRetracedError(f"Threads may leave at line {source.position(leave.start_byte)[0]}.")
+    return Guard((), node, (), tuple(conditions))
 
 
 def _element_type(kernel: Kernel, array: str) -> str:
