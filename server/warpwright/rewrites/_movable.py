@@ -28,22 +28,51 @@ def unmovable(kernel: Kernel) -> str:
     What is refused: a body that is elsewhere, in a macro, broken, or with sides of an `#if`; jumps to labels, inline
     assembly, lambdas, volatile memory, and macros that hide statements.
     """
-    source, block = kernel.source, body(kernel)
-    if kernel.node is None or block is None:
+    block = body(kernel)
+    if reason := _unreadable(kernel):
+        return reason
+    if block is not None and (reason := _unmovable_text(kernel, block, has_volatile(kernel))):
+        return reason
+    return ""
+
+
+def unmovable_part(kernel: Kernel, part: Node) -> str:
+    """As `unmovable`, of a part of the kernel's text that stays where it is, such as a loop."""
+    source = kernel.source
+    if reason := _unreadable(kernel):
+        return reason
+    declared = descendants(kernel.node, "parameter_declaration", "declaration") if kernel.node is not None else ()
+    volatile = {
+        declared_name(source, declarator)
+        for declaration in declared
+        if re.search(r"\bvolatile\b", source.node_text(declaration).partition("=")[0])
+        for declarator in declaration.children_by_field_name("declarator")
+    }
+    used = {source.node_text(use) for use in descendants(part, "identifier")}
+    return _unmovable_text(kernel, part, bool(used & volatile))
+
+
+def _unreadable(kernel: Kernel) -> str:
+    if kernel.node is None or body(kernel) is None:
         return f"{kernel.name} is defined elsewhere."
     if in_macro(kernel.node):
         return f"{kernel.name} is defined by a macro."
     if kernel.node.has_error:
         return f"{kernel.name} has a syntax error."
-    for side in descendants(block, "preproc_if", "preproc_ifdef", "preproc_def", "preproc_function_def"):
+    return ""
+
+
+def _unmovable_text(kernel: Kernel, part: Node, is_volatile: bool) -> str:
+    source = kernel.source
+    for side in descendants(part, "preproc_if", "preproc_ifdef", "preproc_def", "preproc_function_def"):
         return f"{kernel.name} has a directive at line {source.position(side.start_byte)[0]}, so its text has versions."
-    for jump in descendants(block, "goto_statement", "labeled_statement", "lambda_expression"):
+    for jump in descendants(part, "goto_statement", "labeled_statement", "lambda_expression"):
         what = {"goto_statement": "a goto", "labeled_statement": "a label", "lambda_expression": "a lambda"}
         return f"{kernel.name} has {what[jump.type]} at line {source.position(jump.start_byte)[0]}."
-    text = source.node_text(block)
+    text = source.node_text(part)
     if re.search(r"\b(?:asm|__asm__|__asm)\b", text):
         return f"{kernel.name} has inline assembly, whose effects are not followed."
-    if has_volatile(kernel):
+    if is_volatile:
         return f"{kernel.name} reads or writes volatile memory, which may not be read less often."
     if macro := hidden_by(source, text):
         return f"{kernel.name} uses the macro {macro}, which stands for more than a value."

@@ -80,7 +80,7 @@ from warpwright.rewrites._counted_walk import CountedWalk, at_counter, counted_w
 from warpwright.rewrites._element_arrays import ELEMENT_SIZES
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._loops import header_of, pragmas_before
-from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._movable import unmovable_part
 from warpwright.rewrites._walked import Moved, require_apart, stored_by, walked_elements
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
@@ -101,9 +101,9 @@ LINE_LENGTH = 120
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
-    reason, block = unmovable(kernel), body(kernel)
-    if reason or block is None:
-        return Declined(NAME, reason)
+    block = body(kernel)
+    if block is None:
+        return Declined(NAME, f"The body of {kernel.name} is not in this file.")
     loops: dict[int, tuple[Node, list[Access]]] = {}
     for access in kernel.accesses:
         loop = loop_around(access.span) if _walks_a_row(kernel, access) else None
@@ -119,6 +119,8 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         if any(o.start_byte < loop.end_byte and loop.start_byte < o.end_byte for o in taken):
             continue
         try:
+            if reason := unmovable_part(kernel, loop):
+                raise NoMatchError(reason)
             walk = counted_walk(kernel, loop)
             elements = walked_elements(kernel, walk, walking)
             factor = _factor(kernel, walk, elements, walking)
