@@ -33,8 +33,8 @@ _CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LO
 
 @dataclass(frozen=True, slots=True)
 class ElementArray:
-    """A parameter whose every use is `a[i]`. `uses` are these; `is_loaded` and `is_stored` what they do, `by_data` where
-    data decide whether it is done at all. `bytes` is the most that an element has where its type is no name of
+    """A parameter whose every use is `a[i]`. `uses` are these; `is_loaded` and `is_stored` what they do, with `by_data`
+    where data decide whether it is done at all. `bytes` is the most that an element has where its type is no name of
     ELEMENT_SIZES, but a template's or one that the user gave."""
 
     name: str
@@ -154,11 +154,11 @@ def _by_data(element: Node, elements: Elements, source: Source) -> bool:
                 if _holds_data(source, value, read, elements.index):
                     read.add(source.node_text(name))
                     more = True
-    own = {name for statement in elements.work for name in declared_in(source, statement)}
+    own = {declared for statement in elements.work for declared in declared_in(source, statement)}
     for condition in _conditions(element, elements):
         if condition is None or not _holds_data(source, condition, read, elements.index):
             return False
-        if any((name := source.node_text(n)) in own and name not in read for n in descendants(condition, "identifier")):
+        if any(source.node_text(n) in own - read for n in descendants(condition, "identifier")):
             return False
     return True
 
