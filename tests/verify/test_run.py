@@ -64,9 +64,9 @@ with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
         )
         self.program.chmod(0o755)
 
-    def play(self, *scripts: list[Any]) -> Observed:
+    def play(self, *scripts: list[Any], request: dict[str, Any] = REQUEST) -> Observed:
         (self.folder / "scripts.json").write_text(json.dumps(scripts))
-        return observe(REQUEST, progress=silent, is_cancelled=never_cancelled)
+        return observe(request, progress=silent, is_cancelled=never_cancelled)
 
     def request(self, number: int) -> dict[str, Any]:
         asked: dict[str, Any] = json.loads((self.folder / f"request{number}").read_text())
@@ -172,6 +172,48 @@ def test_a_candidate_that_hangs_is_killed_and_named(player: Player) -> None:
 def test_a_candidate_that_faults_is_unsafe(player: Player) -> None:
     fault = {"event": "fault", "name": "CUDA_ERROR_ILLEGAL_ADDRESS", "text": "an illegal memory access was encountered"}
     observed = player.play([begin(1, "candidate"), fault])
+    assert observed.status is Status.UNSAFE
+    assert observed.reason == "The candidate fails at n = 31: an illegal memory access was encountered."
+
+
+JUDGED = {
+    **REQUEST,
+    "judge": "baseline",
+    "baseline": "original.cubin",
+    "candidate": "candidate.cubin",
+    "cases": [{**case, "baseline": {"block": [64]}, "candidate": {"block": [32]}} for case in CASES],
+}
+FAULT = {"event": "fault", "name": "E", "text": "an illegal memory access was encountered"}
+OUTSIDE = {**right(31), "case": 1, "ok": False, "unsafe": True, "reason": "it writes outside a, whose extent is 31"}
+
+
+@pytest.mark.parametrize(
+    ("failing", "said"),
+    [
+        (["hang"], "does not finish there (nothing happened for"),
+        ([FAULT], "is not safe there (an illegal memory access was encountered)"),
+        ([OUTSIDE, DONE], "is not safe there (it writes outside a, whose extent is 31)"),
+    ],
+)
+def test_a_shape_at_which_the_original_fails_as_the_candidate_does_says_nothing_of_it(
+    failing: list[Any], said: str, player: Player
+) -> None:
+    failed = [right(4096), begin(1, "candidate"), *failing]
+    rest = [right(1009), speed(4096, 1.5, 1.6), speed(1009, 1.5, 1.6), DONE]
+    observed = player.play(failed, failed, rest, request=JUDGED)
+    assert observed.status is Status.FASTER
+    assert observed.reason == ""
+    assert observed.notes[0].startswith(f"n = 31 was left out: the original itself {said}")
+    assert [case.shape["n"] for case in observed.cases] == [4096, 1009]
+    alone = player.request(1)
+    assert alone["candidate"] == "original.cubin"
+    assert [case["check"] for case in alone["cases"]] == [False, True, False]
+    assert alone["cases"][1]["candidate"] == {"block": [64]}
+    assert [case["shape"]["n"] for case in player.request(2)["cases"]] == [4096, 1009]
+
+
+def test_a_candidate_that_fails_where_the_original_does_not_is_to_blame(player: Player) -> None:
+    observed = player.play([begin(1, "candidate"), FAULT], [right(31), DONE], request=JUDGED)
     assert observed.status is Status.UNSAFE
     assert observed.reason == "The candidate fails at n = 31: an illegal memory access was encountered."
 

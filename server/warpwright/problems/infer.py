@@ -339,7 +339,9 @@ def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, s
 
 def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Problem:
     check = tuple(said.check or directives.check) or check_shapes(draft.symbols, draft.own_shape, draft.bytes)
-    time = tuple(said.time or directives.time) or timed_shapes(draft.symbols, draft.own_shape, draft.bytes)
+    time = tuple(said.time or directives.time) or timed_shapes(
+        draft.symbols, draft.own_shape, draft.bytes, grid_symbols(draft)
+    )
     if not (said.check or directives.check):
         held = tuple(shape for shape in check if reader.holds(shape) or shape == draft.own_shape)
         # One element shows nothing: then all are tried, and the run itself says where the original is not sound.

@@ -92,12 +92,21 @@ def profile_shape(
 
 
 ODD = (1237, 853)
+_INNER_TIMED = 1024
+"""What a size that the grid does not depend on is at most, where others are: a thread's loop over it may be one of
+several in each other, and the time be its cube."""
 
 
-def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shape], int]) -> tuple[Shape, ...]:
+def timed_shapes(
+    symbols: Sequence[str],
+    own: Shape | None,
+    size: Callable[[Shape], int],
+    of_grid: frozenset[str] = frozenset(),
+) -> tuple[Shape, ...]:
     """The user's own sizes (or the largest power of two that fits TIMING_BYTES), an odd one, one that is not square.
 
-    With two sizes the odd one is ODD, which no block or vector divides, wherever it can be launched.
+    With two sizes the odd one is ODD, which no block or vector divides, wherever it can be launched. `size` gives a
+    shape's bytes, 0 where it cannot be launched; `of_grid` are the symbols that the grid depends on.
 
     >>> timed_shapes(["w", "h"], {"w": 4096, "h": 4096}, lambda s: s["w"] * s["h"] * 8)
     ({'w': 4096, 'h': 4096}, {'w': 1237, 'h': 853}, {'w': 4096, 'h': 2048})
@@ -105,19 +114,14 @@ def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shap
     ({'w': 640, 'h': 480}, {'w': 1237, 'h': 853}, {'w': 640, 'h': 240})
     >>> timed_shapes(["n"], None, lambda s: s["n"] * 8)
     ({'n': 33554432}, {'n': 29360129}, {'n': 8388608})
+    >>> timed_shapes(["n"], None, lambda s: s["n"] // 256 * 8)[0]  # no block below 256
+    {'n': 1073741824}
+    >>> timed_shapes(["n", "steps"], None, lambda s: s["n"] * 8 + s["steps"] * 4, frozenset({"n"}))[0]
+    {'n': 16777216, 'steps': 1024}
     """
     if not symbols:
         return ({},)
-    first: dict[str, int]
-    if own:
-        first = dict(own)
-    else:
-        first = dict.fromkeys(symbols, 16)
-        while first[symbols[0]] < 1 << 30:
-            doubled = {symbol: value * 2 for symbol, value in first.items()}
-            if not 0 < size(doubled) <= TIMING_BYTES:
-                break
-            first = doubled
+    first = dict(own) if own else _largest(symbols, size, of_grid)
     if len(symbols) == 1:
         value = first[symbols[0]]
         others = [{symbols[0]: (value - value // 8) | 1}, {symbols[0]: max(1, value // 4)}]
@@ -137,3 +141,16 @@ def timed_shapes(symbols: Sequence[str], own: Shape | None, size: Callable[[Shap
         if shape not in kept and size(shape) > 0:
             kept.append(shape)
     return tuple(kept)
+
+
+def _largest(symbols: Sequence[str], size: Callable[[Shape], int], of_grid: frozenset[str]) -> dict[str, int]:
+    """The largest shape of one power of two for all that fits; sizes that the grid does not depend on stop growing."""
+    largest = dict.fromkeys(symbols, 16)
+    for power in range(4, 31):
+        shape = {s: 1 << power if not of_grid or s in of_grid else min(1 << power, _INNER_TIMED) for s in symbols}
+        taken = size(shape)
+        if taken > TIMING_BYTES:
+            break
+        if taken > 0:  # not so for less than a block where the grid is rounded down
+            largest = shape
+    return largest

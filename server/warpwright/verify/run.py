@@ -23,12 +23,13 @@ Backend = Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]
 
 @dataclass(slots=True)
 class Observed:
-    """What was reported of one candidate. `reason` is one sentence where the status needs one; `rates` are the
-    machine's, where they had to be measured; `sandbox` says what the process that ran it was kept from, `seconds` where
-    the time of an extension went, by stage."""
+    """What was reported of one candidate. `reason` is one sentence where the status needs one, and `said` what it says
+    of a failure without its shape; `rates` are the machine's, where they had to be measured; `sandbox` says what the
+    process that ran it was kept from, `seconds` where the time of an extension went, by stage."""
 
     status: Status = Status.NOT_RUN
     reason: str = ""
+    said: str = ""
     cases: list[CaseResult] = field(default_factory=lambda: [])
     speed: list[Speed] = field(default_factory=lambda: [])
     notes: list[str] = field(default_factory=lambda: [])
@@ -42,19 +43,55 @@ class Observed:
 def observe(
     request: Mapping[str, Any], *, progress: Progress, is_cancelled: IsCancelled, backend: Backend = run_request
 ) -> Observed:
-    """Run a request, again without the shape where it is the original that fails. Raises CancelledError."""
+    """Run a request, again without the shape where it is the original that fails. Raises CancelledError.
+
+    The candidate is run first, so that it cannot find what the original left. Where it fails, the original is asked,
+    alone and in its place: what fails there, too, says nothing of the candidate.
+    """
     observed = Observed()
     remaining = dict(request)
     for _ in range(MOST_RESTARTS):
         culprit = _attempt(remaining, observed, progress, is_cancelled, backend)
         if culprit is None:
             return observed
+        if observed.status is not Status.NOT_RUN:
+            said = _said_of_the_original(remaining, culprit, progress, is_cancelled, backend)
+            if not said:
+                return observed
+            _clear(observed, f"{at(remaining['cases'][culprit]['shape'])} was left out: the original itself {said}")
         remaining["cases"] = _left_to_do(remaining["cases"], culprit, observed)
         if not remaining["cases"]:
             break
     if observed.status is Status.NOT_RUN and not observed.reason:
         observed.reason = "The original fails at the shapes that were tried: " + "; ".join(observed.notes[:2])
     return observed
+
+
+def _said_of_the_original(
+    request: Mapping[str, Any], index: int, progress: Progress, is_cancelled: IsCancelled, backend: Backend
+) -> str:
+    """How the original fails at one of the cases, by itself; "" where it does not, or where it is not what judges."""
+    if request.get("judge") != "baseline" or _is_sized_by_candidate(request):
+        return ""
+    cases = [{**case, "check": number == index, "time": False} for number, case in enumerate(request["cases"])]
+    cases[index]["candidate"] = cases[index]["baseline"]
+    seen = Observed()
+    failed = _attempt(
+        {**request, "candidate": request["baseline"], "cases": cases}, seen, progress, is_cancelled, backend
+    )
+    if failed is None:
+        return ""
+    return f"{_ENDED.get(seen.status, 'fails')} there ({seen.said})"
+
+
+_ENDED = {Status.TIMEOUT: "does not finish", Status.UNSAFE: "is not safe"}
+
+
+def _clear(observed: Observed, note: str) -> None:
+    """Take back what was said of the candidate at a shape."""
+    observed.status, observed.reason, observed.said = Status.NOT_RUN, "", ""
+    observed.cases = [case for case in observed.cases if case.ok]
+    observed.notes.append(note)
 
 
 def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -> list[dict[str, Any]]:
@@ -74,7 +111,9 @@ def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -
 def _attempt(
     request: Mapping[str, Any], observed: Observed, progress: Progress, is_cancelled: IsCancelled, backend: Backend
 ) -> int | None:
-    """One run of the backend. The index of a case that has to be left out for another try, or None at the end."""
+    """One run of the backend. The index of a case at which one side fails, the candidate where there is a verdict;
+    None at the end."""
+    accused: int | None = None
     current: Event = {"phase": "start", "case": 0, "side": ""}
     proof = Proof(any(a["kind"] == "array" and a["role"] != "out" for a in request["arguments"]))
     try:
@@ -92,7 +131,8 @@ def _attempt(
                     proof.add(event)
                     if not event["ok"]:
                         observed.status = _failure(event)
-                        observed.reason = _wrong_sentence(event)
+                        observed.reason, observed.said = _wrong_sentence(event), event["reason"]
+                        accused = event.get("case") if observed.status in _ENDED else None
                 case "speed":
                     observed.speed.append(_speed(event))
                 case "peers":
@@ -130,7 +170,7 @@ def _attempt(
         return None
     if observed.status is Status.NOT_RUN:
         _conclude(observed, proof, len(request["cases"]))
-    return None
+    return accused
 
 
 def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
@@ -164,8 +204,8 @@ def _failed(
     if current["side"] == "candidate":
         observed.status = Status.TIMEOUT if timed_out else Status.UNSAFE
         what = "does not finish" if timed_out else "fails"
-        observed.reason = f"The candidate {what} at {at(shape)}: {said}."
-        return None
+        observed.reason, observed.said = f"The candidate {what} at {at(shape)}: {said}.", said
+        return int(index)
     if current["side"] == "baseline" and _is_sized_by_candidate(request):
         _beyond_the_candidate(observed, shape, said)
         return None
