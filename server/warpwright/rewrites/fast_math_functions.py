@@ -85,7 +85,7 @@ ERRORS = {
     "logf": f"__logf is off by 3 units in the last place{_NEAR_ONE.format(21.4)}",
     "log2f": f"__log2f is off by 2 units in the last place{_NEAR_ONE.format(22)}",
     "log10f": f"__log10f is off by 3 units in the last place{_NEAR_ONE.format(24)}",
-    "powf": "__powf(x, y) is exp2f(y * __log2f(x)), whose error grows with y * log2(x), and NaN for 0 to the power of 0",
+    "powf": "__powf(x, y) is exp2f(y * __log2f(x)), whose error grows with y * log2(x), and NaN for 0 to the power 0",
 }
 """By function, the largest error of its fast version (CUDA C++ Programming Guide, "Intrinsic Functions")."""
 _ROOT = "rsqrtf is off by 2 units in the last place"
