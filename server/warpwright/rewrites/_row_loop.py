@@ -128,6 +128,7 @@ def updates_of(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
     if hidden := own & visible_at(kernel, loop):
         line = line_of(source, loop)
         raise NoMatchError(f"`{min(hidden)}` names one variable in the loop at line {line} and another around it.")
+    own |= set_anew(kernel, loop, inside)
     updates: dict[int, Update] = {}
     for statement in descendants(inside, "expression_statement", "if_statement"):
         update = match_update(source, statement)
@@ -191,6 +192,47 @@ def own_variables(inside: Node, source: Source) -> set[str]:
             if inner.type == "identifier":
                 found.add(source.node_text(inner))
     return found
+
+
+def set_anew(kernel: Kernel, loop: Node, inside: Node) -> set[str]:
+    """The variables from around a loop that each iteration sets before it uses them, and that nothing uses afterwards:
+    `d` of `float d; for (...) { d = x[j] - own; sum += d * d; }`."""
+    source, function = kernel.source, enclosing(loop, "function_definition")
+    statements = uncommented(inside) if inside.type == "compound_statement" else [inside]
+    seen: set[str] = set()
+    found: set[str] = set()
+    for statement in statements:
+        whole = (
+            uncommented(statement)[0] if statement.type == "expression_statement" and uncommented(statement) else None
+        )
+        target = whole.child_by_field_name("left") if whole is not None else None
+        value = whole.child_by_field_name("right") if whole is not None else None
+        plain = (
+            whole is not None and whole.type == "assignment_expression" and any(c.type == "=" for c in whole.children)
+        )
+        if plain and target is not None and value is not None and target.type == "identifier":
+            name = source.node_text(target)
+            if name not in seen and not any(names(value, source, name)):
+                found.add(name)
+        seen |= {source.node_text(n) for n in descendants(statement, "identifier")}
+    nested = enclosing(loop, *LOOPS) is not None
+    shared = {array.name for array in kernel.shared_arrays}
+    for name in found - shared:
+        declared = 0
+        for use in names(function, source, name) if function is not None else ():
+            parent = use.parent
+            own = parent is not None and parent.type in ("declaration", "init_declarator", "parameter_declaration")
+            within = loop.start_byte <= use.start_byte < loop.end_byte
+            if own and parent is not None and use in parent.children_by_field_name("declarator"):
+                declared += 1
+            elif (parent is not None and parent.type.endswith(("pointer_expression", "declarator"))) or (
+                not within and (nested or use.start_byte > loop.end_byte)
+            ):
+                declared = -1
+                break
+        if declared != 1:
+            found = found - {name}
+    return found - shared
 
 
 def visible_at(kernel: Kernel, loop: Node) -> set[str]:

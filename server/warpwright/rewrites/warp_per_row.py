@@ -51,6 +51,8 @@ void run(float *sums, const float *in, int rows) {
 - Every launch is in this file, its block one-dimensional and of whole warps. The grid becomes 32 times as large, so
   that warp *i* does what thread *i* did; all 32 lanes do what stands outside the loops over a row, and lane 0 stores.
   Where rows are known to have 8 to 31 elements, each goes to 8 or 16 lanes, which alone wait for each other.
+- Where all lanes walk over the same elements, as in a loop over all pairs, the launch is not known to have as many
+  threads as a large GPU holds at once.
 - A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
   `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max), or make
   one running sum and store it. What it stores, it stores at other places in each iteration. Atomics whose result is not
@@ -80,6 +82,7 @@ from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
+from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
@@ -98,6 +101,8 @@ WORTHWHILE = 4.0
 
 FEWEST = 8
 """Elements of a row from which lanes share it: 8 floats fill a sector."""
+MANY = 128
+"""Iterations from which lanes share a loop whose elements all of them load alike."""
 _LINEAR = re.compile(
     r"(?:blockIdx\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*blockIdx\.x)\+threadIdx\.x"
     r"|threadIdx\.x\+(?:blockIdx\.x\*(?P<c>[\w.]+)|(?P<d>[\w.]+)\*blockIdx\.x)"
@@ -115,6 +120,9 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     walking = [a for a in kernel.accesses if _walks_a_row(a) and _is_own(kernel, a.span)]
     lanes = _lanes(walking)
     walking = [a for a in walking if a.iterations >= lanes]
+    alike = [] if walking else _walked_together(kernel)
+    if alike:
+        walking, lanes = alike, WARP
     if not [a for a in walking if at is None or overlaps(a.span, at)]:
         return Declined(NAME, "Nothing to gain: no loop here is known to walk a row of its own in each lane.")
     try:
@@ -125,7 +133,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _walks_a_row(access: Access) -> bool:
     """Whether each lane moves along by one element while its neighbours are far away."""
-    size = access.structure.bytes if access.structure is not None else access.bytes
+    size = _size_of(access)
     return (
         access.space is Space.GLOBAL
         and access.loop_step is not None
@@ -133,6 +141,30 @@ def _walks_a_row(access: Access) -> bool:
         and access.iterations >= FEWEST
         and (access.excess or 0.0) >= WORTHWHILE
     )
+
+
+def _walked_together(kernel: Kernel) -> list[Access]:
+    """The loads of a long loop of which all lanes want one address, then the next, where lanes that shared the loop
+    would load neighbouring elements of all that it walks over; none where the launch has threads enough without."""
+    for launch in kernel.launches:
+        x, y, z = launch.grid
+        if None not in (x, y, z) and (launch.threads or 0) * (x or 0) * (y or 0) * (z or 0) >= THREADS:
+            return []
+    loads = [a for a in kernel.accesses if a.space is Space.GLOBAL and _is_own(kernel, a.span) and a.in_loop]
+    found: list[Access] = []
+    for access in loads:
+        loop = loop_around(access.span)
+        together = access.addresses_per_request == 1 and access.iterations >= MANY and bool(access.loop_step)
+        if loop is None or not together or access.kind is not AccessKind.LOAD:
+            continue
+        others = [a for a in loads if loop.start_byte <= a.span.start < loop.end_byte]
+        if all(a.loop_step is not None and 0 <= a.loop_step <= max(_size_of(a), 16) for a in others):
+            found.append(access)
+    return found
+
+
+def _size_of(access: Access) -> int:
+    return access.structure.bytes if access.structure is not None else access.bytes
 
 
 def _lanes(walking: list[Access]) -> int:
@@ -187,6 +219,8 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
         if isinstance(edit, str):
             raise NoMatchError(edit)
         edits.append(edit)
+    if not any(_walks_a_row(access) for access in walking):
+        return _of_few_threads(source, edits, list(dict.fromkeys(reduced)), guarded=bool(guarded), exact=exact)
     before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits, lanes)
     if before is None or after is None or after * 2 > before:
         raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
@@ -203,6 +237,27 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
             f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now {lanes} lanes "
             f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined}{alone} {lanes} times as many "
             f"blocks are launched. Rows of fewer than {lanes} elements leave lanes idle.{kept}"
+        ),
+        safe=exact,
+    )
+
+
+def _of_few_threads(
+    source: Source, edits: list[TextEdit], reduced: list[str], *, guarded: bool, exact: bool
+) -> Rewrite:
+    kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
+    joined = f" {', '.join(reduced)} is put together by shuffles." if reduced else ""
+    alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
+    return Rewrite(
+        rewrite=NAME,
+        title=title,
+        source=source,
+        edits=tuple(edits),
+        explanation=(
+            "Each thread went round a long loop alone, over the same elements as its neighbours, and there are too few "
+            f"threads to fill a large GPU. Now {WARP} lanes share the loop of one, each every {WARP}nd iteration, and "
+            f"load neighbouring elements.{joined}{alone} {WARP} times as many blocks are launched. Where there are "
+            f"threads enough already, as {THREADS} are on a large GPU, little or nothing is gained.{kept}"
         ),
         safe=exact,
     )
