@@ -38,6 +38,17 @@ def block_divided(kernel: Kernel, launch: Launch, axis: str, by: int) -> TextEdi
     return f"The block of the launch at {launch.source} is not written as a dim3 whose extents could be changed."
 
 
+def block_made_smaller(kernel: Kernel, launch: Launch, axis: str, by: int) -> TextEdit | str:
+    """As `block_divided`, where the block may also be a number along x, of a text that can be divided."""
+    configuration = _configuration(kernel, launch)
+    if isinstance(configuration, str):
+        return configuration
+    source, block = kernel.source, configuration[1]
+    if axis == "x" and not extents_of(source, block) and not is_shape(source, block):
+        return TextEdit(block.start_byte, block.end_byte, quotient(source, block, by))
+    return block_divided(kernel, launch, axis, by)
+
+
 def extents_of(source: Source, shape: Node) -> list[Node]:
     """The extents of `dim3(x, y)`, `{x, y}` and `dim3{x, y}` as written; empty for anything else."""
     match shape.type:
