@@ -105,8 +105,8 @@ class TorchBuild:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledExtension(Compilation):
-    """A torch extension as a shared library in the user's cache, None unless `ok`. It is not loaded here."""
+class CompiledLibrary(Compilation):
+    """A shared library in the user's cache, None unless `ok`. It is not loaded here."""
 
     library: Path | None = None
 
@@ -123,10 +123,14 @@ class _Product:
     options: tuple[str, ...]
     libraries: tuple[str, ...] = ()
     made_for: str = ""
+    language: str = "cu"
 
 
 _CUBIN = _Product("cubin", "kernel.cubin", ("-cubin", "-Xptxas", "-v", "--keep"))
 _PTX = _Product("PTX file", "kernel.ptx", ("-ptx",))
+_UNLINKED = ("-shared", "-Xcompiler", "-fPIC", "-cudart", "none", "-Xlinker", "-z", "-Xlinker", "lazy")
+_HOST = _Product("shared library", "host.so", _UNLINKED)
+_RUNTIME = _Product("shared library", "runtime.so", _UNLINKED, ("-ldl",), language="c++")
 _KEPT_PTX = "source.ptx"
 """What `--keep` leaves of the way to a cubin: the very PTX that ptxas made it of, so that nobody compiles it again."""
 _REJECTED = "rejected"
@@ -201,7 +205,7 @@ def compile_extension(
     flags: tuple[str, ...] = (),
     timeout: float = EXTENSION_SECONDS,
     is_cancelled: IsCancelled = never_cancelled,
-) -> CompiledExtension:
+) -> CompiledLibrary:
     """Build the text of `source` as the Python module EXTENSION_MODULE, host code and all, as `compile_cubin` does.
 
     One compiler run, for one version of torch, which is part of the hash under which the library is kept. Raises
@@ -214,9 +218,31 @@ def compile_extension(
     product = _Product("shared library", "extension.so", options, torch.libraries, f"torch {torch.version}")
     made, entry = _compile(source, product, arch, flags, timeout, is_cancelled, None)
     library = entry.product if entry else None
-    return CompiledExtension(
-        made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, library
-    )
+    return CompiledLibrary(made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, library)
+
+
+def compile_host(
+    source: Source,
+    *,
+    arch: str = "sm_90",
+    flags: tuple[str, ...] = (),
+    timeout: float = COMPILE_SECONDS,
+    is_cancelled: IsCancelled = never_cancelled,
+    reads: Reads = None,
+) -> CompiledLibrary:
+    """Build the text of `source`, host code and all, as a shared library that takes the CUDA runtime from whoever loads
+    it: what is never called may be missing there. Kept as a cubin is. Raises CancelledError."""
+    made, entry = _compile(source, _HOST, arch, flags, timeout, is_cancelled, reads)
+    library = entry.product if entry else None
+    return CompiledLibrary(made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, library)
+
+
+def compile_runtime(source: Source, *, is_cancelled: IsCancelled = never_cancelled) -> CompiledLibrary:
+    """Build C++ that stands for the CUDA runtime as a shared library, with the toolkit's headers. Raises
+    CancelledError."""
+    made, entry = _compile(source, _RUNTIME, "sm_90", (), COMPILE_SECONDS, is_cancelled, None)
+    library = entry.product if entry else None
+    return CompiledLibrary(made.ending, made.messages, made.reason, made.compiler, "sm_90", (), made.included, library)
 
 
 def _compile(
@@ -301,7 +327,7 @@ def _key(
 ) -> str:
     """The hash of all that decides what comes of a compilation, but for the files that the text includes."""
     return cache.key_of(
-        (product.options, product.libraries, product.made_for),
+        (product.options, product.libraries, product.made_for, product.language),
         str(Path(source.path).absolute()),
         source.data,
         [(str(Path(each.path).absolute()), each.data) for each in source.changed],
@@ -330,7 +356,7 @@ def _build(
     """Run nvcc in `directory`. None is a success that left the product there; a failure says what went wrong."""
     path = Path(source.path).absolute()
     command = [
-        str(toolchain.nvcc), *product.options, "-x", "cu", f"-arch={arch}", "-lineinfo",
+        str(toolchain.nvcc), *product.options, "-x", product.language, f"-arch={arch}", "-lineinfo",
         "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu", *product.libraries,
     ]  # fmt: skip
     compiler = f"nvcc {toolchain.version}"

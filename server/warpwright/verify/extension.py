@@ -25,7 +25,7 @@ from warpwright.problems.extension.problem import find_extension_problem
 from warpwright.problems.shapes import LARGEST_CHECK_BYTES, Shape
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import EXTENSION_MODULE, CompiledExtension, Ending, TorchBuild, compile_extension
+from warpwright.toolchain.compile import EXTENSION_MODULE, CompiledLibrary, Ending, TorchBuild, compile_extension
 from warpwright.toolchain.library_symbols import kernel_symbols, library_calls
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, SECONDS_PER_SHAPE, gpu_lock
 from warpwright.verify.report import Status
@@ -81,17 +81,17 @@ def observe_extension(
     progress("Building both extensions", 0.36)
     started = time.monotonic()
 
-    def built(one: tuple[Source, frozenset[str]]) -> Built | CompiledExtension | Missing:
+    def built(one: tuple[Source, frozenset[str]]) -> Built | CompiledLibrary | Missing:
         return _built(one[0], torch, arch=arch, flags=flags, kernels=one[1], is_cancelled=is_cancelled)
 
     with ThreadPoolExecutor(2) as compilers:
         after, before = compilers.map(built, ((candidate, kernels[1]), (original, kernels[0])))
-    if isinstance(after, CompiledExtension):
+    if isinstance(after, CompiledLibrary):
         status = {Ending.ERRORS: Status.DOES_NOT_COMPILE, Ending.TIMEOUT: Status.TIMEOUT}.get(after.ending)
         reason = f"The candidate is not built: {after.reason}"
         return ExtensionOutcome(Observed(status, reason)) if status else _not_run(reason, "it could not be built")
     for side in (before, after):
-        if isinstance(side, CompiledExtension):
+        if isinstance(side, CompiledLibrary):
             return _not_run(f"The original is not built: {side.reason}", "the original could not be built")
         if isinstance(side, Missing):
             return _not_run(str(side), f"no {side.what} here")
@@ -154,7 +154,7 @@ def _built(
     flags: tuple[str, ...],
     kernels: frozenset[str],
     is_cancelled: IsCancelled,
-) -> Built | CompiledExtension | Missing:
+) -> Built | CompiledLibrary | Missing:
     made = compile_extension(source, torch, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if made.library is None:
         return made

@@ -13,6 +13,11 @@ from warpwright.rules.base import Finding
 
 EMULATOR = "emulator"
 """The backend that runs kernels on the CPU: it compares, and times nothing."""
+RECORDER = "recorder"
+"""The backend that runs host code on the CPU and writes down what it launches; it times nothing."""
+USUAL = "any values"
+"""What the arrays of a recorded run hold: nothing looks into them."""
+UNTIMED = (EMULATOR, RECORDER)
 
 ORIGINAL_REJECTED = "the original does not compile"
 """Why a candidate is not run where nvcc rejects the user's own text: there is nothing to compare with."""
@@ -140,9 +145,9 @@ class Prediction:
 class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
 
-    `backend` is "cuda:" and the GPU's name, "emulator", or "none". `finding_gone` is None where no finding was to go.
-    `new_findings` are the warnings and errors that the candidate has and the original has not. `goal` is what it is
-    for: "speed", "memory", "fix" or "reference" (see `verify`).
+    `backend` is "cuda:" and the GPU's name, "emulator", "recorder", or "none". `finding_gone` is None where no finding
+    was to go. `new_findings` are the warnings and errors that the candidate has and the original has not. `goal` is
+    what it is for: "speed", "memory", "fix" or "reference" (see `verify`).
     """
 
     status: Status
@@ -193,6 +198,8 @@ class Report:
         'correct (emulator), not timed'
         >>> Report(Status.CORRECT, backend="emulator", predicted=Prediction(1.84, "H200")).badge()
         'correct (emulator), predicted 1.8x (H200), not timed'
+        >>> Report(Status.CORRECT, backend="recorder").badge()
+        'correct (recorder), not timed'
         >>> speed = Speed({"n": 4096}, 190.0, 100.0, 1.9, (1.86, 1.93))
         >>> levels = (Level.COMPILED, Level.CORRECT, Level.FASTER)
         >>> Report(Status.FASTER, levels, backend="cuda:NVIDIA H200", speed=(speed,)).badge()
@@ -211,7 +218,7 @@ class Report:
             return f"{word} {_ratio(first.speedup)}x {interval}"
         if self.status is Status.CORRECT:
             predicted = f", predicted {self.predicted.speedup:.1f}x ({self.predicted.gpu})" if self.predicted else ""
-            return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend == EMULATOR else "")
+            return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend in UNTIMED else "")
         return str(self.status).replace("-", " ")
 
     def _gpu(self) -> str:

@@ -51,6 +51,7 @@ from warpwright.verify.compiling import (
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
 from warpwright.verify.harness import Gpu, find_gpu, has_driver, is_gpu_known, likely_arch
+from warpwright.verify.host_change import host_change, launches_new_graph
 from warpwright.verify.host_code import host_differences
 from warpwright.verify.memory import Memory
 from warpwright.verify.peers import beside_torch
@@ -65,7 +66,17 @@ from warpwright.verify.plan import (
 )
 from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
-from warpwright.verify.report import EMULATOR, ORIGINAL_REJECTED, Compilation, Level, Report, Status
+from warpwright.verify.recorded.run import observe_recorded
+from warpwright.verify.report import (
+    EMULATOR,
+    ORIGINAL_REJECTED,
+    RECORDER,
+    UNTIMED,
+    Compilation,
+    Level,
+    Report,
+    Status,
+)
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import hidden_faults_expected, look_for_hidden_faults
 from warpwright.verify.sequence import fused_sides, replaced_launches, unplaced_kernel
@@ -166,9 +177,10 @@ def acceptable(report: Report, goal: str) -> bool:
     """May this candidate be offered for `goal`?
 
     Never where it is wrong, unsafe, does not compile or end, was not run, or a GPU timed it as slower. Where speed was
-    asked for and a GPU ran it, only where it is faster. Where the emulator ran it and found it correct, where what it
-    was to cure is gone and nothing new was found. Not run, and offered for what it is, may be one thing alone: a fix
-    that compiles and is clean, of a text that nvcc rejects and that nothing can be compared with.
+    asked for and a GPU ran it, only where it is faster. Where nothing was timed (it was emulated or recorded) and found
+    correct, where what it was to cure is gone and nothing new was found. Not run, and offered for what it is, may be
+    one thing alone: a fix that compiles and is clean, of a text that nvcc rejects and that nothing can be compared
+    with.
     """
     clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
     saves = goal != "memory" or _saves_memory(report)
@@ -177,7 +189,7 @@ def acceptable(report: Report, goal: str) -> bool:
     if report.status is Status.FASTER:
         return (goal == "speed" or clean) and saves
     if report.status in (Status.CORRECT, Status.INCONCLUSIVE):
-        return (goal != "speed" or report.backend == EMULATOR) and clean and saves
+        return (goal != "speed" or report.backend in UNTIMED) and clean and saves
     return False
 
 
@@ -315,6 +327,8 @@ class _Climb:
         before, after = compiled
         if self.torch is not None and isinstance(gpu, Gpu):
             return self._call(base, self.torch, gpu, units, after.arch)
+        if launches_new_graph(self.original, self.candidate):
+            return self._record(base, after.arch)
         if unread := host_differences(*units):
             base = replace(base, notes=(*base.notes, unread))
         plan = self._plan(name, *units, before, after)
@@ -329,6 +343,25 @@ class _Climb:
         if isinstance(gpu, Gpu):
             return self._launch(base, plan, gpu, asked)
         return self._emulate(base, plan, units, gpu, asked)
+
+    def _record(self, base: Report, arch: str) -> Report:
+        """Run the host code in which the two differ, and compare what it launches."""
+        change = host_change(self.original, self.candidate)
+        if isinstance(change, str):
+            reason = f"What the host code launches cannot be compared: {change}."
+            return replace(base, reason=base.reason or reason, not_run_because="its host code cannot be run by itself")
+        self.progress("Running the host code of both", 0.5)
+
+        def run() -> Observed:
+            return observe_recorded(
+                (self.original, self.candidate), change, arch=arch, flags=self._compiled_with, reads=self.allowed,
+                is_cancelled=self.is_cancelled,
+            )  # fmt: skip
+
+        changed = [(each.path, each.data) for side in (self.original, self.candidate) for each in side.changed]
+        asked = (RECORDER, self.original.data, self.candidate.data, changed, self.goal, arch, self._compiled_with)
+        observed, ran_on = self.memory.answer(asked, {"name": RECORDER}, run)
+        return _observed(replace(base, backend=RECORDER, environment=ran_on), observed)
 
     def _launch(self, base: Report, plan: _Plan, gpu: Gpu, asked: tuple[object, ...]) -> Report:
         """Launch both kernels on the GPU."""

@@ -105,7 +105,10 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             span=launch.span,
             message=_message(kernel, loop, asked, threads, batched=batched),
             evidence={"iterations": loop.iterations, "bytes": asked, "threads": threads, "launch_us": list(LAUNCH_US)},
-            fixes=(Fix("batch-launches", "Launch once for all iterations", safe=False),) if batched else (),
+            fixes=(
+                *((Fix("batch-launches", "Launch once for all iterations", safe=False),) if batched else ()),
+                Fix("capture-graph", "Capture the launches in a CUDA graph", safe=False),
+            ),
             related=(Related(loop.span, "the loop"),),
         )
 

@@ -15,6 +15,7 @@ from warpwright.verify.presentation.blocks import (
     shape_names,
     shape_text,
 )
+from warpwright.verify.report import RECORDER, USUAL
 
 _MOST_FAILURES = 5
 _FEW_ULPS = 1000
@@ -33,10 +34,28 @@ def compared_section(report: Json) -> Section | None:
     cases = report["cases"]
     if not cases:
         return None
+    if report["backend"] == RECORDER:
+        return Section("Compared", (*_failures(cases), *_recorded(cases)))
     judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
     said = (*_failures(cases), *_worst(cases, judge), *_followed(cases), *_against_reference(cases))
     grid = [case for case in cases if not is_change(case)]
     return Section("Compared", (*([_grid(grid)] if grid else []), *said))
+
+
+def _recorded(cases: Sequence[Json]) -> Iterator[Cell]:
+    """Of host code that was run with made-up values: what was compared, and at which of them."""
+    most = max(case["launches"] for case in cases)
+    yield Cell(
+        "The host code in which the two differ was run with made-up addresses, on a CUDA runtime that writes down what "
+        "it is asked for: each launch with its kernel, grid, block, shared memory, stream and arguments, in order; "
+        f"up to {most:,} in a run."
+    )
+    for name in cases[0]["shape"]:
+        tried = ", ".join(str(n) for n in sorted({case["shape"][name] for case in cases}))
+        yield Cell(f"{name}: {tried}.")
+    failed = list(dict.fromkeys(case["distribution"] for case in cases if case["distribution"] != USUAL))
+    if failed:
+        yield Cell(f"The same where a graph cannot be made, each by itself: {', '.join(failed)}.")
 
 
 def is_change(case: Json) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, cells
-from warpwright.verify.report import EMULATOR, Level, Status
+from warpwright.verify.report import UNTIMED, Level, Status
 
 _NAMES = {
     "driver": "driver",
@@ -35,8 +35,8 @@ def _unchecked(report: Json) -> Iterator[str]:
     levels = report["levels"]
     if report["status"] == Status.NOT_RUN and str(Level.COMPILED) in levels:
         yield "Correctness and speed: it was not run."
-    elif report["backend"] == EMULATOR and report["cases"]:
-        yield "Speed: the emulator times nothing. A machine with an NVIDIA GPU does."
+    elif report["backend"] in UNTIMED and report["cases"]:
+        yield f"Speed: the {report['backend']} times nothing. A machine with an NVIDIA GPU does."
     elif report["cases"] and not report["speed"] and str(Level.CORRECT) in levels:
         yield "Speed: it was not timed."
     if report["speed"] and not any((each.get("peers") or {}).values() for each in report["speed"]):

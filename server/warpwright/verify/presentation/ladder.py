@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, Tone, count
 from warpwright.verify.presentation.compared import is_change
-from warpwright.verify.report import EMULATOR, Level, Status
+from warpwright.verify.report import RECORDER, UNTIMED, Level, Status
 
 
 def ladder(report: Json) -> Section:
@@ -90,6 +90,10 @@ def _compared(report: Json) -> Iterator[str]:
         if _failed_at(report, Level.CORRECT):
             yield _FAILED[report["status"]]
         return
+    if report["backend"] == RECORDER:
+        right = sum(case["ok"] for case in cases)
+        yield f"{right} of {count(len(cases), 'run')} of the host code launch the same, in the same order"
+        return
     shapes = len({tuple(case["shape"].items()) for case in cases})
     kinds = len({case["distribution"] for case in cases if not is_change(case)})
     judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
@@ -106,7 +110,7 @@ def _timed(report: Json) -> Iterator[str]:
         rounds = [each["rounds"] for each in speed if "rounds" in each]
         least = f", {min(rounds)} rounds or more each" if rounds else ""
         yield f"{count(len(speed), 'shape')}, in turns with the original{least}"
-    elif report["backend"] == EMULATOR and report["cases"]:
-        yield "not timed: the emulator times nothing"
+    elif report["backend"] in UNTIMED and report["cases"]:
+        yield f"not timed: the {report['backend']} times nothing"
     elif str(Level.CORRECT) in report["levels"]:
         yield "not timed: it was not asked to be faster" if report.get("goal") == "fix" else "not timed"

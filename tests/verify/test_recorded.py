@@ -1,0 +1,134 @@
+"""A host loop and the graph that a candidate makes of it launch the same, or the candidate is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.findings import proposed
+from support.pages import code, sections
+from warpwright.cli.report_text import report_text
+from warpwright.progress import never_cancelled
+from warpwright.rewrites import capture_graph
+from warpwright.rewrites.base import Rewrite
+from warpwright.syntax.source import Source
+from warpwright.verify.host_change import HostChange, host_change, launches_new_graph
+from warpwright.verify.recorded.run import observe_recorded
+from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report, Status
+from warpwright.verify.run import Observed
+
+FIXTURES = Path(__file__).parent.parent / "rewrites/fixtures/capture-graph"
+PAGE = sections(capture_graph.__doc__ or "")
+BEFORE, AFTER = code(PAGE["Before"])[0], code(PAGE["After"])[0]
+
+
+def source(text: str) -> Source:
+    return Source("k.cu", text.encode())
+
+
+def edited(old: str, new: str) -> Source:
+    assert AFTER.count(old) == 1, old
+    return source(AFTER.replace(old, new))
+
+
+def change(candidate: Source, original: str = BEFORE) -> HostChange | str:
+    assert launches_new_graph(source(original), candidate)
+    return host_change(source(original), candidate)
+
+
+def observed(original: Source, candidate: Source) -> Observed:
+    place = host_change(original, candidate)
+    assert isinstance(place, HostChange), place
+    return observe_recorded(
+        (original, candidate), place, arch="sm_90", flags=(), reads=None, is_cancelled=never_cancelled
+    )
+
+
+def test_the_place_is_the_loop_with_the_variables_that_it_uses() -> None:
+    place = change(source(AFTER))
+    assert isinstance(place, HostChange)
+    assert (place.function, place.line, place.kernels) == ("run", 10, ("diffuse",))
+    assert [(v.name, v.kind) for v in place.variables] == [
+        ("a", "pointer"), ("b", "pointer"), ("n", "int"), ("steps", "int"),
+    ]  # fmt: skip
+    assert place.before.startswith("for (int t = 0;")
+    assert place.after.startswith("int done = 0;")
+
+
+DESTROY = "cudaGraphDestroy(graph);"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('system("ls");', "the candidate uses `system`, which the original does not"),
+        ("return;", "line 26 may leave the place, or do more than call"),
+        ("static int calls;", "line 12 has static variables, assembly or directives"),
+        ("errno = 1;", "the candidate uses `errno`, which the original does not"),
+        ("[] {}();", "line 26 may leave the place, or do more than call"),
+    ],
+)
+def test_a_candidate_that_does_more_than_make_a_graph_is_not_run(more: str, said: str) -> None:
+    assert change(edited(DESTROY, f"{DESTROY} {more}")) == said
+
+
+def test_a_candidate_whose_kernel_differs_too_is_not_run() -> None:
+    assert change(edited("0.25f *", "0.5f *")) == "the texts differ in more than the statements of one block"
+
+
+def test_what_cannot_be_made_up_is_said() -> None:
+    def with_options(text: str) -> str:
+        text = text.replace("int steps)", "Options options)").replace("steps", "options.steps")
+        return f"struct Options {{ int steps; }};\n{text}"
+
+    place = change(source(with_options(AFTER)), with_options(BEFORE))
+    assert place == "`Options options` is no number, pointer, dim3 or stream that can be made up"
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("old", "new", "status", "said"),
+    [
+        ("256, 0, capturing>>>(b, a, n)", "256, 0, capturing>>>(a, b, n)", Status.WRONG, "with other arguments"),
+        ("    cudaStreamDestroy(capturing);\n", "", Status.UNSAFE, "it keeps 1 of the streams and graphs"),
+        ("done <= steps - 16)\n    cudaGetLastError();", "done > steps);", Status.WRONG, "it leaves an error behind"),
+    ],
+)
+def test_a_graph_that_is_not_the_loop_is_refused(old: str, new: str, status: Status, said: str) -> None:
+    seen = observed(source(BEFORE), edited(old, new))
+    assert seen.status is status
+    assert said in seen.reason
+
+
+@pytest.mark.nvcc
+def test_each_call_that_may_fail_is_seen_to_fail() -> None:
+    seen = observed(source(BEFORE), edited("(captured, 0) == cudaSuccess)", "(captured, 0) != cudaErrorUnknown)"))
+    assert seen.status is Status.WRONG
+    assert [case.distribution for case in seen.cases if not case.ok] == [
+        "cudaGraphLaunch fails",
+        "cudaGraphLaunch fails the second time",
+    ]
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("case", ["from_one_to_and_with", "three_kernels_tabs"])
+def test_a_loop_in_another_style_is_proved(case: str) -> None:
+    rewrite = proposed((FIXTURES / f"{case}.cu").read_text(encoding="utf-8"), "capture-graph", "k.cu")
+    assert isinstance(rewrite, Rewrite)
+    seen = observed(rewrite.source, rewrite.apply())
+    assert seen.status is Status.CORRECT, seen.reason
+    assert max(case.details["launches"] for case in seen.cases) > 64
+
+
+def test_the_report_says_what_was_compared_and_that_nothing_was_timed() -> None:
+    cases = tuple(
+        CaseResult({"steps": steps}, kind, True, 0.0, 0.0, details={"launches": steps})
+        for steps, kind in ((1000, USUAL), (3, USUAL), (1000, "cudaGraphLaunch fails"))
+    )
+    levels = (Level.PARSED, Level.COMPILED, Level.ANALYSED, Level.CORRECT)
+    report = Report(Status.CORRECT, levels, backend=RECORDER, kernel="diffuse", cases=cases)
+    shown = " ".join(report_text(report.to_json()).split())
+    assert "3 of 3 runs of the host code launch the same, in the same order" in shown
+    assert "steps: 3, 1000." in shown
+    assert "each by itself: cudaGraphLaunch fails." in shown
+    assert "not timed: the recorder times nothing" in shown
