@@ -77,7 +77,7 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
     low, high = (start, right) if up else (right, start)
     bottom, top = _operand(source, low), _operand(source, high)
     more = 1 if sign in ("<=", ">=") else 0
-    ends = [constant_of(source, squeezed(source.node_text(end))) for end in (low, high)]
+    ends = [_constant(kernel, end) for end in (low, high)]
     known = ends[1] - ends[0] + more if ends[0] is not None and ends[1] is not None else None
     one_less = re.fullmatch(r"(\w+)-1", squeezed(source.node_text(high))) if more else None
     if one_less and not is_macro_of_several(source, next(descendants(high, "identifier", "number_literal"))):
@@ -124,6 +124,12 @@ def _require_steady(kernel: Kernel, loop: Node, body: Node, name: str, ends: tup
         used = {source.node_text(use) for use in descendants(end, "identifier")}
         if not _is_plain(source, end) or name in used or used & (changed | own):
             raise NoMatchError(f"The bound {text} at line {line} may change while the loop runs.")
+
+
+def _constant(kernel: Kernel, node: Node) -> int | None:
+    """The number that a bound is throughout the file; a name that the kernel declares itself is another one there."""
+    text = squeezed(kernel.source.node_text(node))
+    return None if text in locals_of(kernel).types else constant_of(kernel.source, text)
 
 
 def _is_plain(source: Source, node: Node) -> bool:
