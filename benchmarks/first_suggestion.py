@@ -135,7 +135,7 @@ def in_editor(path: Path, pause: float) -> dict[str, Any]:
     def is_answer(message: dict[str, Any]) -> bool:
         if message.get("method") == "$/progress" and "message" in message["params"]["value"]:
             messages.append(told(time.perf_counter() - asked, message["params"]["value"]["message"]))
-        return message.get("id") == number
+        return bool(message.get("id") == number)
 
     whole, answer = server.wait(is_answer)
     server.end()

@@ -32,23 +32,31 @@ def serve(requests: TextIO, events: TextIO) -> int:
     emit({"event": "hello", "device": device})
     if "missing" in device:
         return 1
-    _get_ready()
+    _import_the_rest()
     for line in _lines(requests):
         if not _answer(json.loads(line), emit):
             return 1
     return 0
 
 
-def _get_ready() -> None:
-    """What every first request would wait for, done while whoever will ask still compiles: the context, the modules."""
+def _import_the_rest() -> None:
+    """What every first request would wait for, done while whoever will ask still compiles; nothing of the GPU's, as
+    perhaps nobody will."""
+    from warpwright_harness import endings
+    from warpwright_harness.checks import correctness, dependence
+    from warpwright_harness.timing import speed
+
+    del correctness, dependence, endings, speed
+
+
+def _make_context() -> None:
+    """What the first request that runs something would wait for."""
     import torch
 
-    from warpwright_harness.checks import correctness, dependence
-    from warpwright_harness.timing import peers, speed
+    from warpwright_harness.timing.operations import operations_counted
 
-    del correctness, dependence, speed
     with suppress(RuntimeError):  # whoever asks meets it again, and is told
-        peers.operations_counted(lambda: torch.zeros(1, device="cuda").add(1))
+        operations_counted(lambda: torch.zeros(1, device="cuda").add(1))
 
 
 def _lines(requests: TextIO) -> Iterator[str]:
@@ -85,6 +93,9 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
     def waiting() -> None:
         emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
 
+    if request.get("measure") == "nothing":
+        _make_context()
+        return
     if request.get("measure") == "rates":
         from warpwright_harness.timing.speed import measure_rates_alone
 

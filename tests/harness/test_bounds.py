@@ -58,3 +58,10 @@ def test_operations_count_at_the_rate_of_their_type(scalar: str, rate: float) ->
 
 def test_without_rates_there_is_no_bound() -> None:
     assert bound_of([array("in", 1)], 0.0, {}, L2) is None
+
+
+def test_the_rates_of_memory_bound_what_no_operations_were_counted_of() -> None:
+    memory = {name: RATES[name] for name in ("dram_bytes", "l2_bytes")}
+    arrays = [array("in", 100), array("out", 100)]
+    assert bound_of(arrays, 0.0, memory, L2) == bound(*arrays)
+    assert bound_of(arrays, 1e12, memory, L2) is None

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from support.editor import NEOVIM, OLD_NEOVIM, VSCODE, Editor, Page, start_editor
+from support.processes import running
 
 pytestmark = pytest.mark.nvcc
 
@@ -325,6 +326,22 @@ def children(number: int) -> list[int]:
         if int(fields[1]) == number:
             found.append(int(stat_file.parent.name))
     return found
+
+
+@pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="a GPU is here")
+def test_what_a_search_needs_is_started_once_a_kernel_has_compiled(tmp_path: Path) -> None:
+    def emulators(editor: Editor) -> list[int]:
+        (worker, *others) = children(editor.process.pid)
+        return [each for one in (worker, *others) for each in running("warpwright.verify.emulated", one)]
+
+    with start_editor(VSCODE, tmp_path) as editor:
+        page = editor.open("a.cuh", CLEAN)
+        wait_for_the_next(editor)
+        assert len(children(editor.process.pid)) == 1, "a header and a text that does not compile are no reason"
+        editor.open("b.cu", "__device__ float twice(float x) { return 2 * x; }\n" + CLEAN)
+        (ready,) = editor.wait(lambda: emulators(editor), "the process that emulates")
+        assert page.hover("a[threadIdx.x]") is not None
+    assert not is_running(ready)
 
 
 def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:

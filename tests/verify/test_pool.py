@@ -102,6 +102,21 @@ def test_there_are_as_many_as_there_are_requests_at_once(make: Callable[..., Poo
     assert second <= first
 
 
+def test_who_waits_for_a_start_takes_one_that_is_given_back_sooner(make: Callable[..., Pool], tmp_path: Path) -> None:
+    slow = (tmp_path / "child.py").read_text().replace("time.sleep(float(sys.argv[1]))", "time.sleep(START)")
+    (tmp_path / "child.py").write_text(
+        f"import os\nSTART = 60 if os.path.exists({str(tmp_path / 'slow')!r}) else 0\n{slow}"
+    )
+    pool = make()
+    busy = pool.run({"what": "sleep", "seconds": 0.5}, never_cancelled)
+    first = next(busy)["pid"]
+    (tmp_path / "slow").touch()  # whoever starts from now on takes a minute
+    with ThreadPoolExecutor(2) as threads:
+        later = [threads.submit(ask, pool, "work") for _ in range(2)]
+        list(busy)
+        assert [each.result(10)[-1]["pid"] for each in later] == [first, first]
+
+
 @pytest.mark.parametrize(
     ("what", "words", "exit_status"),
     [

@@ -8,15 +8,9 @@ from functools import partial
 
 import click
 
-from warpwright.assist.engine import Engine
-from warpwright.assist.opening import open_engine
-from warpwright.assist.weights import is_model_named
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
-from warpwright.cli.outcome_text import outcome_text
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
-from warpwright.missing import Missing
-from warpwright.rules.registry import run_rules
-from warpwright.toolchain.find import find_toolchain
+from warpwright.verify import harness
 
 
 @click.command("optimize")
@@ -75,6 +69,15 @@ def command(
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
+    harness.prepare()  # before all else, as all else takes less time
+    from warpwright.assist.engine import Engine
+    from warpwright.assist.opening import open_engine
+    from warpwright.assist.weights import is_model_named
+    from warpwright.cli.outcome_text import outcome_text
+    from warpwright.missing import Missing
+    from warpwright.rules.registry import run_rules
+    from warpwright.toolchain.find import find_toolchain
+
     program = read_program(file, compiled)
     settings = compiled.settings(program.source)
     plan, spec, seconds = plan or settings.plan, spec or settings.model or None, seconds or settings.optimize_seconds

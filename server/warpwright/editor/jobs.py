@@ -104,6 +104,16 @@ def doctor(_request: Json, progress: Progress, _is_cancelled: IsCancelled) -> Js
     return {"parts": [asdict(part) for part in found], "page": parts_page(found)}
 
 
+def prepare(_request: Json, _progress: Progress, _is_cancelled: IsCancelled) -> Json:
+    """Begin what a search would wait for: its modules, and the process that runs kernels."""
+    from warpwright.optimize import improve, optimize
+    from warpwright.verify import ready
+
+    del improve, optimize
+    ready.prepare()
+    return {}
+
+
 def surroundings(request: Json, _progress: Progress, _is_cancelled: IsCancelled) -> Json:
     """The parts that a status shows."""
     return {"parts": [asdict(part) for part in glance(request["model"])]}
@@ -114,6 +124,7 @@ JOBS: Mapping[str, Callable[[Json, Progress, IsCancelled], Json]] = {
     "fix": fix,
     "fixAll": fix_all,
     "optimize": search,
+    "prepare": prepare,
     "generate": generate,
     "profile": profile,
     "compile": compile_document,

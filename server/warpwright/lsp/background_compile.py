@@ -17,6 +17,7 @@ from lsprotocol import types
 from warpwright.editor.build import build_of, is_compiled
 from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.publish_diagnostics import refresh
+from warpwright.lsp.ready import get_ready
 from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress, silent
 from warpwright.toolchain.remarks import Remark
@@ -94,6 +95,7 @@ async def _compile(ls: Server, document: Document, pause: float) -> None:
         return
     _take(ls, document, text, answer)
     if answer["status"] == "compiled":
+        get_ready(ls, analysis)
         await _add_lines(ls, document, request)
 
 

@@ -47,7 +47,8 @@ _LINK = re.compile(r"\]\((?=\w+:)")
 class Server(LanguageServer):
     """One connection. `fixes` verifies quick fixes, `commands` runs kernel commands, `compiles` runs nvcc, `checks`
     looks at files that are not open: each in a process of its own. `told` holds the sentences that a user need not read
-    twice, `cells` the texts of notebooks' cells, `wrong_projects` the files whose settings are wrong."""
+    twice, `cells` the texts of notebooks' cells, `wrong_projects` the files whose settings are wrong, `ready_at` when
+    `commands` was last told to get ready."""
 
     protocol: Protocol
 
@@ -75,6 +76,7 @@ class Server(LanguageServer):
         self.offers = Offers()
         self.last_report: Path | None = None
         self.refresh_is_due = False
+        self.ready_at = float("-inf")
         self.shows_images = False
         self.resolves_actions = False
         self._tasks: set[asyncio.Future[Any]] = set()

@@ -100,6 +100,7 @@ def _cache() -> Path | None:
 
 _pool = Pool(harness_kind)
 _asking = threading.Lock()
+_asking_driver = threading.Lock()
 _answers: dict[str, tuple[float, Gpu | Missing]] = {}
 _unconfined: set[str] = set()
 
@@ -134,9 +135,26 @@ def is_gpu_known() -> bool:
     return harness_python() in _answers
 
 
+def prepare() -> None:
+    """Have a process ready that could run kernels, or getting ready, and the driver asked for the architecture; returns
+    at once. Nothing of the GPU is used until `make_context` or a request."""
+    if has_driver():
+        _pool.prepare()
+        threading.Thread(target=likely_arch, daemon=True, name="architecture").start()
+
+
+def make_context(is_cancelled: IsCancelled) -> None:
+    """Let a process do what its first request would wait for. Where that fails, the request is told. Raises
+    CancelledError."""
+    with suppress(ChildEndedError, OSError):
+        for _ in run_request({"measure": "nothing", "reference": None}, is_cancelled):
+            pass
+
+
 def likely_arch() -> str:
     """The architecture of the GPU as the driver says it at once, long before torch is ready; "" where it does not."""
-    return _likely_arch(harness_python())
+    with _asking_driver:
+        return _likely_arch(harness_python())
 
 
 @lru_cache(maxsize=4)

@@ -50,7 +50,7 @@ class Pool:
 
     def _answered(self, request: Mapping[str, Any], is_cancelled: IsCancelled) -> Iterator[Event]:
         topic = str(request.get("reference") or "")
-        child = self._taken(topic)
+        child = self._first_ready(topic, is_cancelled)
         child.knows.add(topic)
         finished = False
         try:
@@ -102,6 +102,28 @@ class Pool:
             idle, self._idle = self._idle, []
         for child in idle:
             child.kill()
+
+    def _first_ready(self, topic: str, is_cancelled: IsCancelled) -> Child:
+        """A child that has greeted: one that is idle, or that is given back while another is still getting ready, which
+        then goes on with that for the next request. Raises as `run` does."""
+        while True:
+            child = self._taken(topic)
+            try:
+                child.greet(lambda: is_cancelled() or self._has_ready())
+            except CancelledError:
+                if is_cancelled():
+                    self._spent(child)
+                    raise
+                self._give_back(child)
+            except BaseException:
+                self._spent(child)
+                raise
+            else:
+                return child
+
+    def _has_ready(self) -> bool:
+        with self._lock:
+            return any(child.greeting is not None for child in self._idle)
 
     def _taken(self, topic: str = "") -> Child:
         """An idle child, one that knows the topic or has greeted before one that has not, else a new one. Raises

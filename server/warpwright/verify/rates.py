@@ -34,7 +34,8 @@ _measuring = threading.Lock()
 
 
 def rates_of(gpu: Gpu, is_cancelled: IsCancelled) -> Mapping[str, float]:
-    """The known rates, or those that a harness measures now, once for all who ask meanwhile; empty where it cannot.
+    """The known rates, or those of memory, which a harness measures now, once for all who ask meanwhile; empty where it
+    cannot. Those of arithmetic are measured with the first kernel whose operations are counted.
 
     Raises CancelledError.
     """
@@ -55,8 +56,10 @@ def rates_of(gpu: Gpu, is_cancelled: IsCancelled) -> Mapping[str, float]:
 
 
 def keep_rates(gpu: Gpu, rates: Mapping[str, float]) -> None:
-    """Write them for the next verification; where the cache cannot be written they are measured again."""
-    kept = {"gpu": gpu.name, "uuid": gpu.details.get("uuid"), "driver": gpu.details.get("driver"), "per_second": rates}
+    """Write them for the next verification, beside those that are known; where the cache cannot be written they are
+    measured again."""
+    known = {**known_rates(gpu), **rates}
+    kept = {"gpu": gpu.name, "uuid": gpu.details.get("uuid"), "driver": gpu.details.get("driver"), "per_second": known}
     write_kept(_file(gpu), kept)
 
 

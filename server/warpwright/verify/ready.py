@@ -12,11 +12,19 @@ from warpwright.problems.extension.entries import is_extension
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
-from warpwright.verify import emulation
-from warpwright.verify.harness import find_gpu, has_driver, likely_arch
+from warpwright.verify import emulation, harness
+from warpwright.verify.harness import Gpu, find_gpu, has_driver, likely_arch, make_context
 from warpwright.verify.verify import DEFAULT_ARCH
 
 Resources = Callable[[], tuple[KernelResources, ...]]
+
+
+def prepare() -> None:
+    """Have the process started that will run kernels, as long before anyone asks for it as may be; returns at once."""
+    if has_driver():
+        harness.prepare()
+    else:
+        emulation.prepare()
 
 
 @contextmanager
@@ -34,7 +42,8 @@ def getting_ready(
     def start() -> None:
         if has_driver():
             with suppress(CancelledError):
-                find_gpu(must_stop)
+                if isinstance(find_gpu(must_stop), Gpu):
+                    make_context(must_stop)
         else:
             emulation.prepare()
 

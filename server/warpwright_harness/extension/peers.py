@@ -14,7 +14,8 @@ import torch
 
 from warpwright_harness.extension.judge import Case, Judge
 from warpwright_harness.extension.reference import Reference, reference_arguments
-from warpwright_harness.timing.peers import microseconds_of, operations_counted, why_not
+from warpwright_harness.timing.operations import operations_counted
+from warpwright_harness.timing.peers import microseconds_of, why_not
 from warpwright_harness.timing.stopwatch import Stopwatch
 
 
@@ -31,7 +32,7 @@ def import_compiler() -> Thread:
 
 
 def operations_of(judge: Judge, case: Case, reference: Reference) -> float:
-    """What torch counts on the reference at a size (`timing.peers.operations_counted`)."""
+    """What torch counts on the reference at a size (`timing.operations.operations_counted`)."""
     return operations_counted(partial(reference, **_arguments(judge, case)))
 
 

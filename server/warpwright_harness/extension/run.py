@@ -21,6 +21,7 @@ from warpwright_harness.extension.reference import Reference
 from warpwright_harness.extension.side import SideError
 from warpwright_harness.extension.timing import Machine, time_case
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
+from warpwright_harness.timing.rates import RATES
 from warpwright_harness.timing.speed import machine_rates
 from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
 
@@ -115,7 +116,7 @@ def _sound(judge: Judge, cases: Sequence[Case], reference: Reference | None) -> 
 def _machine(judge: Judge, stopwatch: Stopwatch | None) -> Machine:
     if stopwatch is None:
         return Machine()
-    rates = machine_rates(judge.emit, judge.request, stopwatch)
+    rates = machine_rates(judge.emit, judge.request["rates"], stopwatch, RATES)
     free, _ = torch.cuda.mem_get_info()
     return Machine(stopwatch.overhead_us, stopwatch.floor_us, rates, l2_bytes(), int(free))
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from warpwright_harness.buffers import ArraySpec
+from warpwright_harness.timing.rates import MEMORY, RATES
 
 MARGIN = 1.1
 """How far below a bound a time must lie to be called impossible: rates are measured, too."""
@@ -36,33 +37,36 @@ class Bound:
 
 
 def bound_of(arrays: Sequence[ArraySpec], operations: float, rates: Mapping[str, float], l2_bytes: int) -> Bound | None:
-    """The bound for arrays of these extents; None where the machine's rates are not known.
+    """The bound for arrays of these extents; None where the machine's rates are not known. Only those of memory are
+    needed where no operations were counted.
 
     `rates` has the keys of `rates.RATES`, per second; `operations` is 0 where they were not counted.
     """
-    if not rates:
+    if not all(name in rates for name in (RATES if operations else MEMORY)):
         return None
     read = sum(_bytes(s) for s in arrays if s.is_input)
     written = sum(_bytes(s) for s in arrays if s.is_output)
     rate_name = _arithmetic(arrays)
     by_memory = (read + written) / rates["dram_bytes"] * 1e6
-    by_arithmetic = operations / rates[rate_name] * 1e6
-    fastest = rates["fp64"] if rate_name == "fp64" else max(rates[n] for n in ("fp32", "fp16_tensor"))
-    least_arithmetic = operations / fastest * 1e6
+    by_arithmetic = least_arithmetic = 0.0
+    if operations:
+        fastest = rates["fp64"] if rate_name == "fp64" else max(rates[n] for n in ("fp32", "fp16_tensor"))
+        by_arithmetic, least_arithmetic = operations / rates[rate_name] * 1e6, operations / fastest * 1e6
     # An index array says that others are read in places, nobody knows how many.
     whole = not any(s.limit is not None for s in arrays)
     least_cold = (read + max(0, written - l2_bytes)) / rates["dram_bytes"] * 1e6 if whole else 0.0
     least_warm = (read + written) / rates["l2_bytes"] * 1e6 if whole else 0.0
     memory_bound = by_memory >= by_arithmetic
     moved = f"moving {_scaled(read + written)}B at {_scaled(rates['dram_bytes'])}B/s"
-    counted = f"{_scaled(operations)}FLOP at {_scaled(rates[rate_name])}FLOP/s ({_UNITS[rate_name]})"
+    arithmetic = rates[rate_name] if operations else 0.0
+    counted = f"{_scaled(operations)}FLOP at {_scaled(arithmetic)}FLOP/s ({_UNITS[rate_name]})"
     return Bound(
         us=max(by_memory, by_arithmetic),
         limited_by="memory" if memory_bound else "arithmetic",
         what=(moved if operations else f"{moved} (operations not counted)") if memory_bound else counted,
         bytes=read + written,
         operations=operations,
-        rate=rates["dram_bytes"] if memory_bound else rates[rate_name],
+        rate=rates["dram_bytes"] if memory_bound else arithmetic,
         least_cold_us=max(least_cold, least_arithmetic) / MARGIN,
         least_warm_us=max(least_warm, least_arithmetic) / MARGIN,
     )

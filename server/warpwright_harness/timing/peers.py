@@ -21,6 +21,7 @@ import torch
 
 from warpwright_harness.checks.correctness import Reference, input_values
 from warpwright_harness.session import Case, Session
+from warpwright_harness.timing.operations import operations_counted
 from warpwright_harness.timing.stopwatch import SPIN_CYCLES, SPIN_US, Stopwatch
 
 COMPILE_SECONDS = 15.0
@@ -105,15 +106,6 @@ def _key(case: Case) -> tuple[Any, ...]:
 def _arguments(session: Session, case: Case) -> Mapping[str, Any]:
     values = input_values(session, case, "normal", 900)
     return {**{s.name: values[s.name] for s in case.inputs}, **case.scalars}
-
-
-def operations_counted(work: Callable[[], object]) -> float:
-    """What torch counts on work of its own: a multiplication and an addition are two. 0 where it counts nothing."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    with FlopCounterMode(display=False) as counter:
-        why = why_not(work)
-    return 0.0 if why else float(counter.get_total_flops())
 
 
 def microseconds_of(stopwatch: Stopwatch, work: Callable[[], object]) -> float:

@@ -1,5 +1,6 @@
 """What this machine can do at most, measured once: bytes per second of memory and of the second-level cache, operations
-per second of each kind. A second of work; the parent keeps the result per GPU and driver.
+per second of each kind. The parent keeps the result per GPU and driver. The rates of memory bound every kernel; those
+of arithmetic only one whose operations are counted, and take the libraries of matrix products, which load for seconds.
 
 A multiplication and an addition count as two operations. Each rate is the best of several runs: a bound must not lie
 above what the hardware does.
@@ -8,7 +9,7 @@ above what the hardware does.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -16,7 +17,8 @@ import torch
 from warpwright_harness.device import Module, pointer_argument
 from warpwright_harness.timing.stopwatch import Stopwatch, l2_bytes
 
-RATES = ("dram_bytes", "l2_bytes", "fp32", "fp64", "fp16_tensor")
+MEMORY = ("dram_bytes", "l2_bytes")
+RATES = (*MEMORY, "fp32", "fp64", "fp16_tensor")
 REPEATS = 7
 
 _SOURCE = r"""
@@ -59,8 +61,8 @@ _STEPS = {"fp32": (16 * 1250, ctypes.c_float), "fp64": (16 * 625, ctypes.c_doubl
 _BLOCK = 256
 
 
-def measure_rates(stopwatch: Stopwatch) -> dict[str, float]:
-    """All of RATES, per second. Raises RuntimeError where the runtime compiler is missing or fails."""
+def measure_rates(stopwatch: Stopwatch, wanted: Collection[str]) -> dict[str, float]:
+    """The wanted ones of RATES, per second. Raises RuntimeError where the runtime compiler is missing or fails."""
     properties: Any = torch.cuda.get_device_properties(0)
     blocks = 8 * properties.multi_processor_count
     rates: dict[str, float] = {}
@@ -73,19 +75,28 @@ def measure_rates(stopwatch: Stopwatch) -> dict[str, float]:
             return _best_seconds(stopwatch, lambda: launch.start(stream))
 
         for name, (steps, number) in _STEPS.items():
+            if name not in wanted:
+                continue
             seconds = best(name, pointer_argument(sink.data_ptr()), ctypes.c_int(steps), number(0.999), number(1e-3))
             rates[name] = 2.0 * 8 * steps * blocks * _BLOCK / seconds
-        part = torch.zeros(l2_bytes() // 16, dtype=torch.float32, device="cuda")  # a quarter of the cache
-        count, passes = part.numel() // 4, 40
-        seconds = best(
-            "read",
-            pointer_argument(part.data_ptr()), pointer_argument(sink.data_ptr()), ctypes.c_int(count),
-            ctypes.c_int(passes),
-        )  # fmt: skip
-        rates["l2_bytes"] = 16.0 * count * passes / seconds
+        if "l2_bytes" in wanted:
+            part = torch.zeros(l2_bytes() // 16, dtype=torch.float32, device="cuda")  # a quarter of the cache
+            count, passes = part.numel() // 4, 40
+            seconds = best(
+                "read",
+                pointer_argument(part.data_ptr()), pointer_argument(sink.data_ptr()), ctypes.c_int(count),
+                ctypes.c_int(passes),
+            )  # fmt: skip
+            rates["l2_bytes"] = 16.0 * count * passes / seconds
+    if "dram_bytes" in wanted:
+        rates["dram_bytes"] = _dram(stopwatch)
     # The products last: they heat the chip, which then runs slower for a while.
-    rates["dram_bytes"], rates["fp16_tensor"] = _dram(stopwatch), _product(stopwatch, torch.float16, 8192)
-    rates["fp64"] = max(rates["fp64"], _product(stopwatch, torch.float64, 4096))  # on tensor cores where there are some
+    if "fp16_tensor" in wanted:
+        rates["fp16_tensor"] = _product(stopwatch, torch.float16, 8192)
+    if "fp64" in wanted:
+        rates["fp64"] = max(
+            rates["fp64"], _product(stopwatch, torch.float64, 4096)
+        )  # on tensor cores, if there are any
     return rates
 
 

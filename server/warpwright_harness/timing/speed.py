@@ -13,6 +13,7 @@ from warpwright_harness.events import Emit
 from warpwright_harness.gpu_lock import gpu_alone, gpu_shared
 from warpwright_harness.session import Case, Session
 from warpwright_harness.timing.peers import compile_peers, operations_of, peers_of, time_peers
+from warpwright_harness.timing.rates import MEMORY, RATES, measure_rates
 from warpwright_harness.timing.rounds import time_case
 from warpwright_harness.timing.stopwatch import Stopwatch
 
@@ -34,9 +35,9 @@ def time_cases(
         stack.enter_context(gpu_alone(request["lock"], waiting))
         sessions = [session, *_further(session, request, stack)]
         stopwatch = Stopwatch()
-        rates = machine_rates(session.emit, request, stopwatch)
-        for case in cases:
-            operations = operations_of(session, peers, case) if peers is not None else 0.0
+        counted = [operations_of(session, peers, case) if peers is not None else 0.0 for case in cases]
+        rates = machine_rates(session.emit, request["rates"], stopwatch, RATES if any(counted) else MEMORY)
+        for case, operations in zip(cases, counted, strict=True):
             if not time_case(sessions, case, stopwatch, rates, operations, float(request["seconds_per_shape"])):
                 return
 
@@ -56,9 +57,9 @@ def measure_peers(
 
 
 def measure_rates_alone(emit: Emit, request: Mapping[str, Any], waiting: Callable[[], None]) -> None:
-    """Emit an event "rates", or a note that says why there are none."""
+    """Emit an event "rates" with those of memory, or a note that says why there are none."""
     with gpu_alone(request["lock"], waiting):
-        machine_rates(emit, {"rates": {}}, Stopwatch())
+        machine_rates(emit, {}, Stopwatch(), MEMORY)
 
 
 def _further(session: Session, request: Mapping[str, Any], stack: ExitStack) -> Iterator[Session]:
@@ -69,16 +70,17 @@ def _further(session: Session, request: Mapping[str, Any], stack: ExitStack) -> 
             return
 
 
-def machine_rates(emit: Emit, request: Mapping[str, Any], stopwatch: Stopwatch) -> Mapping[str, float]:
-    """The machine's, as the parent has kept them; else they are measured, and an event "rates" says them."""
-    known: Mapping[str, float] | None = request["rates"]
-    if known:
+def machine_rates(
+    emit: Emit, known: Mapping[str, float], stopwatch: Stopwatch, wanted: Sequence[str]
+) -> Mapping[str, float]:
+    """The machine's: those that the parent has kept, and of the wanted ones those that it lacks, which are measured; an
+    event "rates" then says all."""
+    lacking = [name for name in wanted if name not in known]
+    if not lacking:
         return known
-    from warpwright_harness.timing.rates import measure_rates
-
     emit({"event": "begin", "phase": "rates", "case": -1, "side": ""})
     try:
-        measured = measure_rates(stopwatch)
+        measured = {**known, **measure_rates(stopwatch, lacking)}
     except (RuntimeError, ImportError) as error:
         if "CUDA error" in str(error):
             raise
