@@ -98,6 +98,24 @@ def test_extents_are_bounded_by_what_the_text_shows(body: str, expected: str) ->
 
 
 @pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ("size_t m = n - 1; m *= n; m /= 2;", "n * (n - 1) / 2"),
+        ("size_t m; m = n; m += 3; m -= 1;", "n + 2"),
+        ("size_t m = n; if (n % 2) m += 1;", "n"),  # not always done
+    ],
+)
+def test_a_size_that_is_stepped_is_followed(steps: str, expected: str) -> None:
+    problem = found(
+        "__global__ void k(float* a, int n) { size_t i = blockIdx.x * blockDim.x + threadIdx.x;"
+        " if (i < n) a[i * i] = 1; }\n"
+        f"void run(int n) {{ {steps} float* d; cudaMalloc(&d, m * sizeof(float));"
+        " k<<<(n + 255) / 256, 256>>>(d, n); }"
+    )
+    assert evaluate(problem.arrays[0].extent, {"n": 40}) == evaluate(expected, {"n": 40}), problem.arrays[0].extent
+
+
+@pytest.mark.parametrize(
     ("body", "role"),
     [
         ("a[0] = 1;", "out"),

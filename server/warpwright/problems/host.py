@@ -196,12 +196,29 @@ class HostExpressions:
             first = value or self._first_assignment(name)
             if first is None:
                 return Name(name)
-            return self._symbol(name, first)
+            return self._stepped(name, self._symbol(name, first))
         for place, parameter in enumerate(parameters_of(self.function)):
             if any(self.text(d) == name for d in descendants(parameter, "identifier")):
                 self._take_from_caller(name, place)
                 return Name(name)
         return None
+
+    def _stepped(self, name: str, value: Expression) -> Expression:
+        """A variable's value after `total *= n; total /= 2;`, where each of these is done once, whatever happens; else
+        the value that it is given first."""
+        body = self.function.child_by_field_name("body") if self.function is not None else None
+        steps: list[tuple[str, Expression]] = []
+        for assignment in nodes_below(self.source, body, "assignment_expression") if body is not None else ():
+            operator = self.text(_field(assignment, "operator"))
+            if operator not in _STEPS or self.text(_field(assignment, "left")) != name:
+                continue
+            statement = assignment.parent
+            if statement is None or statement.type != "expression_statement" or statement.parent != body:
+                return value
+            steps.append((operator[:-1], self.resolve(_field(assignment, "right"))))
+        for operator, operand in steps:
+            value = Binary(operator, value, operand)
+        return substitute(value, {})
 
     def _take_from_caller(self, name: str, place: int) -> None:
         """A parameter's value where the first call of the host function that can be followed passes it."""
@@ -420,6 +437,10 @@ class HostExpressions:
     def _dims(parts: Iterable[Expression]) -> Dims:
         x, y, z = [*parts, _ONE, _ONE, _ONE][:3]
         return x, y, z
+
+
+_STEPS = frozenset({"+=", "-=", "*=", "/="})
+"""Assignments that step a variable by a value."""
 
 
 def symbol_name(name: str) -> str:
