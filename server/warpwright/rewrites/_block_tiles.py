@@ -258,18 +258,20 @@ def _multiply(product: Product, elements: Elements, plan: Plan, names: _Names, u
             "#pragma unroll",
             f"for (int {counter} = 0; {counter} < {count}; {counter}++) {part}[{counter}] = {tile}[{name}][{place}];",
         ]
-        edits.append(TextEdit(load.node.start_byte - start, load.node.end_byte - start, f"{part}[{counter}]"))
+        edits += [TextEdit(n.start_byte - start, n.end_byte - start, f"{part}[{counter}]") for n in load.nodes]
     for use in descendants(product.statement, "identifier"):
         if source.node_text(use) == product.sum:
             whole = f"{names.sums}[{names.row}][{names.column}]"
             edits.append(TextEdit(use.start_byte - start, use.end_byte - start, whole))
     data = source.data[start : product.statement.end_byte]
     statement = apply_edits(data, edits).decode("utf-8", errors="surrogateescape")
+    first, *more = reindented(statement, source.line_indent(start), "").split("\n")
     lines += [
         "#pragma unroll",
         f"for (int {names.row} = 0; {names.row} < {plan.rows}; {names.row}++) {{",
         f"{unit}#pragma unroll",
-        f"{unit}for (int {names.column} = 0; {names.column} < {plan.columns}; {names.column}++) {statement}",
+        f"{unit}for (int {names.column} = 0; {names.column} < {plan.columns}; {names.column}++) {first}",
+        *(f"{unit}{line}" for line in more),
         "}",
     ]
     head = f"for (int {name} = 0; {name} < {plan.depth}; {name}++) {{"

@@ -1,19 +1,30 @@
-"""The loop of a matrix product, `for (k) sum += a[row * K + k] * b[k * N + col]`, in its usual spellings."""
+"""The loop of a matrix product, `for (k) sum += a[row * K + k] * b[k * N + col]`, in its usual spellings.
+
+Other sums of two elements are taken like it where two zeros add nothing: `fabsf(a - b)`, `(a - b) * (a - b)`,
+`sqrtf(a * b)`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import changes, handed_the_same
 from warpwright.facts.model import AccessKind, Kernel, Space
+from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, bare, called_name, squeezed
 from warpwright.rewrites._indices import Indices, Polynomial, as_number, require_fixed, symbols
-from warpwright.rewrites._loops import CountedLoop, counted_loop, only_statement
-from warpwright.syntax.nodes import uncommented
+from warpwright.rewrites._loops import CountedLoop, counted_loop
+from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
+_KEEPS_ZERO = re.compile(
+    r"(?:sqrt|fabs|fmin|fmax|sin|tan|tanh|expm1|log1p|floor|ceil)f?|abs|labs|min|max|__popc(?:ll)?|float|double|int|__hmul|"
+    r"__(?:half|bfloat16)2float|__float2(?:half|bfloat16)(?:_rn)?|__fsqrt_rn|__fmul_rn|__fadd_rn|__fsub_rn|static_cast|__ldg"
+)
+"""Functions that give 0 for zeros."""
 _FUSED = frozenset({"fmaf", "fma", "__fmaf_rn", "__fma_rn", "__hfma"})
 
 
@@ -28,10 +39,14 @@ class Load:
     axis: str
     value: Polynomial
     element_type: str
+    nodes: tuple[Node, ...] = ()
+    """All texts that load it, `node` the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
+    """`statement` is what adds to the sum; a whole body in braces where it declares variables of its own first."""
+
     loop: CountedLoop
     statement: Node
     sum: str
@@ -42,15 +57,14 @@ def match_product(kernel: Kernel, indices: Indices, node: Node) -> Product:
     """Raises NoMatchError with the reason."""
     source = kernel.source
     loop = counted_loop(source, node)
-    statement = only_statement(loop.body) if loop is not None else None
-    factors = _added(source, statement) if statement is not None else None
-    if loop is None or statement is None or factors is None:
+    added = _added(source, loop.body) if loop is not None else None
+    if loop is None or added is None:
         raise NoMatchError
-    total, left, right = factors
-    found = [_load(kernel, indices, loop, factor) for factor in (left, right)]
-    one, other = found
-    if one is None or other is None:
+    loads = _two_loads(kernel, indices, loop, added)
+    if loads is None:
         raise NoMatchError
+    one, other = loads
+    statement, total = added.statement, added.total
     line = source.position(node.start_byte)[0]
     if {one.axis, other.axis} != {"x", "y"}:
         raise NoMatchError(
@@ -90,8 +104,39 @@ def require_unwritten(kernel: Kernel, product: Product) -> None:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
-def _added(source: Source, statement: Node) -> tuple[str, Node, Node] | None:
-    """The sum and the factors of `s += x * y`, `s = s + x * y`, `s = fmaf(x, y, s)`."""
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """What a loop's body adds to the variable `total`: the product of `factors`. `own` are the variables that it
+    declares before, with their values."""
+
+    statement: Node
+    total: str
+    factors: tuple[Node, ...]
+    own: Mapping[str, Node]
+
+
+def _added(source: Source, inside: Node) -> _Added | None:
+    """The sum and what is added of `s += x`, `s = s + x`, `s = fmaf(x, y, s)`, behind declarations of numbers."""
+    statements = uncommented(inside) if inside.type == "compound_statement" else [inside]
+    own: dict[str, Node] = {}
+    for statement in statements[:-1]:
+        kind = statement.child_by_field_name("type")
+        known = builtin_type(source.node_text(kind)) if statement.type == "declaration" and kind is not None else None
+        if known is None or known.kind not in ("float", "int", "uint"):
+            return None
+        for declarator in statement.children_by_field_name("declarator"):
+            name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+            if name is None or value is None or name.type != "identifier":
+                return None
+            own[source.node_text(name)] = value
+    found = _sum_of(source, statements[-1]) if statements else None
+    if found is None:
+        return None
+    total, factors = found
+    return _Added(statements[0] if len(statements) == 1 else inside, total, factors, own)
+
+
+def _sum_of(source: Source, statement: Node) -> tuple[str, tuple[Node, ...]] | None:
     inner = uncommented(statement)
     assignment = inner[0] if statement.type == "expression_statement" and len(inner) == 1 else None
     if assignment is None or assignment.type != "assignment_expression":
@@ -102,32 +147,108 @@ def _added(source: Source, statement: Node) -> tuple[str, Node, Node] | None:
         return None
     total = source.node_text(left)
     if source.node_text(operator) == "+=":
-        return _factors(source, total, right)
+        return total, (right,)
     if source.node_text(operator) != "=":
         return None
     right = bare(right)
     if right.type == "call_expression" and called_name(right, source) in _FUSED:
         arguments = uncommented(right.child_by_field_name("arguments"))
         same = len(arguments) == 3 and squeezed(source.node_text(arguments[2])) == total
-        return (total, arguments[0], arguments[1]) if same else None
+        return (total, (arguments[0], arguments[1])) if same else None
     one, other = right.child_by_field_name("left"), right.child_by_field_name("right")
     if right.type != "binary_expression" or one is None or other is None or not _is(right, "+"):
         return None
-    for kept, added in ((one, other), (other, one)):
+    for kept, more in ((one, other), (other, one)):
         if squeezed(source.node_text(kept)) == total:
-            return _factors(source, total, added)
+            return total, (more,)
     return None
 
 
-def _factors(source: Source, total: str, node: Node) -> tuple[str, Node, Node] | None:
-    node = bare(node)
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    if node.type == "binary_expression" and _is(node, "*") and left is not None and right is not None:
-        return total, left, right
-    if node.type == "call_expression" and called_name(node, source) == "__hmul":
-        arguments = uncommented(node.child_by_field_name("arguments"))
-        return (total, arguments[0], arguments[1]) if len(arguments) == 2 else None
-    return None
+def _two_loads(kernel: Kernel, indices: Indices, loop: CountedLoop, added: _Added) -> tuple[Load, Load] | None:
+    """The two elements that are combined; None where there are more or fewer, or two zeros could add something."""
+    source = kernel.source
+    parts = [*added.own.values(), *added.factors]
+    elements = [n for part in parts for n in descendants(part, "subscript_expression")]
+    nodes: dict[str, list[Node]] = {}
+    for element in elements:
+        whole = _read_only(source, element)
+        nodes.setdefault(squeezed(source.node_text(whole)), []).append(whole)
+    inside = [n for found in nodes.values() for n in found]
+    if len(nodes) != 2 or not _vanish(source, added, inside):
+        return None
+    variables = indices.variables
+    for part in parts:
+        for use in descendants(part, "identifier"):
+            name = source.node_text(use)
+            if any(n.start_byte <= use.start_byte < n.end_byte for n in inside) or name in added.own or _is_called(use):
+                continue
+            value = indices.named(name)
+            thread = value is not None and any("Idx." in word for word in symbols(value))
+            outside = name not in variables.types and name not in variables.changed
+            if name in (loop.name, added.total) or thread or not (variables.is_fixed(name) or outside):
+                return None
+    first, second = (_load(kernel, indices, loop, found[0]) for found in nodes.values())
+    if first is None or second is None:
+        return None
+    one, other = (replace(load, nodes=tuple(n)) for load, n in zip((first, second), nodes.values(), strict=True))
+    return one, other
+
+
+def _read_only(source: Source, element: Node) -> Node:
+    """`__ldg(&a[i])` around an element, or the element."""
+    address = element.parent
+    call = address.parent.parent if address is not None and address.parent is not None else None
+    plain = address is not None and address.type == "pointer_expression" and call is not None
+    return call if plain and call is not None and called_name(call, source) == "__ldg" else element
+
+
+def _is_called(use: Node) -> bool:
+    parent = use.parent
+    while parent is not None and parent.type in ("template_function", "qualified_identifier"):
+        use, parent = parent, parent.parent
+    return parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == use
+
+
+def _is_finite(source: Source, node: Node) -> bool:
+    """Whether an expression of zeros and of numbers that are finite is finite: it divides nothing, and calls no
+    logarithm."""
+    calls = (called_name(call, source) for call in descendants(node, "call_expression"))
+    divided = any(_is(n, "/") or _is(n, "%") for n in descendants(node, "binary_expression"))
+    return not divided and all(
+        _KEEPS_ZERO.fullmatch(name) or re.fullmatch(r"(?:__)?(?:exp|cos)f?", name) for name in calls
+    )
+
+
+def _vanish(source: Source, added: _Added, zeros: list[Node]) -> bool:
+    """Whether nothing is added where all loads are 0."""
+    known: dict[str, bool] = {}
+
+    def zero(node: Node) -> bool:
+        if node in zeros:
+            return True
+        sides = [node.child_by_field_name(side) for side in ("left", "right")]
+        match node.type:
+            case "parenthesized_expression":
+                return len(uncommented(node)) == 1 and zero(uncommented(node)[0])
+            case "identifier":
+                return known.get(source.node_text(node), False)
+            case "cast_expression" | "unary_expression":
+                inner = node.child_by_field_name("value") or node.child_by_field_name("argument")
+                return inner is not None and source.node_text(node)[0] not in "!~" and zero(inner)
+            case "call_expression":
+                arguments = uncommented(node.child_by_field_name("arguments"))
+                return _KEEPS_ZERO.fullmatch(called_name(node, source)) is not None and all(map(zero, arguments))
+            case "binary_expression":
+                operator = next((c.type for c in node.children if not c.is_named), "")
+                results = [side is not None and zero(side) for side in sides]
+                if operator in ("*", "&"):
+                    return any(results) and all(side is not None and _is_finite(source, side) for side in sides)
+                return operator in ("+", "-", "^", "|", "!=", "<", ">") and all(results)
+        return False
+
+    for name, value in added.own.items():
+        known[name] = zero(value)
+    return any(map(zero, added.factors))
 
 
 def _is(node: Node, operator: str) -> bool:

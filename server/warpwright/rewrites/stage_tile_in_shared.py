@@ -52,7 +52,9 @@ void run(float *c, const float *a, const float *b, int rows, int columns, int de
 }
 ```
 
-Either matrix may be transposed; its tile is then filled along its own rows.
+Either matrix may be transposed; its tile is then filled along its own rows. Instead of their product, the
+loop may add up another value of the two elements that is 0 for zeros: `fabsf(x - y)`, `sqrtf(x * y)`, or `d * d` for
+a `float d = x - y` of its own.
 
 ## Assumes
 
@@ -214,7 +216,7 @@ def _loop_edit(kernel: Kernel, block: Node, product: Product, tiles: list[Tile],
     lines += [f"{within}{loop.type} {t.step} = {first} + threadIdx.{t.step_axis};" for t in tiles]
     lines += [f"{within}{t.before}" for t in tiles if t.before]
     lines += [f"{within}{t.name}[threadIdx.y][threadIdx.x] = {t.fill};" for t in tiles]
-    edits = [TextEdit(t.load.node.start_byte - start, t.load.node.end_byte - start, t.read) for t in tiles]
+    edits = [TextEdit(n.start_byte - start, n.end_byte - start, t.read) for t in tiles for n in t.load.nodes]
     edits.append(TextEdit(loop.bound.start_byte - start, loop.bound.end_byte - start, size))
     inner = apply_edits(source.data[start : loop.node.end_byte], edits).decode("utf-8", errors="surrogateescape")
     inner = reindented(inner, source.line_indent(loop.node.start_byte), within)
