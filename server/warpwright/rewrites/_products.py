@@ -209,14 +209,17 @@ def _is_called(use: Node) -> bool:
     return parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == use
 
 
-def _is_finite(source: Source, node: Node) -> bool:
+def _is_finite(source: Source, node: Node, zeros: list[Node]) -> bool:
     """Whether an expression of zeros and of numbers that are finite is finite: it divides nothing, and calls no
     logarithm."""
-    calls = (called_name(call, source) for call in descendants(node, "call_expression"))
-    divided = any(_is(n, "/") or _is(n, "%") for n in descendants(node, "binary_expression"))
-    return not divided and all(
-        _KEEPS_ZERO.fullmatch(name) or re.fullmatch(r"(?:__)?(?:exp|cos)f?", name) for name in calls
-    )
+    parts = [n for n in descendants(node, "call_expression", "binary_expression") if not _is_within(n, zeros)]
+    names = [called_name(n, source) for n in parts if n.type == "call_expression"]
+    divided = any(_is(n, "/") or _is(n, "%") for n in parts)
+    return not divided and all(_KEEPS_ZERO.fullmatch(n) or re.fullmatch(r"(?:__)?(?:exp|cos)f?", n) for n in names)
+
+
+def _is_within(node: Node, others: list[Node]) -> bool:
+    return any(n.start_byte <= node.start_byte and node.end_byte <= n.end_byte for n in others)
 
 
 def _vanish(source: Source, added: _Added, zeros: list[Node]) -> bool:
@@ -242,7 +245,7 @@ def _vanish(source: Source, added: _Added, zeros: list[Node]) -> bool:
                 operator = next((c.type for c in node.children if not c.is_named), "")
                 results = [side is not None and zero(side) for side in sides]
                 if operator in ("*", "&"):
-                    return any(results) and all(side is not None and _is_finite(source, side) for side in sides)
+                    return any(results) and all(side is not None and _is_finite(source, side, zeros) for side in sides)
                 return operator in ("+", "-", "^", "|", "!=", "<", ">") and all(results)
         return False
 

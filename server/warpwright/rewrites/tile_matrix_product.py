@@ -86,9 +86,9 @@ void run(float *c, const float *a, const float *b, int rows, int columns, int de
 ```
 
 Instead of their product, the loop may add up another value of the two elements that is 0 for zeros: `fabsf(x - y)`,
-`sqrtf(x * y)`, or `d * d` for a `float d = x - y` of its own. Either matrix may be transposed, and threadIdx.x may pick the row or the column: neighbouring lanes take neighbouring
-elements of what they load and store. What a thread has to do for each of its elements
-is the kernel's own text, once more where it says what a sum starts at.
+`sqrtf(x * y)`, or `d * d` for a `float d = x - y` of its own. Either matrix may be transposed, and threadIdx.x may pick
+the row or the column: neighbouring lanes take neighbouring elements of what they load and store. What a thread has to
+do for each of its elements is the kernel's own text, once more where it says what a sum starts at.
 
 ## Assumes
 
