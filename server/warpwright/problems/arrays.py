@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from warpwright.facts.launches import LaunchSite
 from warpwright.facts.model import Basis
 from warpwright.facts.types import CType
@@ -9,6 +12,7 @@ from warpwright.problems import ranges
 from warpwright.problems.allocations import Allocations
 from warpwright.problems.arguments import ArgumentReader, PointerArgument
 from warpwright.problems.expressions import (
+    Binary,
     Expression,
     ExpressionError,
     Name,
@@ -30,6 +34,8 @@ from warpwright.problems.reach import ArrayReach, KernelReach
 from warpwright.problems.shapes import Shape, check_shapes
 from warpwright.problems.types import element_type
 
+ASSUMED_TIMES = 4
+"""Elements for each thread in an array of which nothing says how long it is."""
 _UNTOUCHED = ArrayReach(Number(1), "in", CType("?", None), False)
 _SHARED_EXAMPLE = "launch grid((n + 255) / 256) block(256) shared(4 * 256)"
 Dims = tuple[str, str, str]
@@ -58,9 +64,7 @@ class ArrayReader:
         self.settled = self._settle()
 
     def arrays(self) -> dict[str, Array]:
-        """By parameter or member. Raises LackingError for an array of which nothing says how long it is."""
-        if self.settled.unknown:
-            raise LackingError(f"nothing says how many elements `{self.settled.unknown[0]}` has")
+        """By parameter or member."""
         out: dict[str, Array] = {}
         for pointer in self._pointers:
             reach = self.reach.arrays.get(pointer.name, _UNTOUCHED)
@@ -210,6 +214,8 @@ class ArrayReader:
         sizes = [Name(s) for s in self.symbols]
         self._needs = needs
         settled = settle(needs, sizes, evaluator(self._shapes()))
+        if settled.unknown:
+            settled = self._with_assumed(settled.unknown, sizes)
         for name in settled.enlarged:
             self.notes.append(f"the host code allocates {name} for its own sizes; for others it is made longer")
         for name, limit in settled.limits.items():
@@ -218,6 +224,18 @@ class ArrayReader:
                     f"{name.removeprefix('::')} holds indices; whole numbers below {show(limit)} are put in"
                 )
         return settled
+
+    def _with_assumed(self, unknown: tuple[str, ...], sizes: Sequence[Expression]) -> Settled:
+        """With arrays whose indices have no bound, and of which no allocation can be followed, as long as the launch
+        has threads, several times over: what indexes them is kept below the number of threads. Where that is too
+        little for the kernel, the run shows it, and the shape counts for nothing."""
+        threads = ranges.normal(parse("*".join(f"({part})" for part in (*self.grid, *self.block))))
+        self._needs = [replace(n, allocated=threads) if n.name in unknown else n for n in self._needs]
+        settled = settle(self._needs, sizes, evaluator(self._shapes()))
+        longer = ranges.normal(Binary("*", Number(ASSUMED_TIMES), threads))
+        for name in unknown:
+            self.notes.append(f"nothing says how many elements {name} has; {show(longer)} were taken")
+        return replace(settled, extents={**settled.extents, **dict.fromkeys(unknown, longer)})
 
     def _values(self, name: str) -> str:
         limit = self.settled.limits.get(name)
