@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from warpwright.lsp.server import Server
 
 AGAIN_SECONDS = 300.0
-"""Sooner than what is ready goes away because nobody asks for it (`verify.pool`, `warpwright_harness.worker`)."""
+"""For so long it may go unnoticed that what was ready has ended because nobody asked for it (`verify.pool`,
+`warpwright_harness.worker`)."""
 _SECONDS = 60.0
 
 
