@@ -85,6 +85,15 @@ def analyze(
         if first is not None and name not in defined:
             kernels.append(Kernel(name, first.source, first, first, None, launches=tuple(s.launch for s in launched)))
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
+
+    def again(edited: Source) -> Program:
+        def read(from_path: str, name: str) -> Source | None:
+            found = include(from_path, name)
+            return edited if found is not None and found.path == edited.path else found
+
+        return analyze(edited if edited.path == source.path else source, read, assume)
+
+    kernels = [replace(kernel, again=again) for kernel in kernels]
     return Program(source, unit.sources, tuple(kernels), unit.assume)
 
 

@@ -7,7 +7,7 @@ Example: in `out[x * n + y]` with x from threadIdx.x, a warp's load is one Acces
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -359,6 +359,8 @@ class Kernel:
     callees: tuple[Callee, ...] = field(default=(), compare=False, repr=False)
     macros: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
     """The bodies, without parameters, of the macros that the kernel and its callees may use, whatever file has them."""
+    again: Callable[[Source], Program] | None = field(default=None, compare=False, repr=False)
+    """The facts about its unit with another version of one of the files; None of a kernel that no analysis made."""
     shared_arrays: tuple[SharedArray, ...] = ()
     launches: tuple[Launch, ...] = ()
     accesses: tuple[Access, ...] = ()

@@ -134,7 +134,8 @@ def macros_of(kernel: Kernel) -> dict[str, list[str]]:
     """As `macro_texts` of the kernel's file, and the macros of other files of its unit which the kernel, or a function
     that it may call, uses."""
     own = macro_texts(kernel.source)
-    return own | {name: [_STRING.sub('""', text)] for name, text in kernel.macros.items() if name not in own}
+    others = {name: [_STRING.sub('""', text)] for name, text in kernel.macros.items() if name not in own}
+    return {**own, **others}
 
 
 def macros_naming(source: Source, word: re.Pattern[str]) -> list[str]:

@@ -7,9 +7,23 @@ from warpwright.facts.model import Kernel, Space
 from warpwright.syntax.edits import TextEdit
 
 
+def edited_kernel(kernel: Kernel, edits: list[TextEdit]) -> Kernel | None:
+    """The kernel after edits of its file, with its other files, flags and launches as they are; None where it is gone.
+
+    >>> from warpwright.syntax.source import Source
+    >>> before = analyze(Source("a.cu", b"__global__ void k(int *a) { a[threadIdx.x] = 1; }")).kernels[0]
+    >>> after = edited_kernel(before, [TextEdit(30, 41, "7 * threadIdx.x")])
+    >>> after.accesses[0].expression if after else ""
+    'a[7 * threadIdx.x]'
+    """
+    edited = kernel.source.edited(edits)
+    program = kernel.again(edited) if kernel.again is not None else analyze(edited)
+    return next((k for k in program.kernels if k.name == kernel.name and k.source.path == edited.path), None)
+
+
 def no_fewer_sectors(kernel: Kernel, edits: list[TextEdit]) -> str:
     """Why the edited kernel would not move fewer sectors of global memory; empty where it would."""
-    edited = analyze(kernel.source.edited(edits)).kernel(kernel.name)
+    edited = edited_kernel(kernel, edits)
     before, after = sectors(kernel), sectors(edited) if edited is not None else None
     if before is None or after is None:
         return "How many sectors the changed kernel would move cannot be counted from the text."

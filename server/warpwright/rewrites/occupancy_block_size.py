@@ -55,7 +55,6 @@ from math import prod
 
 from tree_sitter import Node
 
-from warpwright.facts.analyze import analyze
 from warpwright.facts.compiled import occupancies
 from warpwright.facts.host_scopes import read_definitions
 from warpwright.facts.lifts import Footprint, cause_words, lifts, percent
@@ -63,6 +62,7 @@ from warpwright.facts.model import WARP, Kernel, Launch
 from warpwright.rewrites._code import macros_naming, names, overlaps
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._formulas import Formula, Values, formula, holds
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, grid_formula, launches_in_sight, uncovered
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._thread_indices import integer_literal
@@ -278,7 +278,7 @@ def _defines(use: Node, value: Node) -> bool:
 
 def _wrong(kernel: Kernel, edits: list[TextEdit], threads: int) -> str:
     """Why the launches as edited may not have a thread for each element, or have too many; empty where they do."""
-    again = analyze(kernel.source.edited(edits)).kernel(kernel.name)
+    again = edited_kernel(kernel, edits)
     elements = match_elements(again) if again is not None else ""
     launches = launches_in_sight(again) if again is not None else ""
     unclear = f"How the launches of {kernel.name} would change with their blocks is not clear from the text."

@@ -83,11 +83,11 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from warpwright.facts.analyze import analyze
 from warpwright.facts.lifts import size_words
 from warpwright.facts.model import Kernel, SharedArray
 from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, extents_of, misuse
 from warpwright.rewrites._code import body, in_macro, overlaps
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._layout import before_statement, without_lines
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -197,7 +197,7 @@ def _shared(kernel: Kernel, block: Node, group: list[_Phase]) -> Rewrite | Decli
             return Declined(NAME, f"No barrier can be put before the first use of `{after.array.name}`.")
         edits.append(before_statement(source, statement, ["__syncthreads();"]))
         added += 1
-    again = analyze(source.edited(edits)).kernel(kernel.name)
+    again = edited_kernel(kernel, edits)
     if again is None or any(b.divergent for b in again.barriers):
         return Declined(NAME, "A barrier between the uses would be reached by a part of the block alone.")
     names = [p.array.name for p in group]

@@ -60,12 +60,12 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.analyze import analyze
 from warpwright.facts.lifts import size_words
 from warpwright.facts.model import Kernel, SharedArray, Space
 from warpwright.facts.types import DOUBLE, INT, LONG, UINT, ULONG, CType, builtin_type
 from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, misuse
 from warpwright.rewrites._code import body, in_macro, overlaps
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._ranges import NOTHING, Range, Ranges
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -127,7 +127,7 @@ def _shortened(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
     edits = [TextEdit(kind.start_byte, kind.end_byte, written)]
     cast = f"({source.node_text(kind)})"
     edits += [TextEdit(use.start_byte, use.start_byte, cast) for use in uses if _needs_cast(source, use, old)]
-    if _wavefronts(analyze(source.edited(edits)).kernel(kernel.name), name) > _wavefronts(kernel, name):
+    if _wavefronts(edited_kernel(kernel, edits), name) > _wavefronts(kernel, name):
         return Declined(NAME, f"As `{written}`, the lanes of a warp would meet in the banks of `{name}` more often.")
     return Rewrite(
         rewrite=NAME,

@@ -61,7 +61,6 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Kernel, Launch, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_naming, names
@@ -76,6 +75,7 @@ from warpwright.rewrites._flat_index import (
     require_handed,
     written_as,
 )
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, extent, launches_in_sight, uncovered
 from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
 from warpwright.rewrites._layout import free_name, line_of, without_lines
@@ -326,7 +326,7 @@ def _grid_node(extent_node: Node) -> Node:
 
 def _require_extents(kernel: Kernel, edits: list[TextEdit]) -> None:
     """The new grids are ones that a launch may have, with rows that are not much shorter than a block."""
-    edited = analyze(kernel.source.edited(edits)).kernel(kernel.name)
+    edited = edited_kernel(kernel, edits)
     for launch in edited.launches if edited is not None else ():
         for axis, blocks in zip("yz", launch.grid[1:], strict=True):
             if blocks is not None and blocks > MOST_BLOCKS:

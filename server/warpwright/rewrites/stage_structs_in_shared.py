@@ -79,11 +79,11 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import handed_the_same
-from warpwright.facts.analyze import analyze
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Access, AccessKind, Kernel, Parameter, Space, Structure
 from warpwright.rewrites._code import body, by_cost, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import Elements, match_elements, not_the_thread, with_header
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import launches_in_sight
 from warpwright.rewrites._indent import end_with_comment
 from warpwright.rewrites._layout import free_name, indent_unit
@@ -321,7 +321,7 @@ def _edits(
 
 def _gain(kernel: Kernel, edits: list[TextEdit], array: str, staged: str) -> tuple[float, float]:
     """Sectors of the array that one warp moves before and after."""
-    edited = analyze(kernel.source.edited(edits)).kernel(kernel.name)
+    edited = edited_kernel(kernel, edits)
     before, after = _sectors(kernel, array), _sectors(edited, array) if edited is not None else None
     if before is None or after is None or edited is None:
         raise _RefusedError("How many sectors the changed kernel would move cannot be counted from the text.")

@@ -75,18 +75,19 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import handed_the_same, loop_around
-from warpwright.facts.analyze import analyze
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import THREADS
+from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
 from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
-from warpwright.rewrites._threads import NUMBERS, TIES, constant_of, grid_times, unfit_call, whole_warps
+from warpwright.rewrites._threads import NUMBERS, TIES, grid_times, unfit_call, whole_warps
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
@@ -103,14 +104,6 @@ FEWEST = 8
 """Elements of a row from which lanes share it: 8 floats fill a sector."""
 MANY = 128
 """Iterations from which lanes share a loop whose elements all of them load alike."""
-_LINEAR = re.compile(
-    r"(?:blockIdx\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*blockIdx\.x)\+threadIdx\.x"
-    r"|threadIdx\.x\+(?:blockIdx\.x\*(?P<c>[\w.]+)|(?P<d>[\w.]+)\*blockIdx\.x)"
-)
-_ALL_THREADS = re.compile(r"gridDim\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*gridDim\.x")
-_OTHER_AXES = frozenset({"blockIdx.y", "blockIdx.z", "gridDim.y", "gridDim.z"})
-"""What all threads of a block with one dimension have in common."""
-_CAST = re.compile(r"\((?:unsigned|int|unsignedint|size_t|long|longlong|u?int(?:32|64)_t)\)|static_cast<[\w:]+>")
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -308,16 +301,16 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int)
     for use in descendants(block, "identifier"):
         if source.node_text(use) not in NUMBERS or use.start_byte in seen:
             continue
-        if use.parent is not None and squeezed(source.node_text(use.parent)) in _OTHER_AXES:
+        if use.parent is not None and squeezed(source.node_text(use.parent)) in OTHER_AXES:
             continue
-        whole = _whole_number(source, use)
+        whole = whole_number(source, use)
         if whole is None or in_macro(use):
             raise NoMatchError(
                 f"`{source.node_text(use.parent or use)}` at line {line_of(source, use)} is not a part of "
                 "`blockIdx.x * blockDim.x + threadIdx.x`, so the row alone does not say which thread it is."
             )
-        size = _size(source, whole)
-        if size != "blockDim.x" and {constant_of(source, size)} != blocks:
+        size = size_in(source, whole)
+        if size != "blockDim.x" and {named_constant(kernel, size)} != blocks:
             raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
         for part in descendants(whole, "field_expression", "identifier", "number_literal"):
             text = squeezed(source.node_text(part))
@@ -337,26 +330,6 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int)
 
 def _inside(node: Node, kind: str) -> bool:
     return node.parent is not None and node.parent.type == kind
-
-
-def _whole_number(source: Source, use: Node) -> Node | None:
-    """The largest expression around a built-in variable that is the thread's number or the number of threads."""
-    best: Node | None = None
-    for node in ancestors(use):
-        if node.type not in ("binary_expression", "field_expression", "cast_expression", "parenthesized_expression"):
-            break
-        if _size(source, node):
-            best = node
-    return best
-
-
-def _size(source: Source, node: Node) -> str:
-    """What stands for the size of the block in `blockIdx.x * blockDim.x + threadIdx.x` or `gridDim.x * blockDim.x`;
-    empty for any other expression."""
-    text = _CAST.sub("", squeezed(source.node_text(node)))
-    text = re.sub(r"\(([\w.]+(?:\*[\w.]+)?)\)", r"\1", text)
-    match = _LINEAR.fullmatch(text) or _ALL_THREADS.fullmatch(text)
-    return next((size for size in match.groupdict().values() if size), "") if match else ""
 
 
 def _row_loops(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> list[RowLoop]:
@@ -427,7 +400,7 @@ def _sectors(kernel: Kernel, loops: list[Node]) -> float | None:
 
 
 def _sectors_after(kernel: Kernel, edits: list[TextEdit], lanes: int) -> float | None:
-    edited = analyze(kernel.source.edited(edits)).kernel(kernel.name)
+    edited = edited_kernel(kernel, edits)
     block = body(edited) if edited is not None else None
     if edited is None or block is None:
         return None

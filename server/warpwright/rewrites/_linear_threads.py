@@ -1,0 +1,56 @@
+"""The thread's number in a grid of one dimension, `blockIdx.x * blockDim.x + threadIdx.x`, as a kernel writes it."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import Kernel
+from warpwright.rewrites._code import squeezed
+from warpwright.rewrites._threads import constant_of
+from warpwright.syntax.nodes import ancestors
+from warpwright.syntax.source import Source
+
+_LINEAR = re.compile(
+    r"(?:blockIdx\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*blockIdx\.x)\+threadIdx\.x"
+    r"|threadIdx\.x\+(?:blockIdx\.x\*(?P<c>[\w.]+)|(?P<d>[\w.]+)\*blockIdx\.x)"
+)
+_ALL_THREADS = re.compile(r"gridDim\.x\*(?P<a>[\w.]+)|(?P<b>[\w.]+)\*gridDim\.x")
+OTHER_AXES = frozenset({"blockIdx.y", "blockIdx.z", "gridDim.y", "gridDim.z"})
+"""What all threads of a block with one dimension have in common."""
+_CAST = re.compile(r"\((?:unsigned|int|unsignedint|size_t|long|longlong|u?int(?:32|64)_t)\)|static_cast<[\w:]+>")
+_PARTS = frozenset(
+    {
+        "binary_expression", "field_expression", "cast_expression", "parenthesized_expression", "call_expression",
+        "argument_list",
+    }
+)  # fmt: skip
+"""What the number is written with, `static_cast<int>(...)` among them."""
+
+
+def named_constant(kernel: Kernel, text: str) -> int | None:
+    """As `constant_of`, with the macros of other files that the kernel uses."""
+    own = constant_of(kernel.source, text)
+    found = kernel.macros.get(text, "").strip(" ()")
+    return int(found) if own is None and found.isdecimal() else own
+
+
+def whole_number(source: Source, use: Node) -> Node | None:
+    """The largest expression around a built-in variable that is the thread's number or the number of threads."""
+    best: Node | None = None
+    for node in ancestors(use):
+        if node.type not in _PARTS:
+            break
+        if size_in(source, node):
+            best = node
+    return best
+
+
+def size_in(source: Source, node: Node) -> str:
+    """What stands for the size of the block in `blockIdx.x * blockDim.x + threadIdx.x` or `gridDim.x * blockDim.x`;
+    empty for any other expression."""
+    text = _CAST.sub("", squeezed(source.node_text(node)))
+    text = re.sub(r"\(([\w.]+(?:\*[\w.]+)?)\)", r"\1", text)
+    match = _LINEAR.fullmatch(text) or _ALL_THREADS.fullmatch(text)
+    return next((size for size in match.groupdict().values() if size), "") if match else ""

@@ -1,0 +1,236 @@
+"""Launch smaller blocks, where a few large ones leave most multiprocessors idle.
+
+## Before
+
+```cuda
+__global__ void row_products(float *out, const float *in, int rows, int columns) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  float product = 1.0f;
+  for (int c = 0; c < columns; c++)
+    product = product * in[row * columns + c] + 1.0f;
+  out[row] = product;
+}
+
+void run(float *out, const float *in, int columns) {
+  row_products<<<4096 / 256, 256>>>(out, in, 4096, columns);
+}
+```
+
+## After
+
+```cuda
+__global__ void row_products(float *out, const float *in, int rows, int columns) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  float product = 1.0f;
+  for (int c = 0; c < columns; c++)
+    product = product * in[row * columns + c] + 1.0f;
+  out[row] = product;
+}
+
+void run(float *out, const float *in, int columns) {
+  row_products<<<4096 / 256 * 8, 32>>>(out, in, 4096, columns);
+}
+```
+
+A block runs on one multiprocessor. Threads that run for long and ask much of the L1 cache, of the arithmetic or of
+shared resources share them with fewer others where their blocks are spread over all multiprocessors. In a kernel that
+writes its block's size as a number, that becomes `blockDim.x`.
+
+## Assumes
+
+- The kernel knows its thread by `blockIdx.x * blockDim.x + threadIdx.x` alone, by `gridDim.x * blockDim.x`, and by its
+  block's place in y and z: the same numbers are worked on. It has no shared memory, no barrier and no operation of a
+  warp, and calls nothing that has.
+- Every launch is in this file, its block one-dimensional, of one known size. The grid's blocks in x become more by what
+  they become smaller.
+- How many blocks there are is read from the launch; where it is a run-time number, they are taken to have 4096 threads.
+
+## Cost
+
+A multiprocessor holds 32 blocks at most, so that of blocks of 32 threads no more than half of its threads are resident
+where there is work for more. Results stay the same bit for bit, apart from the order of atomics.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from warpwright.facts.model import WARP, Basis, Kernel, Launch
+from warpwright.rewrites._code import (
+    NoMatchError,
+    body,
+    host_launches,
+    in_macro,
+    is_macro_of_several,
+    macros_of,
+    naming,
+    overlaps,
+    squeezed,
+    unseen_launch,
+)
+from warpwright.rewrites._grids import is_shape
+from warpwright.rewrites._layout import line_of
+from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
+from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
+from warpwright.rewrites._threads import NUMBERS, grid_times
+from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.nodes import descendants, launch_configuration, node_at, uncommented
+from warpwright.syntax.source import Source, Span
+
+NAME = "smaller-blocks"
+title = "Spread the threads over more blocks"
+goals = ("speed",)
+
+MULTIPROCESSORS = 128
+"""About as many as the largest GPUs have, one of which a block keeps busy."""
+EXTENT = 4096
+"""Threads that a grid of a run-time size is taken to have."""
+_LOOPS = ("for_statement", "while_statement", "do_statement")
+_ONE_DIMENSION = frozenset({"threadIdx.y", "threadIdx.z", "blockDim.y", "blockDim.z"})
+"""What is 0 or 1 in every thread of a block with one dimension."""
+
+
+def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    block = body(kernel)
+    if reason := unmovable(kernel):
+        return Declined(NAME, reason)
+    if block is None or not any(True for _ in descendants(block, *_LOOPS)):
+        return Declined(NAME, f"Nothing to gain: the threads of {kernel.name} have no loop, and so little to do.")
+    if at is not None and not overlaps(kernel.span, at) and not any(_marks(launch, at) for launch in kernel.launches):
+        return Declined(NAME, f"What is marked is no part of {kernel.name}.")
+    try:
+        return _spread(kernel, block)
+    except NoMatchError as unfit:
+        return Declined(NAME, str(unfit))
+
+
+def _marks(launch: Launch, at: Span) -> bool:
+    return launch.span is not None and overlaps(launch.span, at)
+
+
+def _spread(kernel: Kernel, block: Node) -> Rewrite:
+    source = kernel.source
+    launches = _launches(kernel)
+    threads = launches[0].block[0] or 0
+    factor, blocks = _factor(kernel, launches, threads)
+    assumed = f" (taken for {EXTENT} threads)" if any(launch.grid[0] is None for launch in launches) else ""
+    _require_free(kernel, block)
+    edits = _numbers(kernel, block, threads)
+    for launch in launches:
+        for edit in (grid_times(source, launch, factor), _block_edit(source, launch, threads, factor)):
+            if isinstance(edit, str):
+                raise NoMatchError(edit)
+            edits.append(edit)
+    return Rewrite(
+        rewrite=NAME,
+        title=f"Launch blocks of {threads // factor} threads",
+        source=source,
+        edits=tuple(edits),
+        explanation=(
+            f"{blocks} blocks of {threads} threads{assumed} keep {blocks} multiprocessors busy, where a large GPU has "
+            f"more than {MULTIPROCESSORS}. With {threads // factor} threads each, they are {blocks * factor}, and "
+            "fewer threads share the caches and the arithmetic of one. Every thread does what it did. Where there is far "
+            f"more work, blocks of {threads // factor} threads fill "
+            f"{'no more than half of' if threads // factor < 2 * WARP else 'all of'} a multiprocessor's threads."
+        ),
+    )
+
+
+def _launches(kernel: Kernel) -> list[Launch]:
+    """The launches, all in the kernel's file, with blocks of one size in one dimension."""
+    if reason := unseen_launch(kernel):
+        raise NoMatchError(reason)
+    launches = host_launches(kernel)
+    if not launches:
+        raise NoMatchError(f"No launch of {kernel.name} is in this file.")
+    for launch in launches:
+        if launch.span is None or launch.span.source is not kernel.source:
+            raise NoMatchError(f"{kernel.name} is launched at {launch.source}, in another file than the kernel's.")
+        if launch.basis is not Basis.EXACT or launch.block[0] is None or launch.block[1:] != (1, 1):
+            raise NoMatchError(f"The block of the launch at {launch.source} is not one known number of threads.")
+        if launch.dynamic_shared_bytes != 0:
+            raise NoMatchError(f"{kernel.name} is launched with dynamic shared memory.")
+    if len({launch.block for launch in launches}) > 1:
+        raise NoMatchError(f"{kernel.name} is launched with blocks of several sizes.")
+    return launches
+
+
+def _factor(kernel: Kernel, launches: list[Launch], threads: int) -> tuple[int, int]:
+    """By how much the blocks become smaller, and how many there are now at most."""
+    counts: list[int] = []
+    for launch in launches:
+        x, y, z = launch.grid
+        if y is None or z is None:
+            raise NoMatchError(f"How many blocks the launch at {launch.source} has in y and z is not known.")
+        counts.append((EXTENT // threads if x is None else x) * y * z)
+    blocks = max(counts)
+    if blocks * 2 > MULTIPROCESSORS:
+        raise NoMatchError(f"Nothing to gain: {kernel.name} has {blocks} blocks, enough for most multiprocessors.")
+    factor = 1
+    while threads % (2 * factor * WARP) == 0 and blocks * factor < MULTIPROCESSORS:
+        factor *= 2
+    if factor == 1:
+        raise NoMatchError(
+            f"Nothing to gain: blocks of {threads} threads are not made of several equal parts of warps."
+        )
+    return factor, blocks
+
+
+def _require_free(kernel: Kernel, block: Node) -> None:
+    """Nothing but the thread's number ties a thread to its block."""
+    text = kernel.source.node_text(block)
+    if kernel.shared_arrays or kernel.barriers or re.search(r"__shared__|__syncthreads|__launch_bounds__", text):
+        raise NoMatchError(f"{kernel.name} uses shared memory or barriers, which fit its blocks.")
+    if tied := WARP_LEVEL.search(text):
+        raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
+    for macro in naming(macros_of(kernel), NUMBER):
+        if re.search(rf"\b{re.escape(macro)}\b", text):
+            raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the thread's number.")
+    if reason := calls_by_number(kernel, block):
+        raise NoMatchError(reason)
+
+
+def _numbers(kernel: Kernel, block: Node, threads: int) -> list[TextEdit]:
+    """The edits by which the kernel asks for its block's size; refuses other uses of the thread's or block's number."""
+    source = kernel.source
+    edits: dict[int, TextEdit] = {}
+    for use in descendants(block, "identifier"):
+        around = use.parent
+        if source.node_text(use) not in NUMBERS or in_macro(use):
+            continue
+        if around is not None and squeezed(source.node_text(around)) in OTHER_AXES | _ONE_DIMENSION:
+            continue
+        whole = whole_number(source, use)
+        if whole is None:
+            raise NoMatchError(
+                f"`{source.node_text(around or use)}` at line {line_of(source, use)} is not a part of "
+                "`blockIdx.x * blockDim.x + threadIdx.x`, so what a thread does may depend on its block."
+            )
+        size = size_in(source, whole)
+        if size == "blockDim.x":
+            continue
+        if named_constant(kernel, size) != threads:
+            raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
+        for part in descendants(whole, "identifier", "number_literal"):
+            if squeezed(source.node_text(part)) == size:
+                edits[part.start_byte] = TextEdit(part.start_byte, part.end_byte, "blockDim.x")
+    return list(edits.values())
+
+
+def _block_edit(source: Source, launch: Launch, threads: int, factor: int) -> TextEdit | str:
+    """The edit that makes a launch's block smaller."""
+    node = node_at(source.root, launch.span.start, launch.span.end) if launch.span is not None else None
+    configuration = uncommented(launch_configuration(node)) if node is not None else []
+    if len(configuration) < 2:
+        return f"The launch at {launch.source} is in a macro."
+    size = configuration[1]
+    new = str(threads // factor)
+    if size.type == "identifier" and not is_macro_of_several(source, size):
+        new = f"{source.node_text(size)}{'.x' if is_shape(source, size) else ''} / {factor}"
+    return TextEdit(size.start_byte, size.end_byte, new)
