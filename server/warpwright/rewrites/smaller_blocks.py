@@ -135,7 +135,7 @@ def _spread(kernel: Kernel, block: Node) -> Rewrite:
         explanation=(
             f"{blocks} blocks of {threads} threads{assumed} keep {blocks} multiprocessors busy, where a large GPU has "
             f"more than {MULTIPROCESSORS}. With {threads // factor} threads each, they are {blocks * factor}, and "
-            "fewer threads share the caches and the arithmetic of one. Every thread does what it did. Where there is far "
+            "fewer threads share the caches and the arithmetic of one. Every thread does what it did. With far "
             f"more work, blocks of {threads // factor} threads fill "
             f"{'no more than half of' if threads // factor < 2 * WARP else 'all of'} a multiprocessor's threads."
         ),
