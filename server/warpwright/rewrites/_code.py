@@ -130,7 +130,7 @@ def macro_texts(source: Source) -> Mapping[str, list[str]]:
     return found
 
 
-def macros_of(kernel: Kernel) -> dict[str, list[str]]:
+def macros_of(kernel: Kernel) -> Mapping[str, list[str]]:
     """As `macro_texts` of the kernel's file, and the macros of other files of its unit which the kernel, or a function
     that it may call, uses."""
     own = macro_texts(kernel.source)
