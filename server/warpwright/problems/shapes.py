@@ -92,6 +92,8 @@ def profile_shape(
 
 
 ODD = (1237, 853)
+LARGEST_ALONE = 1 << 24
+"""What a size is at most that the bytes of no array depend on."""
 _INNER_TIMED = 1024
 """What a size that the grid does not depend on is at most, where others are: a thread's loop over it may be one of
 several in each other, and the time be its cube."""
@@ -116,6 +118,8 @@ def timed_shapes(
     ({'n': 33554432}, {'n': 29360129}, {'n': 8388608})
     >>> timed_shapes(["n"], None, lambda s: s["n"] // 256 * 8)[0]  # no block below 256
     {'n': 1073741824}
+    >>> timed_shapes(["n"], None, lambda s: 4 if s["n"] >= 256 else 0)[0]
+    {'n': 16777216}
     >>> timed_shapes(["n", "steps"], None, lambda s: s["n"] * 8 + s["steps"] * 4, frozenset({"n"}))[0]
     {'n': 16777216, 'steps': 1024}
     """
@@ -145,12 +149,13 @@ def timed_shapes(
 
 def _largest(symbols: Sequence[str], size: Callable[[Shape], int], of_grid: frozenset[str]) -> dict[str, int]:
     """The largest shape of one power of two for all that fits; sizes that the grid does not depend on stop growing."""
-    largest = dict.fromkeys(symbols, 16)
+    largest, before = dict.fromkeys(symbols, 16), 0
     for power in range(4, 31):
         shape = {s: 1 << power if not of_grid or s in of_grid else min(1 << power, _INNER_TIMED) for s in symbols}
         taken = size(shape)
-        if taken > TIMING_BYTES:
+        if taken > TIMING_BYTES or (taken == before and 1 << power > LARGEST_ALONE):
             break
+        before = taken
         if taken > 0:  # not so for less than a block where the grid is rounded down
             largest = shape
     return largest

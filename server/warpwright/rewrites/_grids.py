@@ -98,6 +98,15 @@ def grid_formula(source: Source, launch: Launch, axis: int = 0) -> Formula | Non
     return formula(source, value or node, _block_size(source, launch)) if value is not None or variable else None
 
 
+def written_extent(source: Source, launch: Launch, axis: int = 0) -> Node | None:
+    """The expression that a grid's extent is set to, in the launch or where its dim3 is; None where it is not plain."""
+    written = extent(source, launch, axis)
+    if written is None:
+        return None
+    node, text = written
+    return node if text == source.node_text(node) else _dim3_value(source, node, axis)
+
+
 def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
     """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`, and where the block is
     `dim3(block.y, block.x)`; and `threads` in `<<<(n + threads - 1) / threads, threads>>>` where callers say it."""

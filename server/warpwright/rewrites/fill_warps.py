@@ -59,7 +59,8 @@ void run(float *sums, const float *rows, int count, int length) {
 ## Assumes
 
 - Every launch is in this file, with blocks of one thread. The number of blocks is an argument of the kernel, or the
-  kernel tests the block's number against one that is no larger: threads beyond it do nothing.
+  kernel tests the block's number against one that is no larger: threads beyond it do nothing. Where neither is so, the
+  kernel gets a parameter more, which each launch hands over.
 - Blocks have nothing to do with each other beyond atomics. There are no shared memory, barriers, warp functions or
   other uses of `threadIdx`, `blockDim` and `gridDim`.
 
@@ -79,6 +80,7 @@ from tree_sitter import Node
 
 from warpwright.facts.lifts import Footprint
 from warpwright.facts.model import WARP, Kernel, Launch
+from warpwright.rewrites._added_parameter import added_size
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_of, naming
 from warpwright.rewrites._elementwise import match_elements
 from warpwright.rewrites._formulas import Values, formula, holds, same
@@ -233,13 +235,15 @@ def _guard(kernel: Kernel, block: Node, launches: list[Launch]) -> list[TextEdit
         if tested and not any(uncovered(kernel, launch, elements.bound) for launch in launches):
             return []
     bound = _count(kernel, launches)
+    added: tuple[TextEdit, ...] = ()
     if bound is None:
-        first = launches[0].source
-        raise NoMatchError(
-            f"No argument of the launch at {first} is its number of blocks, so where the threads end cannot be tested."
-        )
+        size = added_size(kernel)
+        if isinstance(size, str):
+            raise NoMatchError(size)
+        bound, added = size.name, size.edits
     unit, statements = indent_unit(source, block), uncommented(block)
-    return [before_statement(source, statements[0], [f"if ({_NUMBER_OF_THREAD} >= {bound})", f"{unit}return;"])]
+    leave = [f"if ({_NUMBER_OF_THREAD} >= {bound})", f"{unit}return;"]
+    return [*added, before_statement(source, statements[0], leave)]
 
 
 def _count(kernel: Kernel, launches: list[Launch]) -> str | None:

@@ -39,6 +39,7 @@ from warpwright.toolchain.compile import (
     TorchBuild,
 )
 from warpwright.toolchain.names import instance_of
+from warpwright.verify.added_sizes import with_added_sizes
 from warpwright.verify.changes import changed_findings, changed_kernel, new_clocks, new_syntax_error
 from warpwright.verify.compiling import (
     STATUS_OF,
@@ -465,7 +466,9 @@ class _Climb:
             if sides:
                 problem = in_names_of(sides[0].problem, problem)
             sides.append(Side(compiled.cubin, resources, problem))
-        sides[0] = replace(sides[0], problem=with_thresholds(sides[0].problem, sides[1].problem))
+        own = with_added_sizes(sides[0].problem, sides[1].problem)
+        steps = (sides[0].resources,) * len(own.steps)
+        sides[0] = replace(sides[0], problem=with_thresholds(own, sides[1].problem), steps=steps)
         return self._requested(sides[0], sides[1], after.arch)
 
     def _requested(self, original: Side, candidate: Side, arch: str) -> _Plan | PlanError:

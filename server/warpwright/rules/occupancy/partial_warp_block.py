@@ -40,7 +40,8 @@ void run(float *data, int n) {
   one block, and in a kernel whose launches have no more than 1024 threads, such as one that sets something up.
 - A single thread, `<<<1, 1>>>`, is taken to be meant.
 - Only blocks whose size the text gives are judged.
-- The fix is for kernels that do the same to each element; others can rely on their block's shape.
+- One fix is for kernels that do the same to each element; others can rely on their block's shape. For blocks of up to
+  16 threads another fix lets one block do the work of several.
 """
 
 from __future__ import annotations
@@ -57,6 +58,9 @@ severity = Severity.WARNING
 GRAVE = 1 / 4
 """Share of idle lanes from which it is a warning."""
 NOTABLE = 1 / 8
+PARTS = (2, 4, 8, 16)
+"""Threads of blocks of which several fill a warp."""
+PACK = Fix("pack-blocks", "Pack small blocks into one")
 RESIZE = Fix("occupancy-block-size", "Launch blocks of whole warps")
 FILL = Fix("fill-warps", "Put one-thread blocks together into warps")
 
@@ -87,8 +91,17 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "idle_share": round(idle, 3),
                 "basis": launch.basis.value,
             },
-            fixes=() if kernel.shared_arrays or kernel.barriers else (RESIZE, FILL) if threads == 1 else (RESIZE,),
+            fixes=tuple(_fixes(kernel, threads)),
         )
+
+
+def _fixes(kernel: Kernel, threads: int) -> Iterator[Fix]:
+    if not (kernel.shared_arrays or kernel.barriers):
+        yield RESIZE
+        if threads == 1:
+            yield FILL
+    if threads in PARTS:
+        yield PACK
 
 
 def _severity(launch: Launch, idle: float) -> Severity:
