@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
-from warpwright.facts.model import Kernel, Launch
+from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rewrites._code import body, called_name, in_macro, macros_naming
 from warpwright.rewrites._formulas import Values, formula, holds
 from warpwright.rewrites._indent import end_with_comment, indented
@@ -148,8 +148,9 @@ def not_the_thread(kernel: Kernel, elements: Elements, launches: Iterable[Launch
     def is_thread(values: Values) -> bool:
         return number.value(values) == values[_BLOCK] * values[_SIZE] + values[_THREAD]
 
-    sizes = {launch.block[0] or 0 for launch in launches}
-    exact = all(holds(is_thread, frozenset(symbols), {_SIZE: size}) for size in sizes)
+    known = {launch.block[0] or 0 if launch.basis is Basis.EXACT else None for launch in launches}
+    sizes: list[Values] = [{_SIZE: size} if size is not None else {} for size in known]
+    exact = all(holds(is_thread, frozenset(symbols), size) for size in sizes)
     return "" if sizes and exact else reason
 
 

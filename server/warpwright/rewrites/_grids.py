@@ -35,6 +35,15 @@ def launches_in_sight(kernel: Kernel) -> list[Launch] | str:
 
 def launches_along_x(kernel: Kernel) -> list[Launch] | str:
     """As `launches_in_sight`, where grids may have extents in y and z."""
+    launches = launches_of_flat_blocks(kernel)
+    for launch in launches if not isinstance(launches, str) else ():
+        if launch.basis is not Basis.EXACT:
+            return f"The block of the launch at {launch.source} is not known from the text."
+    return launches
+
+
+def launches_of_flat_blocks(kernel: Kernel) -> list[Launch] | str:
+    """As `launches_along_x`, where the size of a block may be a formula."""
     if reason := unseen_launch(kernel):
         return reason
     launches = host_launches(kernel)
@@ -43,10 +52,10 @@ def launches_along_x(kernel: Kernel) -> list[Launch] | str:
     for launch in launches:
         if launch.span is None or launch.span.source is not kernel.source or call_of(launch) is None:
             return f"The launch at {launch.source} is in a macro or in another file than the kernel."
-        if launch.basis is not Basis.EXACT or launch.block[0] is None:
-            return f"The block of the launch at {launch.source} is not known from the text."
-        if launch.block[1:] != (1, 1):
+        if launch.basis is Basis.EXACT and launch.block[0] is not None and launch.block[1:] != (1, 1):
             return f"The launch at {launch.source} has more than one dimension."
+        if block_formula(kernel.source, launch) is None:
+            return f"The block of the launch at {launch.source} is not known from the text."
     return launches
 
 
@@ -59,15 +68,15 @@ def call_of(launch: Launch) -> Node | None:
     return node
 
 
-def extent(source: Source, launch: Launch, axis: int = 0) -> tuple[Node, str] | None:
-    """What is written for the grid's extent in x, y or z, and the text that names it: `grid.x` where `grid` is a dim3.
-    None where neither a number nor a dim3 is written, or it says nothing of that axis."""
+def extent(source: Source, launch: Launch, axis: int = 0, place: int = 0) -> tuple[Node, str] | None:
+    """What is written for the grid's extent in x, y or z, and the text that names it: `grid.x` where `grid` is a dim3;
+    at place 1 for the block's. None where neither a number nor a dim3 is written, or it says nothing of that axis."""
     call = call_of(launch)
     configuration = launch_configuration(call) if call is not None else None
     written = uncommented(configuration)
-    if not written:
+    if len(written) <= place:
         return None
-    value = written[0]
+    value = written[place]
     arguments: Node | None = None
     if value.type == "call_expression" and called_name(value, source) == "dim3":
         arguments = value.child_by_field_name("arguments")
@@ -86,16 +95,34 @@ def extent(source: Source, launch: Launch, axis: int = 0) -> tuple[Node, str] | 
 
 def grid_formula(source: Source, launch: Launch, axis: int = 0) -> Formula | None:
     """The number of blocks in x, y or z; None where the text does not say how it is made."""
-    written = extent(source, launch, axis)
+    return _extent_formula(source, extent(source, launch, axis), _block_size(source, launch))
+
+
+def block_formula(source: Source, launch: Launch) -> Formula | None:
+    """The number of threads in a block of one dimension; None where the text does not say how it is made, or leaves
+    other dimensions open."""
+    if launch.basis is Basis.EXACT and launch.block[0] is not None:
+        return constant(launch.block[0]) if launch.block[1:] == (1, 1) else None
+    call = call_of(launch)
+    shapes = uncommented(launch_configuration(call)) if call is not None else []
+    if len(shapes) < 2 or (is_shape(source, shapes[1]) and _dim3_value(source, shapes[1], 0) is None):
+        return None
+    others = [extent(source, launch, axis, 1) for axis in (1, 2)]
+    if any(other is not None and source.node_text(other[0]) != "1" for other in others):
+        return None
+    return _extent_formula(source, extent(source, launch, 0, 1), {})
+
+
+def _extent_formula(source: Source, written: tuple[Node, str] | None, bound: dict[str, Formula]) -> Formula | None:
     if written is None:
         return None
     node, text = written
     variable = node.child_by_field_name("argument") if node.type == "field_expression" else None
     member = re.fullmatch(r"\w+\.([xyz])", text)
     if variable is None and text == source.node_text(node):
-        return formula(source, node, _block_size(source, launch))
+        return formula(source, node, bound)
     value = _dim3_value(source, variable or node, "xyz".index(member[1])) if member else None  # of type dim3
-    return formula(source, value or node, _block_size(source, launch)) if value is not None or variable else None
+    return formula(source, value or node, bound) if value is not None or variable else None
 
 
 def written_extent(source: Source, launch: Launch, axis: int = 0) -> Node | None:
@@ -111,7 +138,7 @@ def _block_size(source: Source, launch: Launch) -> dict[str, Formula]:
     """What `block.x` is in `dim3 block(256); ... <<<(n + block.x - 1) / block.x, block>>>`, and where the block is
     `dim3(block.y, block.x)`; and `threads` in `<<<(n + threads - 1) / threads, threads>>>` where callers say it."""
     call = call_of(launch)
-    shapes = uncommented(launch_configuration(call)) if call is not None else []
+    shapes = uncommented(launch_configuration(call)) if call is not None and launch.basis is Basis.EXACT else []
     block = shapes[1] if len(shapes) > 1 else None
     if block is not None and block.type == "call_expression" and called_name(block, source) == "dim3":
         given = zip(uncommented(block.child_by_field_name("arguments")), launch.block, strict=False)
@@ -211,19 +238,25 @@ def _members(kernel: Kernel, given: list[Node]) -> dict[str, Formula | None]:
 def uncovered(kernel: Kernel, launch: Launch, bound: Node) -> str:
     """Why a launch is not known to have as many threads as a bound in the kernel, or more; empty where it is."""
     source, text = kernel.source, kernel.source.node_text(bound)
-    grid, threads = grid_formula(source, launch), launch.block[0]
+    grid, block = grid_formula(source, launch), _along_x(source, launch)
     given, inside = arguments_of(kernel, launch), formula(source, bound)
     elements = formula(source, bound, given) if inside is not None and inside.symbols <= given.keys() else None
-    if grid is None or elements is None or threads is None:
+    if grid is None or elements is None or block is None:
         return f"Whether the grid at {launch.source} covers {text} cannot be told from the text."
 
     def covers(values: Values) -> bool | None:
-        blocks, wanted = grid.value(values), elements.value(values)
-        return None if blocks is None or wanted is None else int(blocks) * threads >= wanted
+        blocks, threads, wanted = grid.value(values), block.value(values), elements.value(values)
+        return None if blocks is None or wanted is None or threads is None else int(blocks) * threads >= wanted
 
-    if not holds(covers, grid.symbols | elements.symbols):
+    if not holds(covers, grid.symbols | elements.symbols | block.symbols):
         return f"The grid at {launch.source} is not seen to cover {text}, so other elements would be reached than now."
     return ""
+
+
+def _along_x(source: Source, launch: Launch) -> Formula | None:
+    """The number of threads of a block in x, whatever there is in y and z."""
+    known = launch.basis is Basis.EXACT and launch.block[0] is not None
+    return constant(launch.block[0] or 0) if known else block_formula(source, launch)
 
 
 def divided(source: Source, launch: Launch, factor: int) -> TextEdit | str:

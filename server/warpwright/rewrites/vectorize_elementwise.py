@@ -104,11 +104,11 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
-from warpwright.facts.model import AccessKind, Kernel, Space
+from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rewrites._code import host_launches, overlaps
 from warpwright.rewrites._element_arrays import ElementArray, element_array
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
-from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, uncovered
+from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, launches_of_flat_blocks, uncovered
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._loops import counted_loop
 from warpwright.rewrites._strided import match_strided, not_all_elements
@@ -217,9 +217,12 @@ def _is_short(kernel: Kernel, node: Node) -> bool:
 
 def _launches(kernel: Kernel, elements: Elements, factor: int) -> list[TextEdit]:
     """Fewer blocks at each launch of a kernel whose threads have one element each."""
-    source, launches = kernel.source, launches_in_sight(kernel)
+    source, launches = kernel.source, launches_of_flat_blocks(kernel)
     if isinstance(launches, str):
         raise _RefusedError(launches)
+    for launch in launches:
+        if launch.grid[1:] != (1, 1):
+            raise _RefusedError(f"The launch at {launch.source} has more than one dimension.")
     if reason := not_the_thread(kernel, elements, launches):
         raise _RefusedError(reason)
     edits: list[TextEdit] = []
@@ -228,7 +231,8 @@ def _launches(kernel: Kernel, elements: Elements, factor: int) -> list[TextEdit]
             raise _RefusedError(reason)
         grid = grid_formula(source, launch)
         blocks = grid.value({}) if grid is not None and not grid.symbols else None
-        if blocks is not None and blocks * (launch.block[0] or 0) <= FEW_THREADS:
+        known = launch.basis is Basis.EXACT
+        if known and blocks is not None and blocks * (launch.block[0] or 0) <= FEW_THREADS:
             raise _RefusedError(
                 f"Nothing to gain: the launch at {launch.source} has {int(blocks)} blocks of "
                 f"{launch.block[0]} threads, too few to do with a part of them."
