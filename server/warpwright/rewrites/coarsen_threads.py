@@ -61,7 +61,7 @@ not the grid fewer blocks, where threads beyond the grid that there is would not
 
 ## Assumes
 
-- Every launch is in this file, with one shape of block. The grid has fewer blocks where a block that is beyond the old
+- Every launch is in this file. The grid has fewer blocks where a block that is beyond the old
   one finds nothing to do: the kernel tests its index against the number of elements that the grid is made of, or the
   grid is a multiple of the new number of elements.
 - Blocks have nothing to do with each other, and threads neither: no shared memory, barrier, atomic or exchange.
@@ -84,13 +84,13 @@ from tree_sitter import Node
 
 from warpwright.facts.model import WARP, AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, naming, squeezed
-from warpwright.rewrites._grids import uncovered
+from warpwright.rewrites._grids import launches_of_flat_blocks, uncovered
 from warpwright.rewrites._guards import comparisons, is_early_return
-from warpwright.rewrites._indices import Indices, indices_of
+from warpwright.rewrites._indices import Indices, Polynomial, indices_of
 from warpwright.rewrites._launch_shape import block_made_smaller, grid_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._locals import declared_name, declared_names
-from warpwright.rewrites._movable import block_of_all_launches, unmovable
+from warpwright.rewrites._movable import block_of_all_launches, is_in_header, unmovable
 from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites._threads import TIES, unfit_call
@@ -121,7 +121,9 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         _require_independent(kernel, block)
         shape = block_of_all_launches(kernel)
         if isinstance(shape, str):
-            raise NoMatchError(shape)
+            if is_in_header(kernel.source) or isinstance(launches_of_flat_blocks(kernel), str):
+                raise NoMatchError(shape)
+            return _rewrite(kernel, block, indices_of(kernel, None), count)
         return _rewrite(kernel, block, indices_of(kernel, shape), count)
     except NoMatchError as mismatch:
         return Declined(NAME, str(mismatch))
@@ -332,7 +334,9 @@ def _tested(kernel: Kernel, indices: Indices, statements: list[Node]) -> Node | 
         test = clause.child_by_field_name("value") if clause is not None else None
         for condition in comparisons(source, test, leaves=early) or []:
             index, bound = indices.read(condition.left), condition.right
-            wanted = {("blockIdx.x",): (indices.block or (0,))[0], ("threadIdx.x",): 1}
+            wanted: Polynomial = {("blockDim.x", "blockIdx.x"): 1, ("threadIdx.x",): 1}
+            if indices.block is not None:
+                wanted = {("blockIdx.x",): indices.block[0], ("threadIdx.x",): 1}
             words = {source.node_text(n) for n in descendants(bound, "identifier")}
             fixed = all(w not in indices.variables.parameters or indices.variables.is_fixed(w) for w in words)
             local = words & indices.variables.types.keys() - indices.variables.parameters
