@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from warpwright.facts.analyze import analyze
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
+from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source
 
 KERNEL = """
@@ -53,3 +55,51 @@ def test_what_depends_on_the_thread_there_is_seen(header: str, reason: str) -> N
     declined = _proposed(header)
     assert isinstance(declined, Declined)
     assert reason in declined.reason
+
+
+WALK = """__global__ void walk(float *out, const float *in, int rows, int columns) {
+  int row = blockIdx.x * SIZE + threadIdx.x;
+  if (row < rows) {
+    float sum = 0.0f;
+    for (int c = 0; c < columns; c++)
+      sum = 0.5f * sum + in[row * columns + c];
+    out[row] = sum;
+  }
+}
+"""
+HOST = """#include "walk.h"
+void run(float *out, const float *in, int rows, int columns) {
+  walk<<<(rows + 255) / 256, 256>>>(out, in, rows, columns);
+}
+"""
+
+
+def _spread(size: str) -> Rewrite | Declined:
+    header = Source("walk.h", WALK.replace("SIZE", size).encode())
+    kernel = analyze(Source("main.cu", HOST.encode()), lambda _path, _name: header).kernel("walk")
+    assert kernel is not None
+    return propose("smaller-blocks", kernel, None)
+
+
+def test_launches_of_a_kernel_in_a_header_get_smaller_blocks() -> None:
+    rewrite = _spread("blockDim.x")
+    assert isinstance(rewrite, Rewrite)
+    assert rewrite.source.path == "main.cu"
+    assert "walk<<<(rows + 255) / 256 * 8, 32>>>" in rewrite.apply().text()
+
+
+def test_a_kernel_in_a_header_that_holds_its_block_as_a_number_keeps_it() -> None:
+    declined = _spread("256")
+    assert isinstance(declined, Declined)
+    assert "its launches are in another file" in declined.reason
+
+
+def test_a_kernel_is_analysed_after_edits_with_the_files_that_it_includes() -> None:
+    text = b'#include "own.h"\n__global__ void fill(number *out) { out[threadIdx.x * STEP] = 0; }'
+    header = Source("own.h", b"#define STEP 8\ntypedef double number;")
+    kernel = analyze(Source("a.cu", text), lambda _path, _name: header).kernel("fill")
+    assert kernel is not None
+    at = text.index(b" * STEP")
+    after = edited_kernel(kernel, [TextEdit(at, at, " / 32")])
+    assert after is not None
+    assert [(a.bytes, a.sectors_per_request) for a in (*kernel.accesses, *after.accesses)] == [(8, 32.0), (8, 1.0)]

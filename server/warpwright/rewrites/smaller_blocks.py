@@ -43,8 +43,8 @@ writes its block's size as a number, that becomes `blockDim.x`.
 - The kernel knows its thread by `blockIdx.x * blockDim.x + threadIdx.x` alone, by `gridDim.x * blockDim.x`, and by its
   block's place in y and z: the same numbers are worked on. It has no shared memory, no barrier and no operation of a
   warp, and calls nothing that has.
-- Every launch is in this file, its block one-dimensional, of one known size. The grid's blocks in x become more by what
-  they become smaller.
+- Every launch is in one file, the kernel's or another, its block one-dimensional, of one known size. The grid's blocks
+  in x become more by what they become smaller.
 - How many blocks there are is read from the launch; where it is a run-time number, they are taken to have 4096 threads.
 
 ## Cost
@@ -115,13 +115,15 @@ def _marks(launch: Launch, at: Span) -> bool:
 
 
 def _spread(kernel: Kernel, block: Node) -> Rewrite:
-    source = kernel.source
     launches = _launches(kernel)
+    source = next((launch.span.source for launch in launches if launch.span is not None), kernel.source)
     threads = launches[0].block[0] or 0
     factor, blocks = _factor(kernel, launches, threads)
     assumed = f" (taken for {EXTENT} threads)" if any(launch.grid[0] is None for launch in launches) else ""
     _require_free(kernel, block)
     edits = _numbers(kernel, block, threads)
+    if edits and source is not kernel.source:
+        raise NoMatchError(f"{kernel.name} holds its block's size as a number, and its launches are in another file.")
     for launch in launches:
         for edit in (grid_times(source, launch, factor), _block_edit(source, launch, threads, factor)):
             if isinstance(edit, str):
@@ -143,15 +145,15 @@ def _spread(kernel: Kernel, block: Node) -> Rewrite:
 
 
 def _launches(kernel: Kernel) -> list[Launch]:
-    """The launches, all in the kernel's file, with blocks of one size in one dimension."""
+    """The launches, all in one file, with blocks of one size in one dimension."""
     if reason := unseen_launch(kernel):
         raise NoMatchError(reason)
     launches = host_launches(kernel)
     if not launches:
-        raise NoMatchError(f"No launch of {kernel.name} is in this file.")
+        raise NoMatchError(f"No launch of {kernel.name} is in sight.")
     for launch in launches:
-        if launch.span is None or launch.span.source is not kernel.source:
-            raise NoMatchError(f"{kernel.name} is launched at {launch.source}, in another file than the kernel's.")
+        if launch.span is None or launches[0].span is None or launch.span.source is not launches[0].span.source:
+            raise NoMatchError(f"{kernel.name} is launched in several files, as at {launch.source}.")
         if launch.basis is not Basis.EXACT or launch.block[0] is None or launch.block[1:] != (1, 1):
             raise NoMatchError(f"The block of the launch at {launch.source} is not one known number of threads.")
         if launch.dynamic_shared_bytes != 0:
