@@ -9,12 +9,15 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name, is_macro_of_several, names, squeezed
+from warpwright.rewrites._code import NoMatchError, bare, called_name, is_macro_of_several, names, squeezed
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names, locals_of
 from warpwright.rewrites._threads import TIES, builtin_call, constant_of
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
+
+_DEEPEST = 6
+"""Variables and macros that an index may go through."""
 
 _PLAIN = frozenset(
     {
@@ -154,22 +157,66 @@ def _operand(source: Source, node: Node) -> str:
     return text if re.fullmatch(r"[\w.]+", text) and not is_macro_of_several(source, node) else f"({text})"
 
 
-def set_once(source: Source, walk: CountedWalk, index: Node) -> Node:
-    """What an index that each iteration declares is set to, as in `int at = i * n + j; ... a[at]`; else the index."""
-    if index.type != "identifier" or source.node_text(index) in set(changed_names(source, walk.body)):
-        return index
-    values = [
-        declared.child_by_field_name("value")
+def written_out(walk: CountedWalk, source: Source, index: Node) -> tuple[Source, Node]:
+    """An index with the values of what each iteration declares and the macros of the file in their places, and the
+    text that it stands in: `i * n + j` for `at` after `int at = IDX(i, j);`."""
+    own = {
+        declared_name(source, declared): value
         for declared in descendants(walk.body, "init_declarator")
-        if declared_name(source, declared) == source.node_text(index)
-    ]
-    return values[0] if len(values) == 1 and values[0] is not None else index
+        if (value := declared.child_by_field_name("value")) is not None
+    }
+    steady = {name: value for name, value in own.items() if name not in set(changed_names(source, walk.body))}
+    macros = _index_macros(source)
+    here, node = source, index
+    for _ in range(_DEEPEST):
+        text = _replaced(here, node, {name: source.node_text(value) for name, value in steady.items()}, macros)
+        if text == here.node_text(node):
+            break
+        text = re.sub(r"\(\(([^()]*)\)\)", r"(\1)", re.sub(r"(?<!\w)\((\w+)\)(?!\s*[\w(])", r"\1", text))
+        here = Source("index", f"int at = {text};".encode())
+        declared = next(descendants(here.root, "init_declarator"), None)
+        value = declared.child_by_field_name("value") if declared is not None else None
+        if value is None or here.root.has_error:
+            return source, index
+        node = bare(value)
+    return here, bare(node)
 
 
-def moves_along(source: Source, walk: CountedWalk, index: Node) -> bool:
-    """Whether an index is a sum in which the loop's variable stands once by itself, and nothing else of which changes
-    while the loop runs: `i * n + j`."""
-    own = set(changed_names(source, walk.body)) | declared_names(source, walk.body) | {walk.name}
+def _index_macros(source: Source) -> dict[str, tuple[list[str], str]]:
+    """The function-like macros of a file that are defined once: their parameters and what they stand for."""
+    found: dict[str, list[tuple[list[str], str]]] = {}
+    for macro in descendants(source.root, "preproc_function_def"):
+        name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
+        parameters = macro.child_by_field_name("parameters")
+        if name is not None and value is not None and parameters is not None:
+            listed = [source.node_text(n) for n in uncommented(parameters)]
+            text = re.sub(r"//.*|/\*.*?\*/|\\\n", " ", source.node_text(value)).strip()
+            found.setdefault(source.node_text(name), []).append((listed, text))
+    return {name: macros[0] for name, macros in found.items() if len(macros) == 1 and "#" not in macros[0][1]}
+
+
+def _replaced(source: Source, node: Node, new: dict[str, str], macros: dict[str, tuple[list[str], str]]) -> str:
+    """An expression's text with variables and calls of macros written out once."""
+    if node.type == "identifier":
+        name = source.node_text(node)
+        return f"({new[name]})" if name in new else name
+    if node.type == "call_expression" and called_name(node, source) in macros:
+        parameters, text = macros[called_name(node, source)]
+        given = [source.node_text(n) for n in uncommented(node.child_by_field_name("arguments"))]
+        if len(given) == len(parameters):
+            values = dict(zip(parameters, given, strict=True))
+            return "(" + re.sub(r"[A-Za-z_]\w*", lambda word: values.get(word.group(), word.group()), text) + ")"
+    out, at = "", node.start_byte
+    for child in node.named_children:
+        out += source.text(at, child.start_byte) + _replaced(source, child, new, macros)
+        at = child.end_byte
+    return out + source.text(at, node.end_byte)
+
+
+def moves_along(kernel: Kernel, walk: CountedWalk, source: Source, index: Node) -> bool:
+    """Whether an index, which stands in the text `source`, is a sum in which the loop's variable stands once by itself,
+    and nothing else of which changes while the loop runs: `i * n + j`."""
+    own = set(changed_names(kernel.source, walk.body)) | declared_names(kernel.source, walk.body) | {walk.name}
     found, waiting = 0, [index]
     while waiting:
         part = waiting.pop()

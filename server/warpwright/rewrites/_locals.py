@@ -13,7 +13,7 @@ from tree_sitter import Node
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import called_name, functions_of
+from warpwright.rewrites._code import called_name, functions_of, macro_texts
 from warpwright.syntax.nodes import descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
@@ -133,7 +133,7 @@ def _type(source: Source, declaration: Node) -> str:
 
 def changed_names(source: Source, block: Node) -> Iterator[str]:
     """Variables that a piece of code assigns, steps, hands to who may change them, or takes the address of."""
-    functions = functions_of(source)
+    functions, macros = functions_of(source), macro_texts(source)
     for node in descendants(
         block, "assignment_expression", "update_expression", "pointer_expression", "call_expression"
     ):
@@ -145,10 +145,17 @@ def changed_names(source: Source, block: Node) -> Iterator[str]:
             case "pointer_expression":
                 target = node.child_by_field_name("argument") if source.node_text(node).startswith("&") else None
             case _:
-                yield from _given_away(source, node, functions)
+                if not _is_formula(macros.get(called_name(node, source), [])):
+                    yield from _given_away(source, node, functions)
                 target = None
         if target is not None:
             yield from _base_names(source, target)
+
+
+def _is_formula(texts: list[str]) -> bool:
+    """Whether a macro stands for a value and changes nothing: no assignment, no address, no call in it."""
+    calls = re.compile(r"&|\+\+|--|(?<![=<>!])=(?!=)|[{};#]|[A-Za-z_]\w*\s*\(")
+    return bool(texts) and not any(calls.search(text) for text in texts)
 
 
 def _base_names(source: Source, target: Node) -> Iterator[str]:

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import Access, Kernel
 from warpwright.rewrites._code import NoMatchError, body, in_macro, names, squeezed
-from warpwright.rewrites._counted_walk import CountedWalk, moves_along, set_once
+from warpwright.rewrites._counted_walk import CountedWalk, moves_along, written_out
 from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, is_template_type, locals_of
@@ -21,11 +21,11 @@ from warpwright.syntax.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The elements of an array at one index; `written` is the type of one as the kernel writes it, `memory` the
-    parameter whose memory it is, empty where that is not known."""
+    """The elements of an array at one index, which is given with the text that it stands in; `written` is the type of
+    one as the kernel writes it, `memory` the parameter whose memory it is, empty where that is not known."""
 
     array: ElementArray
-    index: Node
+    index: tuple[Source, Node]
     written: str
     memory: str
 
@@ -48,8 +48,8 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
         if element is None or index is None or (name, squeezed(source.node_text(index))) in found:
             refused = refused or f"`{access.expression}` is not written as an element of an array."
             continue
-        at = set_once(source, walk, index)
-        if not moves_along(source, walk, at):
+        place = written_out(walk, source, index)
+        if not moves_along(kernel, walk, *place):
             refused = refused or f"`{access.expression}` is not at a sum of {walk.name} and of what stays the same."
             continue
         written = types.get(name, "")
@@ -78,7 +78,7 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
             continue
         kind = access.type
         memory = _memory(kernel, name)
-        found[name, text] = Moved(ElementArray(name, kind, tuple(same), loads, stores), at, written, memory)
+        found[name, text] = Moved(ElementArray(name, kind, tuple(same), loads, stores), place, written, memory)
     if not found:
         raise NoMatchError(refused)
     return list(found.values())

@@ -221,7 +221,7 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
         array, values = each.array, free_name(taken, f"{each.array.name}_values")
         taken += f" {values} "
         vector, width = array.vector(factor), array.size * factor
-        index = at_counter(source, each.index, walk, back)
+        index = at_counter(*each.index, walk, back)
         place = f"&{array.name}[{index}]"
         size_test = f'{2 * unit}static_assert(sizeof({each.written}) == {array.size}, "the vectors are made for it");'
         if each.written not in ELEMENT_SIZES and size_test not in out:
@@ -235,7 +235,7 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
             stores.append(
                 f"{2 * unit}*reinterpret_cast<{vector} *>({place}) = *reinterpret_cast<const {vector} *>({values});"
             )
-        addresses.append(f"reinterpret_cast<size_t>(&{array.name}[{at_counter(source, each.index, walk, begin)}])")
+        addresses.append(f"reinterpret_cast<size_t>(&{array.name}[{at_counter(*each.index, walk, begin)}])")
         own = f"{factor - 1} - {counter}" if walk.down else counter
         edits += [TextEdit(use.start_byte, use.end_byte, f"{values}[{own}]") for use in array.uses]
     number = f"{walk.name} {'-' if walk.down else '+'} {counter}"
