@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -242,29 +242,32 @@ class _Climb:
         return replace(self, allowed=allowed)._climbed_on(arch)
 
     def _climbed_on(self, arch: str | None) -> Report:
+        built_for = arch or DEFAULT_ARCH
         if self.backend == "emulator":
-            return self._climbed_with(arch, None)
+            return self._run_both(self._lower(arch, built_for), None)
         self.progress("Looking for a GPU", 0.05)
         if not has_driver():
-            return self._climbed_with(arch, find_gpu(self.is_cancelled))
+            gpu = find_gpu(self.is_cancelled)
+            return self._run_both(self._lower(arch, built_for), gpu)
         launched = self.torch is None
         with hidden_faults_expected() if launched else nullcontext(), ThreadPoolExecutor(1) as beside:
             looked_for = beside.submit(find_gpu, self.is_cancelled)
-            if launched and not is_gpu_known():
-                self._compile_meanwhile(likely_arch() or arch or "")
+            if launched:
+                beside.submit(self._ask_rates, looked_for)  # ready, or nearly so, once both are compiled
+            likely = likely_arch() if launched and not is_gpu_known() else ""
+            lower = self._lower(arch, likely) if likely else None
+            if not looked_for.done():
+                self.progress("Looking for a GPU", 0.36)
             gpu = looked_for.result()
-            if launched and isinstance(gpu, Gpu):
-                beside.submit(rates_of, gpu, self.is_cancelled)  # ready, or nearly so, once both are compiled
-            return self._climbed_with(arch, gpu)
+            built_for = gpu.arch if isinstance(gpu, Gpu) else built_for
+            return self._run_both(lower if lower and built_for == likely else self._lower(arch, built_for), gpu)
 
-    def _compile_meanwhile(self, arch: str) -> None:
-        """What will be asked for once the GPU is known, where this is what it is: the results are kept."""
-        if arch and not foreign_include(self.original, self.candidate, self.allowed):
-            self._compiled(arch)
+    def _ask_rates(self, looked_for: Future[Gpu | Missing]) -> None:
+        if isinstance(gpu := looked_for.result(), Gpu):
+            rates_of(gpu, self.is_cancelled)
 
-    def _climbed_with(self, arch: str | None, gpu: Gpu | Missing | None) -> Report:
-        """The lower rungs: compiled, analysed again; then both are run. `gpu` is None where none was looked for."""
-        built_for = gpu.arch if isinstance(gpu, Gpu) else arch or DEFAULT_ARCH
+    def _lower(self, arch: str | None, built_for: str) -> Report | _Lower:
+        """The lower rungs: compiled, analysed again. A report where it ends there."""
         levels = [Level.PARSED]
         if foreign := foreign_include(self.original, self.candidate, self.allowed):
             return Report(Status.UNSAFE, (Level.PARSED,), foreign)
@@ -314,18 +317,13 @@ class _Climb:
                 "runs, and no number of runs would show it."
             )
             return replace(base, status=Status.UNSAFE, reason=reason)
-        return self._run_both(base, name, (old, new), (before, after), gpu)
+        return _Lower(base, name, (old, new), (before, after))
 
-    def _run_both(
-        self,
-        base: Report,
-        name: str,
-        units: tuple[Program, Program],
-        compiled: tuple[Compiled, Compiled],
-        gpu: Gpu | Missing | None,
-    ) -> Report:
+    def _run_both(self, lower: Report | _Lower, gpu: Gpu | Missing | None) -> Report:
         """The upper rungs, on the GPU or in the emulator; `gpu` is None where none was looked for."""
-        before, after = compiled
+        if isinstance(lower, Report):
+            return lower
+        base, name, units, (before, after) = lower.base, lower.name, lower.units, lower.compiled
         if self.torch is not None and isinstance(gpu, Gpu):
             return self._call(base, self.torch, gpu, units, after.arch)
         if launches_new_graph(self.original, self.candidate):
@@ -532,6 +530,16 @@ class _Climb:
         if report.status is not Status.CORRECT or self.goal == "reference":
             return report
         return replace(report, predicted=predicted(observed.work, plan.problems, report.compilation))
+
+
+@dataclass(frozen=True, slots=True)
+class _Lower:
+    """What is known before anything runs, of both sides where there are two."""
+
+    base: Report
+    name: str
+    units: tuple[Program, Program]
+    compiled: tuple[Compiled, Compiled]
 
 
 @dataclass(frozen=True, slots=True)
