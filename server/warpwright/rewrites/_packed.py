@@ -71,7 +71,7 @@ def _in_parameters(kernel: Kernel, place: int) -> str | None:
     return with_names(source, node, names_of)
 
 
-def tested_by(kernel: Kernel, block: Node) -> Node | None:
+def limit_of(kernel: Kernel, block: Node) -> Node | None:
     """What the kernel tests its block's number against before all that it does: `rows` of `if (row < rows) {...}` and
     of `if (row >= rows) return;`, a parameter that it never changes. None where it does not."""
     source, fixed = kernel.source, locals_of(kernel)

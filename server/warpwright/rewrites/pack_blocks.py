@@ -1,4 +1,4 @@
-"""Let one block do the work of several that are smaller than a warp.
+"""Let one block do the work of several that leave lanes of their warps idle.
 
 ## Before
 
@@ -50,7 +50,7 @@ of one thread are for [fill-warps](fill-warps.md).
 
 ## Assumes
 
-- All launches are in sight and have blocks of one shape, of 2, 4, 8 or 16 threads.
+- All launches are in sight and have blocks of one shape; with barriers, of 2, 4, 8 or 16 threads.
 - Where the kernel tests the number of its block against a parameter, that is taken to be no more than there are blocks.
   Where none of its arguments is that number, it gets a parameter more, which each launch hands over.
 - What is called elsewhere does not ask for the number of the thread or the block, and holds no barrier.
@@ -64,7 +64,7 @@ enough to be on the GPU at once is left as it is. Results stay the same bit for 
 from __future__ import annotations
 
 import re
-from math import prod
+from math import gcd, prod
 
 from tree_sitter import Node
 
@@ -76,7 +76,7 @@ from warpwright.rewrites._launch_shape import extents_of, grid_divided
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
-from warpwright.rewrites._packed import Bound, barriers_of, bound_of, is_equal, is_plain, tested_by
+from warpwright.rewrites._packed import Bound, barriers_of, bound_of, is_equal, is_plain, limit_of
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -88,7 +88,10 @@ title = "Pack small blocks into one"
 goals = ("speed",)
 
 THREADS = 64
-"""Of the new blocks: of these a multiprocessor can hold as many as its threads allow."""
+"""Of the new blocks at least: of these a multiprocessor can hold as many as its threads allow."""
+MOST_THREADS = 1024
+GRAVE = 1 / 4
+"""Share of idle lanes from which it pays."""
 RESIDENT = 132 * 32
 """Blocks that an H200 holds at once: the threads of so few have a scheduler to themselves as it is."""
 _SHAPED = re.compile(
@@ -109,8 +112,9 @@ def _packed(kernel: Kernel, at: Span | None) -> Rewrite | str:
     if isinstance(shape, str):
         return shape
     threads = prod(shape)
-    if threads not in (2, 4, 8, 16):
-        return f"Nothing to gain: blocks of {threads} threads are no part of a warp that could be filled up."
+    by, idle = packed_blocks(threads), -threads % WARP
+    if threads == 1 or idle < GRAVE * (threads + idle):
+        return f"Nothing to gain: of the lanes of a block of {threads} threads, {idle} stay idle."
     if at is not None and not any(launch.span is not None and overlaps(launch.span, at) for launch in launches):
         return f"What is marked is no launch of {kernel.name}."
     for launch in launches:
@@ -123,17 +127,20 @@ def _packed(kernel: Kernel, at: Span | None) -> Rewrite | str:
         return reason
     if any(launch.span is None or launch.span.source is not source for launch in launches):
         return f"{kernel.name} is launched in another file, and its launches have to change with it."
-    found, tested = bound_of(kernel), tested_by(kernel, block)
+    found, tested = bound_of(kernel), limit_of(kernel, block)
     added = added_size(kernel) if isinstance(found, str) and tested is None else None
     if isinstance(added, str):
         return added
     barriers = barriers_of(kernel, block)
     if isinstance(barriers, str):
         return barriers
+    if barriers and WARP % threads:
+        return f"{kernel.name} has barriers, and {threads} threads are no part of a warp that could wait by itself."
     axis = _free_axis(source, block, shape, together=bool(barriers))
     if axis is None:
         return f"{kernel.name} has no axis left that its threads could be numbered along."
-    by = THREADS // threads
+    if by * threads > MOST_THREADS or by > (64 if axis == "z" else MOST_THREADS):
+        return f"{by} blocks of {threads} threads are more than one may have."
     if (kernel.shared_bytes or 0) * by > SHARED_BYTES:
         return f"{by} blocks of {kernel.name} have more shared memory than one may have."
     bound = "" if tested is not None else added.name if added is not None else str(found)
@@ -154,12 +161,22 @@ def _packed(kernel: Kernel, at: Span | None) -> Rewrite | str:
         source=source,
         edits=tuple(edits),
         explanation=(
-            f"A block of {threads} threads takes a whole warp, of which {WARP - threads} lanes stay idle, and a "
+            f"A block of {threads} threads takes {threads + idle} lanes, of which {idle} stay idle, and a "
             f"multiprocessor of an H100 holds 32 blocks at most: {32 * threads} of its 2,048 threads. One block of "
-            f"{THREADS} threads now does the work of {by}, so that warps are full.{trust}"
+            f"{by * threads} threads now does the work of {by}, so that warps are full.{trust}"
         ),
         safe=not trust,
     )
+
+
+def packed_blocks(threads: int) -> int:
+    """How many blocks make one of whole warps.
+
+    >>> packed_blocks(8), packed_blocks(10), packed_blocks(48)
+    (8, 16, 2)
+    """
+    whole = WARP // gcd(threads, WARP)
+    return whole * max(1, -(-THREADS // (whole * threads)))
 
 
 def _taken(kernel: Kernel, block: Node, tested: Node | None, bound: str | Bound) -> str:

@@ -40,8 +40,8 @@ void run(float *data, int n) {
   one block, and in a kernel whose launches have no more than 1024 threads, such as one that sets something up.
 - A single thread, `<<<1, 1>>>`, is taken to be meant.
 - Only blocks whose size the text gives are judged.
-- One fix is for kernels that do the same to each element; others can rely on their block's shape. For blocks of up to
-  16 threads another fix lets one block do the work of several.
+- One fix is for kernels that do the same to each element; others can rely on their block's shape. Another lets one
+  block do the work of several.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ severity = Severity.WARNING
 GRAVE = 1 / 4
 """Share of idle lanes from which it is a warning."""
 NOTABLE = 1 / 8
-PARTS = (2, 4, 8, 16)
-"""Threads of blocks of which several fill a warp."""
 PACK = Fix("pack-blocks", "Pack small blocks into one")
 RESIZE = Fix("occupancy-block-size", "Launch blocks of whole warps")
 FILL = Fix("fill-warps", "Put one-thread blocks together into warps")
@@ -100,7 +98,7 @@ def _fixes(kernel: Kernel, threads: int) -> Iterator[Fix]:
         yield RESIZE
         if threads == 1:
             yield FILL
-    if threads in PARTS:
+    if threads > 1 and (not kernel.barriers or WARP % threads == 0):
         yield PACK
 
 
