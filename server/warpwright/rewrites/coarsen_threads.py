@@ -65,6 +65,7 @@ not the grid fewer blocks, where threads beyond the grid that there is would not
   one finds nothing to do: the kernel tests its index against the number of elements that the grid is made of, or the
   grid is a multiple of the new number of elements.
 - Blocks have nothing to do with each other, and threads neither: no shared memory, barrier, atomic or exchange.
+- Loops are known to have no more than 16 steps.
 - Indices of 32 bits have room for the elements of as many blocks more as a thread has elements.
 
 ## Cost
@@ -82,6 +83,7 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import WARP, AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, naming, squeezed
 from warpwright.rewrites._grids import launches_of_flat_blocks, uncovered
@@ -92,6 +94,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, line_of, reinden
 from warpwright.rewrites._locals import declared_name, declared_names
 from warpwright.rewrites._movable import block_of_all_launches, is_in_header, unmovable
 from warpwright.rewrites._row_loop import root_name
+from warpwright.rewrites._short_loops import SHORT, is_short
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
@@ -253,7 +256,9 @@ def _count(kernel: Kernel) -> int:
     """Elements for each thread. Raises NoMatchError where each thread has enough to do."""
     moved = [a for a in kernel.accesses if a.space is Space.GLOBAL]
     stored = [a for a in moved if a.kind is AccessKind.STORE]
-    if any(a.in_loop for a in kernel.accesses):
+    span = kernel.span
+    inside = [a for a in kernel.accesses if a.span.path == span.path and span.start <= a.span.start <= span.end]
+    if any(a.in_loop and (a not in inside or a.iterations > SHORT) for a in kernel.accesses):
         raise NoMatchError("Nothing to gain: each thread has a loop, and so several elements, already.")
     if not stored:
         raise NoMatchError(f"Nothing to gain: {kernel.name} stores no elements in global memory.")
@@ -272,8 +277,12 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
     for macro in naming(macros_of(kernel), NUMBER):
         if re.search(rf"\b{re.escape(macro)}\b", text):
             raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the block's number.")
-    for loop in descendants(block, "for_statement", "while_statement", "do_statement", "switch_statement"):
-        raise NoMatchError(f"Nothing to gain: the thread goes on with other work at line {line_of(source, loop)}.")
+    indices = indices_of(kernel, None)
+    for loop in descendants(block, *LOOPS, "for_range_loop", "switch_statement"):
+        if not is_short(indices, loop) or NUMBER.search(source.node_text(loop)):
+            raise NoMatchError(f"Nothing to gain: the thread goes on with other work at line {line_of(source, loop)}.")
+        for leave in descendants(loop, "return_statement"):
+            raise NoMatchError(f"The kernel returns from within a loop at line {line_of(source, leave)}.")
     for use in descendants(block, "identifier"):
         if source.node_text(use) in ("blockIdx", "threadIdx", "blockDim") and (
             use.parent is None or use.parent.type != "field_expression"

@@ -101,8 +101,6 @@ stands in the text twice. Results stay the same bit for bit.
 
 from __future__ import annotations
 
-from tree_sitter import Node
-
 from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
 from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rewrites._code import host_launches, overlaps
@@ -110,7 +108,7 @@ from warpwright.rewrites._element_arrays import ElementArray, element_array
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._grids import divided, grid_formula, launches_in_sight, launches_of_flat_blocks, uncovered
 from warpwright.rewrites._indices import indices_of
-from warpwright.rewrites._loops import counted_loop
+from warpwright.rewrites._short_loops import is_short
 from warpwright.rewrites._strided import match_strided, not_all_elements
 from warpwright.rewrites._vector_text import vector_edits
 from warpwright.rewrites.base import Declined, Rewrite
@@ -128,8 +126,6 @@ MOST = 8
 """Elements of one thread: more of one byte each would only cost registers."""
 FEW_ADDRESSES = 4.0
 """Different addresses in a request for one of which it makes no difference where the lanes lie."""
-SHORT = 16
-"""Steps of a loop over which the time of an element is still that of moving it."""
 FEW_THREADS = 64 * 2048
 """Threads that some 64 multiprocessors hold at once: a launch of no more has none to give away."""
 
@@ -159,7 +155,7 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
             raise _RefusedError(f"Line {line} prepares something for the block, which is left as it is.")
     for loop in (n for statement in elements.work for n in descendants(statement, *LOOPS, "for_range_loop")):
         line = source.position(loop.start_byte)[0]
-        if _is_short(kernel, loop):
+        if is_short(indices_of(kernel, None), loop):
             continue
         raise _RefusedError(f"Nothing to gain: the time of an element goes into its loop at line {line}.")
     arrays = _arrays(kernel, elements)
@@ -203,16 +199,6 @@ def _said_of_condition(array: ElementArray) -> str:
             "it has to have all elements, and nothing else may store in it meanwhile."
         )
     return f" {array.name} was loaded where data decide it alone: it has to have all elements."
-
-
-def _is_short(kernel: Kernel, node: Node) -> bool:
-    """Whether a loop is known to have so few steps that moving the element takes as long, and holds no other loop."""
-    loop = counted_loop(kernel.source, node) if node.type == "for_statement" else None
-    if loop is None or any(inner != node for inner in descendants(node, *LOOPS, "for_range_loop")):
-        return False
-    indices = indices_of(kernel, None)
-    start, bound = indices.number(loop.start), indices.number(loop.bound)
-    return start is not None and bound is not None and bound - start <= SHORT
 
 
 def _launches(kernel: Kernel, elements: Elements, factor: int) -> list[TextEdit]:
