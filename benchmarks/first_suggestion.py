@@ -76,9 +76,12 @@ def stages(messages: list[Told], candidate: str, until: float) -> dict[str, floa
 
 
 def both(path: Path, started: float) -> list[dict[str, Any]]:
-    """Two searches in this process, which began at `started` of `time.time`."""
+    """Two searches in this process, which began at `started` of `time.time`, as `warpwright optimize` begins."""
+    from warpwright.verify import harness
+
+    harness.prepare()
     from warpwright.syntax.source import Source, read_source
-    from warpwright.verify import emulation, harness
+    from warpwright.verify import emulation
 
     source = read_source(path)
     first = searched(source, started)
