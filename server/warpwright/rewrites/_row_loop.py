@@ -121,8 +121,9 @@ def _start(source: Source, initializer: Node | None) -> tuple[str, Node | None]:
     return (source.node_text(name), value) if wide is not None and wide.is_integer else ("", None)
 
 
-def updates_of(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
-    """The accumulations of a loop's body; refuses every other change that outlives an iteration."""
+def updates_of(kernel: Kernel, loop: Node, inside: Node, handled: frozenset[int] = frozenset()) -> tuple[Update, ...]:
+    """The accumulations of a loop's body; refuses every other change that outlives an iteration, but for the targets
+    that start at the bytes `handled`, which the caller knows."""
     source = kernel.source
     own = own_variables(inside, source)
     if hidden := own & visible_at(kernel, loop):
@@ -142,7 +143,7 @@ def updates_of(kernel: Kernel, loop: Node, inside: Node) -> tuple[Update, ...]:
             _require_free_atomic(kernel, target, line)
             continue
         if target.type == "identifier":
-            if name in own:
+            if name in own or target.start_byte in handled:
                 continue
             update = updates.get(target.start_byte)
             if update is None or (update.operand is not None and any(names(update.operand, source, name))):

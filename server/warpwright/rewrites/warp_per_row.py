@@ -55,8 +55,9 @@ void run(float *sums, const float *in, int rows) {
   threads as a large GPU holds at once.
 - A loop over a row counts up by 1 and does nothing from one iteration to the next but combine values by `+`, `*`, `&`,
   `|`, `^`, min or max into variables that start at the neutral number (any number for `&`, `|`, min and max), or make
-  one running sum and store it. What it stores, it stores at other places in each iteration. Atomics whose result is not
-  used may stand in it, where the kernel does nothing else with their array.
+  one running sum and store it, or keep the first of the smallest or largest numbers and its place. What it stores, it
+  stores at other places in each iteration. Atomics whose result is not used may stand in it, where the kernel does
+  nothing else with their array.
 - What the kernel stores, it reads nowhere else than at the same element of the same row. Pointers that are handed
   different arguments lead to memory that does not overlap.
 
@@ -84,6 +85,7 @@ from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
+from warpwright.rewrites._located import LocatingLoop, locating_loop, put_together
 from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
@@ -185,7 +187,7 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
     mask = "0xffffffff" if lanes == WARP else free_name(kernel.span.text, "group")
     place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
     numbers = [f"int {lane} = threadIdx.x % {lanes};"]
-    if lanes < WARP and any(isinstance(loop, PrefixLoop) or loop.updates for loop in loops):
+    if lanes < WARP and any(isinstance(loop, (PrefixLoop, LocatingLoop)) or loop.updates for loop in loops):
         numbers.append(f"unsigned int {mask} = {hex((1 << lanes) - 1)}u << (threadIdx.x % {WARP} / {lanes} * {lanes});")
     edits.append(place(source, row, numbers))
     exact = not any(_adds_floats(access, loops) for access in kernel.accesses)
@@ -203,6 +205,9 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
             other = f"__shfl_xor_sync({mask}, {name}, {offset})"
             lines.append(combined(operation, function, kind, name, other))
         reduced += found
+        if isinstance(loop, LocatingLoop):
+            lines += put_together(kernel, block, loop, f"__shfl_xor_sync({mask}, {{}}, {offset})", unit)
+            reduced += [source.node_text(n) for each in loop.located for n in (each.best, each.at)]
         if lines:
             edits.append(after_statement(source, loop.node, braced_lines(steps, lines, unit)))
     guarded = guarded_stores(kernel, block, loops, lane, unit)
@@ -362,6 +367,8 @@ def _shared(kernel: Kernel, block: Node, node: Node, lanes: int) -> RowLoop:
     try:
         return row_loop(kernel, node, lanes)
     except NoMatchError as unfit:
+        if locating := locating_loop(kernel, node, lanes):
+            return locating
         if prefix := prefix_loop(kernel, block, node, lanes):
             return prefix
         raise unfit
