@@ -102,6 +102,8 @@ def test_extents_are_bounded_by_what_the_text_shows(body: str, expected: str) ->
     [
         ("size_t m = n - 1; m *= n; m /= 2;", "n * (n - 1) / 2"),
         ("size_t m; m = n; m += 3; m -= 1;", "n + 2"),
+        ("size_t m = n; m++; ++m; m--;", "n + 1"),
+        ("size_t m = n; for (int i = 0; i < 3; i++) m++;", "n"),
         ("size_t m = n; if (n % 2) m += 1;", "n"),  # not always done
     ],
 )

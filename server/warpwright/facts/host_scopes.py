@@ -70,6 +70,11 @@ def read_definitions(source: Source, function: Node) -> dict[str, list[Definitio
             target = next((c for c in target.named_children if c.type.endswith(("declarator", "identifier"))), None)
         if target is not None and target.type in ("identifier", "field_expression", "subscript_expression"):
             add(target, node, value, "construct" if value is not None and value.type == "argument_list" else op)
+    for step in descendants(function, "update_expression"):  # that of a `for` is the loop's own
+        target, around = step.child_by_field_name("argument"), step.parent
+        in_head = around is not None and around.type == "for_statement" and around.child_by_field_name("update") == step
+        if target is not None and target.type in ("identifier", "field_expression") and not in_head:
+            add(target, step, None, "written")
     for item in descendants(function, "enumerator"):
         label, value = item.child_by_field_name("name"), item.child_by_field_name("value")
         if label is not None and value is not None:

@@ -540,7 +540,7 @@ class HostReader:
             value = self._defined_by(last, name, scope)
             open_end = None in taken or (isinstance(value, Known) and self._is_from_outside(value))
             if elsewhere and open_end and (found or value is None):
-                value = self._one_of(value, self._lookup(name, scope, last.start))
+                value = self._one_of(value, self.lookup(name, scope, last.start))
             if None in taken and isinstance(value, Known):
                 value = replace(value, assumed=True)
             return self._with_members(name, value, scope, before)
@@ -566,7 +566,7 @@ class HostReader:
 
     def _defined_by(self, definition: Definition, name: str, scope: HostScope) -> HostValue:
         if definition.kind == "written":
-            return self._replaced(self._lookup(name, scope, definition.start))
+            return self._replaced(self.lookup(name, scope, definition.start))
         if definition.kind == "declare":
             return None
         if definition.value is not None and definition.value.type == "initializer_list":

@@ -204,18 +204,20 @@ class HostExpressions:
         return None
 
     def _stepped(self, name: str, value: Expression) -> Expression:
-        """A variable's value after `total *= n; total /= 2;`, where each of these is done once, whatever happens; else
-        the value that it is given first."""
+        """A variable's value after `total *= n; total /= 2; total++;`, where each of these is done once, whatever
+        happens; else the value that it is given first."""
         body = self.function.child_by_field_name("body") if self.function is not None else None
         steps: list[tuple[str, Expression]] = []
-        for assignment in nodes_below(self.source, body, "assignment_expression") if body is not None else ():
-            operator = self.text(_field(assignment, "operator"))
-            if operator not in _STEPS or self.text(_field(assignment, "left")) != name:
+        changes = nodes_below(self.source, body, "assignment_expression", "update_expression") if body else ()
+        for change in changes:
+            operator, by_one = self.text(_field(change, "operator")), change.type == "update_expression"
+            target = _field(change, "argument" if by_one else "left")
+            if not (by_one or operator in _STEPS) or self.text(target) != name:
                 continue
-            statement = assignment.parent
+            statement = change.parent
             if statement is None or statement.type != "expression_statement" or statement.parent != body:
                 return value
-            steps.append((operator[:-1], self.resolve(_field(assignment, "right"))))
+            steps.append((operator[0], _ONE if by_one else self.resolve(_field(change, "right"))))
         for operator, operand in steps:
             value = Binary(operator, value, operand)
         return substitute(value, {})

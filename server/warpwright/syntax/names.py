@@ -46,10 +46,24 @@ def has_arguments(name: str, written: Sequence[str]) -> bool:
 
     >>> has_arguments("sum<float, 256u>", ["float", "256"]), has_arguments("sum<float, 128>", ["float", "N"])
     (True, False)
+    >>> has_arguments("fill<unsigned int, long>", ["std::uint32_t", "int64_t"])
+    True
     """
     had = [_plain(argument) for argument in template_arguments(name)]
     return bool(written) and had[: len(written)] == [_plain(argument) for argument in written]
 
 
+_SPELLED = {
+    "int8_t": "signed char", "uint8_t": "unsigned char", "uchar": "unsigned char",
+    "int16_t": "short", "uint16_t": "unsigned short", "ushort": "unsigned short",
+    "int32_t": "int", "uint32_t": "unsigned int", "uint": "unsigned int", "unsigned": "unsigned int",
+    "int64_t": "long", "long int": "long", "uint64_t": "unsigned long", "size_t": "unsigned long",
+    "unsigned long int": "unsigned long", "long long int": "long long", "unsigned long long int": "unsigned long long",
+    "half": "__half", "half2": "__half2", "nv_bfloat16": "__nv_bfloat16",
+}  # fmt: skip
+"""Types as they are written on 64-bit Linux, where kernels are compiled, by the names that a compiler gives them."""
+
+
 def _plain(argument: str) -> str:
-    return "".join(argument.split()).rstrip("uUlL")
+    written = " ".join(argument.split()).removeprefix("std::")
+    return "".join(_SPELLED.get(written, written).split()).rstrip("uUlL")
