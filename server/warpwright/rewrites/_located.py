@@ -118,8 +118,8 @@ def put_together(kernel: Kernel, block: Node, loop: LocatingLoop, shuffle: str, 
             raise NoMatchError(f"`{at}` is no whole number.")
         if kinds[0].name == "float" and not is_float(kernel, each.value):
             raise NoMatchError(
-                f"`{source.node_text(each.value)}` at line {line_of(source, each.value)} is not known to be a float, as "
-                f"`{best}` is: which of those that round alike comes first would change."
+                f"`{source.node_text(each.value)}` at line {line_of(source, each.value)} is not known to be a float, "
+                f"as `{best}` is: which of those that round alike comes first would change."
             )
         require_kind(kernel, Update(each.node, each.best, "max", each.value, ""), kinds[0])
         others = [free_name(source.text(), f"other_{name}") for name in (best, at)]

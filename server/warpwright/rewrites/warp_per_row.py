@@ -81,9 +81,9 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
 from warpwright.rewrites._gain import edited_kernel
+from warpwright.rewrites._few_threads import explanation_of_few, size_of, walked_together
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
-from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
 from warpwright.rewrites._located import LocatingLoop, locating_loop, put_together
 from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loop
@@ -104,8 +104,6 @@ WORTHWHILE = 4.0
 
 FEWEST = 8
 """Elements of a row from which lanes share it: 8 floats fill a sector."""
-MANY = 128
-"""Iterations from which lanes share a loop whose elements all of them load alike."""
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -115,7 +113,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     walking = [a for a in kernel.accesses if _walks_a_row(a) and _is_own(kernel, a.span)]
     lanes = _lanes(walking)
     walking = [a for a in walking if a.iterations >= lanes]
-    alike = [] if walking else _walked_together(kernel)
+    alike = [] if walking else [a for a in walked_together(kernel) if _is_own(kernel, a.span)]
     if alike:
         walking, lanes = alike, WARP
     if not [a for a in walking if at is None or overlaps(a.span, at)]:
@@ -128,7 +126,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _walks_a_row(access: Access) -> bool:
     """Whether each lane moves along by one element while its neighbours are far away."""
-    size = _size_of(access)
+    size = size_of(access)
     return (
         access.space is Space.GLOBAL
         and access.loop_step is not None
@@ -136,30 +134,6 @@ def _walks_a_row(access: Access) -> bool:
         and access.iterations >= FEWEST
         and (access.excess or 0.0) >= WORTHWHILE
     )
-
-
-def _walked_together(kernel: Kernel) -> list[Access]:
-    """The loads of a long loop of which all lanes want one address, then the next, where lanes that shared the loop
-    would load neighbouring elements of all that it walks over; none where the launch has threads enough without."""
-    for launch in kernel.launches:
-        x, y, z = launch.grid
-        if None not in (x, y, z) and (launch.threads or 0) * (x or 0) * (y or 0) * (z or 0) >= THREADS:
-            return []
-    loads = [a for a in kernel.accesses if a.space is Space.GLOBAL and _is_own(kernel, a.span) and a.in_loop]
-    found: list[Access] = []
-    for access in loads:
-        loop = loop_around(access.span)
-        together = access.addresses_per_request == 1 and access.iterations >= MANY and bool(access.loop_step)
-        if loop is None or not together or access.kind is not AccessKind.LOAD:
-            continue
-        others = [a for a in loads if loop.start_byte <= a.span.start < loop.end_byte]
-        if all(a.loop_step is not None and 0 <= a.loop_step <= max(_size_of(a), 16) for a in others):
-            found.append(access)
-    return found
-
-
-def _size_of(access: Access) -> int:
-    return access.structure.bytes if access.structure is not None else access.bytes
 
 
 def _lanes(walking: list[Access]) -> int:
@@ -218,7 +192,8 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
             raise NoMatchError(edit)
         edits.append(edit)
     if not any(_walks_a_row(access) for access in walking):
-        return _of_few_threads(source, edits, list(dict.fromkeys(reduced)), guarded=bool(guarded), exact=exact)
+        told = explanation_of_few(list(dict.fromkeys(reduced)), guarded=bool(guarded), exact=exact)
+        return Rewrite(NAME, title, source, tuple(edits), told, safe=exact)
     before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits, lanes)
     if before is None or after is None or after * 2 > before:
         raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
@@ -235,27 +210,6 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
             f"Each lane walked a row of its own, so a request touched {before:g} sectors on average. Now {lanes} lanes "
             f"of a warp take neighbouring elements of one row: {after:g} sectors.{joined}{alone} {lanes} times as many "
             f"blocks are launched. Rows of fewer than {lanes} elements leave lanes idle.{kept}"
-        ),
-        safe=exact,
-    )
-
-
-def _of_few_threads(
-    source: Source, edits: list[TextEdit], reduced: list[str], *, guarded: bool, exact: bool
-) -> Rewrite:
-    kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
-    joined = f" {', '.join(reduced)} is put together by shuffles." if reduced else ""
-    alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
-    return Rewrite(
-        rewrite=NAME,
-        title=title,
-        source=source,
-        edits=tuple(edits),
-        explanation=(
-            "Each thread went round a long loop alone, over the same elements as its neighbours, and there are too few "
-            f"threads to fill a large GPU. Now {WARP} lanes share the loop of one, each every {WARP}nd iteration, and "
-            f"load neighbouring elements.{joined}{alone} {WARP} times as many blocks are launched. Where there are "
-            f"threads enough already, as {THREADS} are on a large GPU, little or nothing is gained.{kept}"
         ),
         safe=exact,
     )
