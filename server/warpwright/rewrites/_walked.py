@@ -13,6 +13,7 @@ from warpwright.rewrites._counted_walk import CountedWalk, moves_along, written_
 from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, is_template_type, locals_of
+from warpwright.rewrites._movable import is_in_header
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._threads import unfit_call
 from warpwright.syntax.nodes import descendants, enclosing
@@ -22,12 +23,13 @@ from warpwright.syntax.source import Source
 @dataclass(frozen=True, slots=True)
 class Moved:
     """The elements of an array at one index, which is given with the text that it stands in; `written` is the type of
-    one as the kernel writes it, `memory` the parameter whose memory it is, empty where that is not known."""
+    one as the kernel writes it, `memory` the parameter whose memory it is, empty where that is not known; `of_template` where each instance has another."""
 
     array: ElementArray
     index: tuple[Source, Node]
     written: str
     memory: str
+    of_template: bool
 
 
 def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) -> list[Moved]:
@@ -53,8 +55,12 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
             refused = refused or f"`{access.expression}` is not at a sum of {walk.name} and of what stays the same."
             continue
         written = types.get(name, "")
-        if not written or is_template_type(kernel, written):
-            refused = refused or f"The elements of `{name}` are of a type that is not one for all launches."
+        written = access.type if written == "auto" else written
+        of_template = is_template_type(kernel, written)
+        if not written or (of_template and is_in_header(source)):
+            refused = (
+                refused or f"What type the elements of `{name}` have is not the same wherever {kernel.name} is used."
+            )
             continue
         text = squeezed(source.node_text(index))
         same = [
@@ -78,7 +84,9 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
             continue
         kind = access.type
         memory = _memory(kernel, name)
-        found[name, text] = Moved(ElementArray(name, kind, tuple(same), loads, stores), place, written, memory)
+        found[name, text] = Moved(
+            ElementArray(name, kind, tuple(same), loads, stores), place, written, memory, of_template
+        )
     if not found:
         raise NoMatchError(refused)
     return list(found.values())

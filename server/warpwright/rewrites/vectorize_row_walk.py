@@ -51,8 +51,9 @@ void run(float *out, const float *in, const float *rate, int rows, int length) {
 }
 ```
 
-A `double` goes in pairs, elements of two bytes or one go by eights. The launches stay as they are, so that they may be
-in other files. A loop that counts down takes the elements of a vector in that order.
+A `double` goes in pairs, elements of two bytes or one go by eights, those of a template's type as an aligned structure.
+The launches stay as they are, so that they may be in other files. A loop that counts down takes the elements of a
+vector in that order.
 
 ## Assumes
 
@@ -215,16 +216,23 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
     out = [f"{unit}{reindented(header, indent, indent + unit)} {{"]
     stores: list[str] = []
     edits: list[TextEdit] = []
-    addresses: list[str] = []
+    addresses: dict[str, list[str]] = {}
     taken = text
+    widest = max((each.array.size for each in elements if not each.of_template), default=0) * factor
     for each in elements:
         array, values = each.array, free_name(taken, f"{each.array.name}_values")
         taken += f" {values} "
-        vector, width = array.vector(factor), array.size * factor
+        vector, width, bound = array.vector(factor), str(array.size * factor), str(widest)
         index = at_counter(*each.index, walk, back)
         place = f"&{array.name}[{index}]"
+        if each.of_template:
+            vector = free_name(text, f"{each.written}x{factor}")
+            width = f"{factor} * sizeof({each.written})"
+            bound = f"({width})"
+            declared = f"{2 * unit}struct alignas({width}) {vector} {{ {each.written} elements[{factor}]; }};"
+            out += [declared] if declared not in out else []
         size_test = f'{2 * unit}static_assert(sizeof({each.written}) == {array.size}, "the vectors are made for it");'
-        if each.written not in ELEMENT_SIZES and size_test not in out:
+        if each.written not in ELEMENT_SIZES and not each.of_template and size_test not in out:
             out.append(size_test)
         out.append(f"{2 * unit}alignas({width}) {each.written} {values}[{factor}];")
         if array.is_loaded:
@@ -235,7 +243,8 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
             stores.append(
                 f"{2 * unit}*reinterpret_cast<{vector} *>({place}) = *reinterpret_cast<const {vector} *>({values});"
             )
-        addresses.append(f"reinterpret_cast<size_t>(&{array.name}[{at_counter(*each.index, walk, begin)}])")
+        first_place = f"&{array.name}[{at_counter(*each.index, walk, begin)}]"
+        addresses.setdefault(bound, []).append(f"reinterpret_cast<size_t>({first_place})")
         own = f"{factor - 1} - {counter}" if walk.down else counter
         edits += [TextEdit(use.start_byte, use.end_byte, f"{values}[{own}]") for use in array.uses]
     number = f"{walk.name} {'-' if walk.down else '+'} {counter}"
@@ -251,9 +260,8 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
             edits.append(TextEdit(use.start_byte, use.end_byte, number if alone else f"({number})"))
     out += ["#pragma unroll", f"{2 * unit}for (int {counter} = 0; {counter} < {factor}; ++{counter}) {{"]
     out += [f"{3 * unit}{_work(source, walk.body, edits, indent + 3 * unit)}", f"{2 * unit}}}", *stores]
-    width = max(each.array.size for each in elements) * factor
-    rows = f"({' | '.join(addresses)})" if len(addresses) > 1 else addresses[0]
-    tests = [f"{rows} % {width} == 0"]
+    joined = {width: " | ".join(places) for width, places in addresses.items()}
+    tests = [f"{f'({rows})' if ' | ' in rows else rows} % {width} == 0" for width, rows in joined.items()]
     if walk.known is None:
         tests.append(f"{walk.count} % {factor} == 0")
     test = f"if ({' && '.join(tests)}) {{"
