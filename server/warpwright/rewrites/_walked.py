@@ -23,7 +23,8 @@ from warpwright.syntax.source import Source
 @dataclass(frozen=True, slots=True)
 class Moved:
     """The elements of an array at one index, which is given with the text that it stands in; `written` is the type of
-    one as the kernel writes it, `memory` the parameter whose memory it is, empty where that is not known; `of_template` where each instance has another."""
+    one as the kernel writes it, `of_template` where each instance has another, `memory` the parameter whose memory it
+    is, empty where that is not known."""
 
     array: ElementArray
     index: tuple[Source, Node]
