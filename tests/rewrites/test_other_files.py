@@ -34,6 +34,7 @@ def _proposed(header: str) -> Rewrite | Declined:
     [
         "__device__ inline float twice(float x) { return x + x; }",
         "#define twice(x) ((x) + (x))",
+        "typedef float real4;\nusing real = real4;\n__device__ real twice(real x) { return real(2) * x; }",
         "#define TWO 2.0f\n__device__ float by(float x) { return TWO * x; }\n#define twice(x) by(x)",
     ],
 )

@@ -115,10 +115,12 @@ def _with_block(site: LaunchSite, block: Dim3 | None) -> LaunchSite:
 def _cached_kernel(
     unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader, cache: KernelCache | None
 ) -> Kernel:
-    functions, macros = reached(unit, text)
+    names = reached(unit, text)
+    functions = names.functions
     callees = tuple(Callee(f.name, f.source, f.node) for f in functions[1:])
+    whole = partial(replace, callees=callees, macros=names.macros, number_types=names.number_types)
     if cache is None:
-        return replace(_kernel(unit, text, sites, uneven), callees=callees, macros=macros)
+        return whole(_kernel(unit, text, sites, uneven))
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
     key = kernel_key(unit, functions, (unit.step_budget, shapes))
     kernel = cache.find(functions, key)
@@ -126,7 +128,7 @@ def _cached_kernel(
         kernel = _kernel(unit, text, sites, uneven)
         cache.keep(functions, key, kernel)
     launches = tuple(s.launch for s in sites) if sites else kernel.launches
-    return replace(kernel, callees=callees, macros=macros, launches=launches)
+    return whole(kernel, launches=launches)
 
 
 def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader) -> Kernel:

@@ -10,6 +10,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.unit import FunctionText, Unit
@@ -19,6 +20,9 @@ from warpwright.syntax.source import Source, Span
 MAX_KERNELS = 512
 MAX_VERSIONS = 4
 """Versions of one kernel that are kept: an edit that is taken back finds the facts from before it."""
+_NUMBER = re.compile(r"(?:un)?signed|int|long|short|char|float|double|bool|const|size_t|u?int\d+_t")
+MAX_NAMES = 8
+"""Names of types behind each other that are followed."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -95,9 +99,17 @@ def _meanings(unit: Unit, name: str) -> Iterator[str]:
         yield f"{source.node_text(node) if node is not None else ''}+{step}"
 
 
-def reached(unit: Unit, text: FunctionText) -> tuple[list[FunctionText], dict[str, str]]:
-    """The function and all whose names occur in it or in what it reaches, macros' bodies included, nearest first; and
-    these macros' bodies without their parameters."""
+class Reached(NamedTuple):
+    """What a function leads to: itself and those whose names occur in it or in what it reaches, macros' bodies
+    included, nearest first; these macros' bodies without their parameters; names of types of numbers."""
+
+    functions: list[FunctionText]
+    macros: dict[str, str]
+    number_types: frozenset[str]
+
+
+def reached(unit: Unit, text: FunctionText) -> Reached:
+    """All that the text of a function leads to in its unit."""
     out, seen, queue = [text], {text.name}, [text.source.node_text(text.outer)]
     macros: dict[str, str] = {}
     while queue:
@@ -114,7 +126,18 @@ def reached(unit: Unit, text: FunctionText) -> tuple[list[FunctionText], dict[st
                 if not function.is_kernel:
                     out.append(function)
                     queue.append(function.source.node_text(function.outer))
-    return out, macros
+    return Reached(out, macros, frozenset(name for name in seen if _is_number(unit, name)))
+
+
+def _is_number(unit: Unit, name: str, depth: int = 0) -> bool:
+    """Whether a name of a type stands for one of C's numbers: `typedef unsigned int uint;`, `using real = double;`."""
+    named = unit.types.get(name)
+    if named is None or named.template or depth > MAX_NAMES:
+        return False
+    text = re.sub(rf"\b{re.escape(name)}\b", "", named.source.node_text(named.node))
+    alias = re.fullmatch(r"(?:typedef|using\s*=)\s+([\w\s]+?)\s*;", text.strip())
+    words = set(alias[1].split()) if alias is not None else {""}
+    return all(_NUMBER.fullmatch(word) or _is_number(unit, word, depth + 1) for word in words)
 
 
 def _without_text(kernel: Kernel) -> Kernel:

@@ -7,10 +7,9 @@ from collections.abc import Container
 
 from tree_sitter import Node
 
-from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import called_name, callees_of, macros_of, naming
-from warpwright.rewrites._threads import builtin_call
+from warpwright.rewrites._threads import known_call
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 
@@ -39,7 +38,7 @@ def calls_by_number(kernel: Kernel, block: Node) -> str:
         followed.add(name)
         if name in texts and name not in macros:
             waiting += [called for text in texts[name] for called in _CALL.findall(text)]
-        elif not (name in functions or KNOWN_FUNCTIONS.fullmatch(name) or name.endswith("_cast") or builtin_call(name)):
+        elif not (name in functions or known_call(name) or name in kernel.number_types):
             callee = name or "something"
             return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
         for file, function in functions.get(name, ()):

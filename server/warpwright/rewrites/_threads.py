@@ -63,14 +63,19 @@ def unfit_call(kernel: Kernel, node: Node) -> str:
             if any(_UNFIT_MACRO.search(text) for text in macros[name]):
                 return f"The macro {name}, used at line {line}, hides what it does."
         elif name in functions:
-            if reason := _unfit_function(name, functions, macros, set()):
+            if reason := _unfit_function(name, kernel, functions, macros, set()):
                 return reason
         elif _SIDE_EFFECT.fullmatch(name):
             if not name.startswith("atomic"):
                 return f"{name} at line {line} would run another number of times."
-        elif not (KNOWN_FUNCTIONS.fullmatch(name) or name.endswith("_cast") or builtin_call(name)):
+        elif not (known_call(name) or name in kernel.number_types):
             return f"{name or 'What is called'} at line {line} is not in this file, so what it does is not known."
     return ""
+
+
+def known_call(name: str) -> bool:
+    """Whether a name is of a function of CUDA that is known, or of a cast."""
+    return bool(KNOWN_FUNCTIONS.fullmatch(name)) or name.endswith("_cast") or builtin_call(name)
 
 
 def builtin_call(name: str) -> bool:
@@ -80,7 +85,11 @@ def builtin_call(name: str) -> bool:
 
 
 def _unfit_function(
-    name: str, functions: Mapping[str, list[tuple[Source, Node]]], macros: Mapping[str, list[str]], seen: set[str]
+    name: str,
+    kernel: Kernel,
+    functions: Mapping[str, list[tuple[Source, Node]]],
+    macros: Mapping[str, list[str]],
+    seen: set[str],
 ) -> str:
     """As `unfit_call`, of the functions of a name and those that they call; `seen` are names that were looked at."""
     seen.add(name)
@@ -102,11 +111,9 @@ def _unfit_function(
         for call in descendants(function, "call_expression"):
             inner = called_name(call, source)
             if inner in functions and inner not in macros:
-                if inner not in seen and (reason := _unfit_function(inner, functions, macros, seen)):
+                if inner not in seen and (reason := _unfit_function(inner, kernel, functions, macros, seen)):
                     return reason
-            elif not (
-                inner in macros or KNOWN_FUNCTIONS.fullmatch(inner) or inner.endswith("_cast") or builtin_call(inner)
-            ):
+            elif not (inner in macros or known_call(inner) or inner in kernel.number_types):
                 return f"{name} calls {inner or 'something'}, which is not followed."
     return ""
 
