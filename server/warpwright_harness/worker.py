@@ -81,7 +81,7 @@ def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
     except Exception as error:  # a user's reference may raise anything
         ending = ending_of(error)
     else:
-        ending = {"event": "done", "spent": "extension" in request}
+        ending = {"event": "done", "spent": "extension" in request or request.get("measure") == "host"}
     emit(ending)
     return ending["event"] in ("done", "refused") and not ending.get("spent")
 
@@ -102,6 +102,11 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
         from warpwright_harness.timing.speed import measure_rates_alone
 
         measure_rates_alone(emit, request, waiting)
+        return
+    if request.get("measure") == "host":
+        from warpwright_harness.host_loop import run_host
+
+        run_host(request, emit, waiting)
         return
     reference = None
     if request["reference"]:

@@ -39,9 +39,10 @@ def change(candidate: Source, original: str = BEFORE) -> HostChange | str:
 def observed(original: Source, candidate: Source) -> Observed:
     place = host_change(original, candidate)
     assert isinstance(place, HostChange), place
-    return observe_recorded(
+    seen, _ = observe_recorded(
         (original, candidate), place, arch="sm_90", flags=(), reads=None, is_cancelled=never_cancelled
     )
+    return seen
 
 
 def test_the_place_is_the_loop_with_the_variables_that_it_uses() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.facts.launch_loops import LOOPS
 from warpwright.facts.types import builtin_type
 from warpwright.facts.unit import function_name
 from warpwright.rewrites._code import called_name
@@ -44,7 +45,8 @@ class Variable:
 @dataclass(frozen=True, slots=True)
 class HostChange:
     """`before` and `after` are the statements in the place, `constants` the declarations of what has a known value,
-    `kernels` what is launched, as it is written."""
+    `kernels` what is launched, as it is written, `bounds` the variables that loops compare with,
+    `counters` those that they set."""
 
     function: str
     line: int
@@ -53,6 +55,8 @@ class HostChange:
     variables: tuple[Variable, ...]
     constants: tuple[str, ...]
     kernels: tuple[str, ...]
+    bounds: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
 
 
 def launches_new_graph(old: Source, new: Source) -> bool:
@@ -93,7 +97,21 @@ def host_change(old: Source, new: Source) -> HostChange | str:
         variables,
         constants,
         tuple(dict.fromkeys(old.node_text(each) for each in launched if each is not None)),
+        tuple(v.name for v in variables if v.name in _bounds(old, mine)),
+        tuple(v.name for v in variables if v.name in _counters(old, mine)),
     )
+
+
+def _bounds(source: Source, nodes: list[Node]) -> set[str]:
+    conditions = [loop.child_by_field_name("condition") for node in nodes for loop in descendants(node, *LOOPS)]
+    compared = [each.child_by_field_name("right") for each in conditions if each is not None]
+    return {source.node_text(name) for each in compared if each is not None for name in descendants(each, "identifier")}
+
+
+def _counters(source: Source, nodes: list[Node]) -> set[str]:
+    firsts = [loop.child_by_field_name("initializer") for node in nodes for loop in descendants(node, *LOOPS)]
+    targets = [each.child_by_field_name("left") for each in firsts if each is not None]
+    return {source.node_text(each) for each in targets if each is not None}
 
 
 def _places(old: Source, new: Source) -> tuple[list[Node], list[Node]] | None:
@@ -179,7 +197,8 @@ def _variable(source: Source, name: str, declaration: Node, declarator: Node) ->
     inner: Node | None = declarator
     while inner is not None and inner.type != "identifier":
         stars += inner.type == "pointer_declarator"
-        is_array |= inner.type in ("array_declarator", "function_declarator")
+        is_array |= inner.type == "array_declarator"
+        is_array |= inner.type == "function_declarator" and written != "dim3"  # `dim3 block(size);` reads as one
         inner = inner.child_by_field_name("declarator") or next(
             (c for c in inner.named_children if c.type.endswith("declarator") or c.type == "identifier"), None
         )

@@ -68,6 +68,7 @@ from warpwright.verify.plan import (
 from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
 from warpwright.verify.recorded.run import observe_recorded
+from warpwright.verify.recorded.timed import with_times
 from warpwright.verify.report import (
     EMULATOR,
     ORIGINAL_REJECTED,
@@ -327,7 +328,7 @@ class _Climb:
         if self.torch is not None and isinstance(gpu, Gpu):
             return self._call(base, self.torch, gpu, units, after.arch)
         if launches_new_graph(self.original, self.candidate):
-            return self._record(base, after.arch)
+            return self._record(base, units[0], after.arch, gpu)
         if unread := host_differences(*units):
             base = replace(base, notes=(*base.notes, unread))
         plan = self._plan(name, *units, before, after)
@@ -343,8 +344,8 @@ class _Climb:
             return self._launch(base, plan, gpu, asked)
         return self._emulate(base, plan, units, gpu, asked)
 
-    def _record(self, base: Report, arch: str) -> Report:
-        """Run the host code in which the two differ, and compare what it launches."""
+    def _record(self, base: Report, old: Program, arch: str, gpu: Gpu | Missing | None) -> Report:
+        """Run the host code in which the two differ, and compare what it launches; on a GPU time it too."""
         change = host_change(self.original, self.candidate)
         if isinstance(change, str):
             reason = f"What the host code launches cannot be compared: {change}."
@@ -352,15 +353,23 @@ class _Climb:
         self.progress("Running the host code of both", 0.5)
 
         def run() -> Observed:
-            return observe_recorded(
+            seen, libraries = observe_recorded(
                 (self.original, self.candidate), change, arch=arch, flags=self._compiled_with, reads=self.allowed,
                 is_cancelled=self.is_cancelled,
             )  # fmt: skip
+            if seen.status is not Status.CORRECT or libraries is None or not isinstance(gpu, Gpu) or self.goal == "fix":
+                return seen
+            return with_times(seen, change, old, libraries, self.progress, self.is_cancelled)
 
         changed = [(each.path, each.data) for side in (self.original, self.candidate) for each in side.changed]
-        asked = (RECORDER, self.original.data, self.candidate.data, changed, self.goal, arch, self._compiled_with)
-        observed, ran_on = self.memory.answer(asked, {"name": RECORDER}, run)
-        return _observed(replace(base, backend=RECORDER, environment=ran_on), observed)
+        machine = gpu.details if isinstance(gpu, Gpu) else {"name": RECORDER}
+        texts = (self.original.data, self.candidate.data, changed)
+        asked = (RECORDER, sorted(machine.items()), *texts, self.goal, arch, self._compiled_with)
+        observed, ran_on = self.memory.answer(asked, machine, run)
+        if not observed.speed:
+            ran_on = {"name": RECORDER, **{key: value for key, value in ran_on.items() if key not in machine}}
+        backend = f"cuda:{ran_on['name']}" if observed.speed else RECORDER
+        return _observed(replace(base, backend=backend, environment=ran_on), observed)
 
     def _launch(self, base: Report, plan: _Plan, gpu: Gpu, asked: tuple[object, ...]) -> Report:
         """Launch both kernels on the GPU."""

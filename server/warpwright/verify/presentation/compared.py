@@ -15,7 +15,7 @@ from warpwright.verify.presentation.blocks import (
     shape_names,
     shape_text,
 )
-from warpwright.verify.report import RECORDER, USUAL
+from warpwright.verify.report import USUAL
 
 _MOST_FAILURES = 5
 _FEW_ULPS = 1000
@@ -34,7 +34,7 @@ def compared_section(report: Json) -> Section | None:
     cases = report["cases"]
     if not cases:
         return None
-    if report["backend"] == RECORDER:
+    if "launches" in cases[0]:
         return Section("Compared", (*_failures(cases), *_recorded(cases)))
     judge = JUDGES.get(report["environment"].get("judge", ""), "the original")
     said = (*_failures(cases), *_worst(cases, judge), *_followed(cases), *_against_reference(cases))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from warpwright.verify.presentation.blocks import JUDGES, Cell, Json, Section, Table, Tone, count
 from warpwright.verify.presentation.compared import is_change
-from warpwright.verify.report import RECORDER, UNTIMED, Level, Status
+from warpwright.verify.report import UNTIMED, Level, Status
 
 
 def ladder(report: Json) -> Section:
@@ -90,7 +90,7 @@ def _compared(report: Json) -> Iterator[str]:
         if _failed_at(report, Level.CORRECT):
             yield _FAILED[report["status"]]
         return
-    if report["backend"] == RECORDER:
+    if "launches" in cases[0]:
         right = sum(case["ok"] for case in cases)
         yield f"{right} of {count(len(cases), 'run')} of the host code launch the same, in the same order"
         return

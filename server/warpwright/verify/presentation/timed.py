@@ -36,13 +36,15 @@ def timed_section(report: Json) -> Section | None:
         floor = microseconds(max(each["floor_us"] for each in bound))
         at = ", ".join(shape_text(each["shape"]) for each in bound)
         blocks.append(Cell(f"Launch-bound, below 20 times the {floor} of an empty launch: {at}.", "warn"))
+    if any(each.get("host") for each in speed):
+        return Section("Timed by the host's clock: the loop with all that it launches", tuple(blocks))
     return Section("Timed, with the second-level cache cold", tuple(blocks))
 
 
 def limits_section(report: Json) -> Section | None:
     """The candidate's times beside what the hardware needs and what torch takes."""
     speed, alone = report["speed"], report.get("goal") == "reference"
-    if not speed:
+    if not speed or any(each.get("host") for each in speed):
         return None
     title = f"The {'kernel' if alone else 'candidate'}, the hardware and torch"
     return Section(title, (_limits(speed, alone=alone), *_words(speed)))

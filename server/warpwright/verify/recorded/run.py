@@ -10,7 +10,7 @@ import json
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,15 @@ _CHILD = _HERE / "child.py"
 _SIDES = ("original", "candidate")
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What was seen of one side in each case, what its process was kept from, and the library that it loaded."""
+
+    cases: list[dict[str, Any]]
+    sandbox: tuple[str, ...]
+    library: Path
+
+
 class UnrecordableError(Exception):
     """A side cannot be run by itself; the message is one sentence without a full stop."""
 
@@ -47,9 +56,9 @@ def observe_recorded(
     flags: tuple[str, ...],
     reads: Reads,
     is_cancelled: IsCancelled,
-) -> Observed:
-    """The verdict on the candidate: correct, wrong, unsafe where it keeps what it made, or not run with the reason.
-    Raises CancelledError."""
+) -> tuple[Observed, tuple[Path, Path] | None]:
+    """The verdict on the candidate (correct, wrong, unsafe where it keeps what it made, or not run with the reason),
+    and both places as libraries, None where they could not be made. Raises CancelledError."""
     cases = recorded_cases(change)
     try:
         runtime = _runtime(is_cancelled)
@@ -59,12 +68,13 @@ def observe_recorded(
                 pool.submit(_seen, name, with_place(side, change, text), runtime, cases, arch, flags, may, is_cancelled)
                 for name, side, text, may in zip(_SIDES, sides, texts, rights, strict=True)
             ]
-            (before, sandbox), (after, _) = (each.result() for each in asked)
+            before, after = (each.result() for each in asked)
     except UnrecordableError as error:
-        return Observed(reason=f"The host code was not run: {error}.")
-    if any(each["unknown"] for each in (*before, *after)):
-        return Observed(reason="The host code was not run: it launches a kernel whose arguments are not known.")
-    return replace(_compared(change, cases, before, after), sandbox=sandbox)
+        return Observed(reason=f"The host code was not run: {error}."), None
+    libraries = before.library, after.library
+    if any(each["unknown"] for each in (*before.cases, *after.cases)):
+        return Observed(reason="The host code was not run: it launches a kernel with unknown arguments."), libraries
+    return replace(_compared(change, cases, before.cases, after.cases), sandbox=before.sandbox), libraries
 
 
 def _runtime(is_cancelled: IsCancelled) -> Path:
@@ -83,8 +93,8 @@ def _seen(
     flags: tuple[str, ...],
     reads: Reads,
     is_cancelled: IsCancelled,
-) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """What was seen in each case, and what the process was kept from. Raises UnrecordableError and CancelledError."""
+) -> _Seen:
+    """Raises UnrecordableError and CancelledError."""
     made = compile_host(source, arch=arch, flags=flags, is_cancelled=is_cancelled, reads=reads)
     if made.library is None:
         raise UnrecordableError(f"the {name}'s place cannot be compiled by itself ({made.reason.rstrip('.')})")
@@ -106,8 +116,7 @@ def _seen(
         if finished.returncode != 0 or not result.is_file():
             said = finished.stopped or (finished.output.strip().splitlines() or ["it did not come to its end"])[-1]
             raise UnrecordableError(f"the {name} {said if finished.stopped else f'failed: {said}'}")
-        seen: list[dict[str, Any]] = json.loads(result.read_text())
-    return seen, finished.in_force
+        return _Seen(json.loads(result.read_text()), finished.in_force, made.library)
 
 
 def _compared(
