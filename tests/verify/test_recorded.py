@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.findings import proposed
+from support.findings import program, proposed
 from support.pages import code, sections
 from warpwright.cli.report_text import report_text
 from warpwright.progress import never_cancelled
@@ -14,8 +15,10 @@ from warpwright.rewrites.base import Rewrite
 from warpwright.syntax.source import Source
 from warpwright.verify.host_change import HostChange, host_change, launches_new_graph
 from warpwright.verify.recorded.run import observe_recorded
+from warpwright.verify.recorded.timed import ITERATIONS, UntimableError, known_variables
 from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report, Status
 from warpwright.verify.run import Observed
+from warpwright.verify.verify import verify
 
 FIXTURES = Path(__file__).parent.parent / "rewrites/fixtures/capture-graph"
 PAGE = sections(capture_graph.__doc__ or "")
@@ -84,6 +87,39 @@ def test_what_cannot_be_made_up_is_said() -> None:
 
     place = change(source(with_options(AFTER)), with_options(BEFORE))
     assert place == "`Options options` is no number, pointer, dim3 or stream that can be made up"
+
+
+def held_by(text: str) -> dict[str, dict[str, Any]]:
+    rewrite = proposed(text, "capture-graph", "k.cu")
+    assert isinstance(rewrite, Rewrite)
+    place = host_change(rewrite.source, rewrite.apply())
+    assert isinstance(place, HostChange), place
+    return {each["name"]: each for each in known_variables(place, program(text, "k.cu"))}
+
+
+def test_on_a_gpu_the_variables_hold_what_the_kernels_are_run_with() -> None:
+    held = held_by((FIXTURES / "three_kernels_tabs.cu").read_text(encoding="utf-8"))
+    assert {name: held[name]["count"] for name in ("f", "v", "x")} == {"f": 4096, "v": 4096, "x": 4096}
+    assert (held["grid"]["value"], held["block"]["value"]) == ([32, 1, 1], [128, 1, 1])
+    assert (held["steps"]["value"], held["i"]["value"], held["dt"]["value"]) == (ITERATIONS, 0, 0.01)
+
+
+def test_arrays_that_change_places_are_as_large_as_the_largest() -> None:
+    held = held_by(BEFORE)
+    assert held["a"]["count"] == held["b"]["count"] >= held["n"]["value"]
+
+
+def test_what_no_kernel_tells_is_not_made_up_for_the_gpu() -> None:
+    with pytest.raises(UntimableError, match="what `extra` holds is not known"):
+        held_by(BEFORE.replace("int steps)", "int steps, int extra)").replace("(n + 255) / 256", "(n + extra) / 256"))
+
+
+@pytest.mark.nvcc
+@pytest.mark.gpu
+def test_on_a_gpu_a_graph_of_short_kernels_is_faster() -> None:
+    report = verify(source(BEFORE), source(AFTER), again=True)
+    assert report.status is Status.FASTER, (report.reason, report.notes)
+    assert report.speed[0].shape["steps"] == ITERATIONS
 
 
 @pytest.mark.nvcc

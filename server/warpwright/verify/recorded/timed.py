@@ -79,23 +79,27 @@ def known_variables(change: HostChange, program: Program) -> list[dict[str, Any]
     """Each variable with what it is to hold: arrays with their elements, numbers, grids. Raises UntimableError."""
     known: dict[str, dict[str, Any]] = {}
     for name, found in _known(change, program):
-        if known.setdefault(name, found) != found:
-            larger = {**found, "count": max(found["count"], known[name]["count"])} if "count" in found else None
-            if larger is None or found["scalar"] != known[name]["scalar"]:
-                raise UntimableError(f"two kernels are handed `{name}` and take it for different things")
-            known[name] = larger
-    found = [{"name": v.name, "kind": v.kind, "size": v.size, **_value(change, v, known)} for v in change.variables]
+        if (before := known.setdefault(name, found)) == found:
+            continue
+        if "count" not in found or found["scalar"] != before.get("scalar"):
+            raise UntimableError(f"two kernels are handed `{name}` and take it for different things")
+        count, limit = max(found["count"], before["count"]), min(found["limit"], before["limit"])
+        known[name] = {**found, "count": count, "limit": limit}
+    held = [{"name": v.name, "kind": v.kind, "size": v.size, **_value(change, v, known)} for v in change.variables]
     largest: dict[str, int] = {}  # what changes places has one type, and has to be as large
-    for each in found:
+    for each in held:
         if "count" in each:
             largest[each["scalar"]] = max(largest.get(each["scalar"], 0), each["count"])
-    return [{**each, "count": largest[each["scalar"]]} if "count" in each else each for each in found]
+    return [{**each, "count": largest[each["scalar"]]} if "count" in each else each for each in held]
 
 
 def _value(change: HostChange, variable: Variable, known: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     if variable.name in known:
         found = known[variable.name]
-        if ("count" in found) == (variable.kind == "pointer"):
+        size = found.get("value")
+        if isinstance(size, list) and variable.kind in ("int", "uint") and size[1:] == [1, 1]:
+            return {"value": size[0]}
+        if ("count" in found, isinstance(size, list)) == (variable.kind == "pointer", variable.kind == "dim3"):
             return found
     if variable.kind == "cudaStream_t":
         return {"value": 0}
