@@ -331,9 +331,11 @@ def _first_naming(source: Source, statements: list[Node], tokens: tuple[str, ...
 def _tested(kernel: Kernel, indices: Indices, statements: list[Node]) -> Node | None:
     """What the index in x is tested against before anything is loaded or stored, made of parameters that stay; None
     where it is not tested."""
-    source = kernel.source
+    source, pointers = kernel.source, {p.name for p in kernel.parameters if p.is_pointer}
     for place, statement in enumerate(statements):
-        if statement.type == "declaration" and not any(True for _ in descendants(statement, "subscript_expression")):
+        touches = any(True for _ in descendants(statement, "subscript_expression", "pointer_expression"))
+        named = pointers & {source.node_text(n) for n in descendants(statement, "identifier")}
+        if statement.type == "declaration" and not touches and not named:
             continue
         last = place == len(statements) - 1 and statement.child_by_field_name("alternative") is None
         early = is_early_return(statement)
