@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from unittest.mock import patch
 
 import pytest
@@ -76,3 +77,22 @@ def test_a_kernel_under_edits_keeps_few_versions() -> None:
     for number in range(20):
         analyze(Source("a.cu", TEXT.replace("= 1;", f"= {number};").encode()), cache=cache)
     assert [len(versions) for versions in cache.kernels.values()] == [4]
+
+
+def test_the_launches_of_a_long_host_function_with_many_tests_are_read_soon() -> None:
+    """What may change in the function is looked for once, not for each test that may leave it."""
+    tests = "\n".join(
+        f"    int s{i} = {i} * sizeof(float); cudaMalloc(&p, s{i}); if (s{i} == 7) return 1; use(p, s{i});"
+        for i in range(400)
+    )
+    text = f"""__global__ void k(float *p) {{ p[threadIdx.x] = 1; }}
+void use(float *, int);
+int main() {{
+    float *p;
+{tests}
+    k<<<8, 128>>>(p);
+}}"""
+    began = time.process_time()
+    kernel = analyze(Source("a.cu", text.encode())).kernel("k")
+    assert kernel is not None and kernel.launches[0].block == (128, 1, 1)
+    assert time.process_time() - began < 4

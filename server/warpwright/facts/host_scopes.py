@@ -39,6 +39,8 @@ class HostScope:
     function: Node | None
     outer: tuple[HostScope, int] | None = None
     definitions: dict[str, list[Definition]] = field(default_factory=lambda: {})
+    changed: frozenset[str] | None = None
+    """Names that may change in the function (`settled`), once somebody asked."""
 
 
 def read_definitions(source: Source, function: Node) -> dict[str, list[Definition]]:

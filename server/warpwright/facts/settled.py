@@ -24,7 +24,9 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
 
     Example: not `n` after `int n = 0; while (next()) n++;`.
     """
-    changed = _changed(unit, scope)
+    if scope.changed is None:
+        scope.changed = frozenset(_changed(unit, scope))
+    changed = scope.changed
     waiting = list(nodes)
     seen: set[str] = set()
     while waiting:

@@ -223,6 +223,7 @@ def join(left: Range, right: Range) -> Range:
     return Range(least(left.low, right.low), largest(left.high, right.high))
 
 
+@lru_cache(maxsize=16384)
 def combine(operator: str, left: Expression | None, right: Expression | None) -> Expression | None:
     if left is None or right is None:
         return None
