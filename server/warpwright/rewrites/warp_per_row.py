@@ -80,8 +80,8 @@ from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, overlaps, squeezed
-from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._few_threads import explanation_of_few, size_of, walked_together
+from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._layout import after_statement, before_statement, free_name, indent_unit, line_of
 from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number

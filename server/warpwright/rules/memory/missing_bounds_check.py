@@ -69,6 +69,11 @@ from warpwright.rules.words import launch_evidence, launch_of, launch_related, p
 
 severity = Severity.ERROR
 
+FIXES = (
+    Fix("add-bounds-guard", "Test the thread's number", safe=False),
+    Fix("guard-load", "Test the load as the store is tested", safe=False),
+)
+
 _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC: "updates"}
 
 
@@ -84,7 +89,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             span=access.span,
             message=f"Out of bounds: {_words(access)}.",
             evidence={"array": access.array, "byte": access.address, "bytes": access.size, **launch_evidence(launch)},
-            fixes=() if access.array in shared else (Fix("add-bounds-guard", "Test the thread's number", safe=False),),
+            fixes=() if access.array in shared else FIXES,
             related=launch_related(launch),
         )
 
