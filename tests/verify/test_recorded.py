@@ -148,7 +148,7 @@ def test_each_call_that_may_fail_is_seen_to_fail() -> None:
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize("case", ["from_one_to_and_with", "three_kernels_tabs"])
+@pytest.mark.parametrize("case", ["from_one_to_and_with", "three_kernels_tabs", "host_template"])
 def test_a_loop_in_another_style_is_proved(case: str) -> None:
     rewrite = proposed((FIXTURES / f"{case}.cu").read_text(encoding="utf-8"), "capture-graph", "k.cu")
     assert isinstance(rewrite, Rewrite)

@@ -30,7 +30,6 @@ _ASKS = re.compile(r"[\w.]+\.(?:data|data_ptr|get|size)(?:<\w+>)?\(\)")
 _PURE = re.compile(r"dim3|(?:std::)?(?:min|max|ceil|floor)f?|\w+_cast(?:<.*>)?|(?:\w+::)*raw_pointer_cast", re.DOTALL)
 _DEFAULT_STREAM = ("0", "nullptr", "NULL", "cudaStreamLegacy")
 _CHANGES = ("assignment_expression", "update_expression", "lambda_expression", "new_expression", "comma_expression")
-_TEMPLATE = "template_declaration"
 STREAM_PART = 3
 """Of `<<<grid, block, shared, stream>>>`."""
 
@@ -93,8 +92,6 @@ def _require_place(source: Source, loop: Node) -> None:
     function = enclosing(loop, "function_definition", "lambda_expression")
     if in_macro(loop) or function is None or function.type == "lambda_expression":
         raise NoMatchError(f"The loop at line {line} stands in a macro or a lambda.")
-    if enclosing(function, _TEMPLATE) is not None:
-        raise NoMatchError(f"The function around the loop at line {line} is a template.")
     if loop.parent is None or loop.parent.type != "compound_statement":
         raise NoMatchError(f"The loop at line {line} has no braces around it.")
     directive = loop.prev_named_sibling

@@ -8,6 +8,7 @@ and leaves the same values in the variables, does what the original does.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -25,6 +26,7 @@ GRAPH_CALLS = (
     "cudaGraphLaunch", "cudaGraphExecDestroy", "cudaGraphDestroy", "cudaStreamDestroy", "cudaGetLastError",
 )  # fmt: skip
 """All that a candidate may call beyond what the original calls in the same place."""
+_TEMPLATE = "template_declaration"
 _OPAQUE = ("cudaStream_t", "dim3")
 _LEAVES = ("return_statement", "goto_statement", "lambda_expression", "new_expression", "delete_expression",
            "throw_statement", "gnu_asm_expression", "co_return_statement", "try_statement")  # fmt: skip
@@ -73,13 +75,16 @@ def host_change(old: Source, new: Source) -> HostChange | str:
     function = enclosing(mine[0], "function_definition")
     if function is None or enclosing(mine[0], "lambda_expression") is not None:
         return "the candidate differs outside of a function"
-    if any(n.type in ("template_declaration", "class_specifier", "struct_specifier") for n in ancestors(function)):
-        return "the function around the loop is a template or a member"
+    if any(n.type in ("class_specifier", "struct_specifier") for n in ancestors(function)):
+        return "the function around the loop is a member"
+    bindings = _bindings(old, function)
+    if bindings is None:
+        return "the function around the loop is a template, and no call of it says with which arguments"
     if reason := _unruly(old, mine, new, theirs):
         return reason
     both = [(old, node) for node in mine] + [(new, node) for node in theirs]
     used = {source.node_text(n) for source, node in both for n in descendants(node, "identifier")}
-    found = _variables(old, function, mine[0], used)
+    found = _variables(old, function, mine[0], used, bindings)
     if isinstance(found, str):
         return found
     variables, constants = found
@@ -95,11 +100,39 @@ def host_change(old: Source, new: Source) -> HostChange | str:
         old.text(mine[0].start_byte, mine[-1].end_byte),
         new.text(theirs[0].start_byte, theirs[-1].end_byte),
         variables,
-        constants,
+        (*(each for each in bindings.values()), *constants),
         tuple(dict.fromkeys(old.node_text(each) for each in launched if each is not None)),
         tuple(v.name for v in variables if v.name in _bounds(old, mine)),
         tuple(v.name for v in variables if v.name in _counters(old, mine)),
     )
+
+
+def _bindings(source: Source, function: Node) -> dict[str, str] | None:
+    """What the parameters of a function template stand for in the first call that writes them, as declarations by
+    name: `using T = float;`. Empty for a function that is no template, None where there is no such call."""
+    template = function.parent if function.parent is not None and function.parent.type == _TEMPLATE else None
+    if template is None:
+        return {} if enclosing(function, _TEMPLATE) is None else None
+    parameters = uncommented(template.child_by_field_name("parameters"))
+    name = function_name(source, function) or ""
+    for call in descendants(source.root, "template_function"):
+        written = uncommented(call.child_by_field_name("arguments"))
+        called = call.child_by_field_name("name")
+        if called is None or source.node_text(called) != name or len(written) != len(parameters):
+            continue
+        if enclosing(call, _TEMPLATE) is None:
+            return dict(_bound(source, p, w) for p, w in zip(parameters, written, strict=True))
+    return None
+
+
+def _bound(source: Source, parameter: Node, argument: Node) -> tuple[str, str]:
+    text = source.node_text(argument)
+    name = next(n for n in reversed(list(descendants(parameter, "identifier", "type_identifier"))))
+    named = source.node_text(name)
+    if parameter.type in ("parameter_declaration", "optional_parameter_declaration"):
+        kind = parameter.child_by_field_name("type")
+        return named, f"constexpr {source.node_text(kind) if kind is not None else 'auto'} {named} = {text};"
+    return named, f"using {named} = {text};"
 
 
 def _bounds(source: Source, nodes: list[Node]) -> set[str]:
@@ -162,7 +195,7 @@ def _unruly(old: Source, mine: list[Node], new: Source, theirs: list[Node]) -> s
 
 
 def _variables(
-    source: Source, function: Node, place: Node, used: set[str]
+    source: Source, function: Node, place: Node, used: set[str], bindings: Mapping[str, str]
 ) -> tuple[tuple[Variable, ...], tuple[str, ...]] | str:
     """The function's variables that the place uses, and the declarations of those that are constants."""
     declared: dict[str, tuple[Node, Node]] = {}
@@ -180,19 +213,24 @@ def _variables(
     for name in sorted(used & declared.keys()):
         declaration, declarator = declared[name]
         text = source.node_text(declaration)
-        if re.match(r"(static\s+)?(constexpr|const)\b[^*&]*=\s*[\w.]+;$", text):
+        known = re.match(r"(?:static\s+)?(?:constexpr|const)\b[^*&]*=\s*([\w.]+);$", text)
+        if known is not None and known[1] not in declared:
             constants.append(text)
             continue
-        found = _variable(source, name, declaration, declarator)
+        found = _variable(source, name, declaration, declarator, bindings)
         if found is None:
             return f"`{' '.join(text.split())}` is no number, pointer, dim3 or stream that can be made up"
         variables.append(found)
     return tuple(variables), tuple(dict.fromkeys(constants))
 
 
-def _variable(source: Source, name: str, declaration: Node, declarator: Node) -> Variable | None:
+def _variable(
+    source: Source, name: str, declaration: Node, declarator: Node, bindings: Mapping[str, str]
+) -> Variable | None:
     kind = declaration.child_by_field_name("type")
     written = source.node_text(kind) if kind is not None else ""
+    if bound := re.fullmatch(r"using \w+ = (.*);", bindings.get(written, "")):
+        written = bound[1]
     stars, is_array = 0, False
     inner: Node | None = declarator
     while inner is not None and inner.type != "identifier":

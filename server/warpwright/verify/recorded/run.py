@@ -32,6 +32,7 @@ OUTPUT_BYTES = 1 << 20
 _HERE = Path(__file__).parent
 _RUNTIME = _HERE / "runtime.cpp"
 _CHILD = _HERE / "child.py"
+_BOUND = "using "
 _SIDES = ("original", "candidate")
 
 
@@ -122,7 +123,9 @@ def _seen(
 def _compared(
     change: HostChange, cases: list[RecordedCase], before: list[dict[str, Any]], after: list[dict[str, Any]]
 ) -> Observed:
-    observed = Observed(Status.CORRECT)
+    bound = [each for each in change.constants if each.startswith(_BOUND)]
+    notes = [f"the host function is a template, which was run with `{' '.join(bound)}`"] if bound else []
+    observed = Observed(Status.CORRECT, notes=notes)
     for case, mine, theirs in zip(cases, before, after, strict=True):
         reason = _difference(change, mine, theirs)
         function, call = case.fails

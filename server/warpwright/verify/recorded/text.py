@@ -34,10 +34,11 @@ def with_place(source: Source, change: HostChange, statements: str) -> Source:
         if not v.is_constant
     )
     constants = "".join(f"  {each}\n" for each in change.constants)
+    bound = "".join(f"  {each}\n" for each in change.constants if each.startswith(("using ", "constexpr ")))
     text = (
         f"{_TELLS}\n"
         'extern "C" void warpwright_tell(void (*tell)(const void *, const unsigned long *, unsigned long)) {\n'
-        f"{told}}}\n\n"
+        f"{bound}{told}}}\n\n"
         'extern "C" void warpwright_run(void **values) {\n'
         f"{constants}{taken}  {{\n{statements}\n  }}\n{given}}}\n"
     )
