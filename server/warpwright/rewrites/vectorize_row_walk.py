@@ -25,8 +25,8 @@ __global__ void decay(float *out, const float *in, const float *rate, int rows, 
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
   float level = 0.0f;
-  if ((reinterpret_cast<size_t>(&in[row * length]) | reinterpret_cast<size_t>(&out[row * length])) % 16 == 0 &&
-      length % 4 == 0) {
+  if ((length % 4 |
+       (reinterpret_cast<size_t>(&in[row * length]) | reinterpret_cast<size_t>(&out[row * length])) % 16) == 0) {
     for (int t = 0; t < length; t += 4) {
       alignas(16) float in_values[4];
       *reinterpret_cast<float4 *>(in_values) = *reinterpret_cast<const float4 *>(&in[row * length + t]);
@@ -116,7 +116,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     moved: list[Moved] = []
     taken: list[Node] = []
     refused = ""
-    for loop, walking in sorted(loops.values(), key=lambda each: -sum(a.requests for a in each[1])):
+    for _, (loop, walking) in sorted(loops.items()):  # a loop before those in it: a test within a loop costs more
         if any(o.start_byte < loop.end_byte and loop.start_byte < o.end_byte for o in taken):
             continue
         try:
@@ -261,12 +261,13 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
     out += ["#pragma unroll", f"{2 * unit}for (int {counter} = 0; {counter} < {factor}; ++{counter}) {{"]
     out += [f"{3 * unit}{_work(source, walk.body, edits, indent + 3 * unit)}", f"{2 * unit}}}", *stores]
     joined = {width: " | ".join(places) for width, places in addresses.items()}
-    tests = [f"{f'({rows})' if ' | ' in rows else rows} % {width} == 0" for width, rows in joined.items()]
+    rests = [f"{f'({rows})' if ' | ' in rows else rows} % {width}" for width, rows in joined.items()]
     if walk.known is None:
-        tests.append(f"{walk.count} % {factor} == 0")
-    test = f"if ({' && '.join(tests)}) {{"
-    if len(indent + test) > LINE_LENGTH:
-        test = f"if ({f' &&{chr(10)}{indent}    '.join(tests)}) {{"
+        rests.insert(0, f"{walk.count} % {factor}")
+    # One test of all: where a part were tested before, lanes would part, or the compiler would write the loops twice.
+    is_long = len(f"{indent}if (({' | '.join(rests)}) == 0) {{") > LINE_LENGTH
+    whole = (f" |\n{indent}     " if is_long else " | ").join(rests)
+    test = f"if ({f'({whole})' if len(rests) > 1 else whole} == 0) {{"
     start = next((p.start_byte for p in pragmas_before(source, loop)), loop.start_byte)
     rest = reindented(source.text(start, loop.end_byte), indent, indent + unit)
     lines = [test, *out, f"{unit}}}", "} else {", f"{unit}{rest}", "}"]
