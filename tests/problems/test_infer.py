@@ -181,6 +181,33 @@ int main() { const int total = 3 * 1000; run<Real>(nullptr, total, 128, 2.5); }"
     assert case.scalars == {"n": 3000, "by": 2.5}
 
 
+def test_a_size_is_found_in_the_caller_under_the_name_that_it_has_here() -> None:
+    problem = found(
+        """__global__ void pull(float *out, const float *x, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = x[i];
+    for (int j = 0; j < m; j++) sum += x[j];
+    out[i] = sum;
+  }
+}
+void pulled(int n, int m) {
+  float *out, *x;
+  cudaMalloc(&out, n * sizeof(float));
+  cudaMalloc(&x, m * sizeof(float));
+  pull<<<(n + 255) / 256, 256>>>(out, x, n, m);
+}
+int main() {
+  int n, m;
+  n = 784;
+  m = 15000;
+  pulled(n, m);
+}"""
+    )
+    assert problem.own_shape == {"n": 784, "m": 15000}
+    assert all(shape["n"] <= shape["m"] for shape in problem.time)  # x has m elements, and n are read
+
+
 def test_types_that_calls_do_not_write_are_deduced_from_what_they_pass() -> None:
     problem = found(
         """

@@ -225,7 +225,7 @@ class HostExpressions:
     def _take_from_caller(self, name: str, place: int) -> None:
         """A parameter's value where the first call of the host function that can be followed passes it."""
         own = function_name(self.source, self.function) if self.function is not None else None
-        if not own or name in self.defaults or len(self._active) > MOST_CALLS:
+        if not own or name in self.defaults or len(self._active) > MOST_CALLS or f"{own}()" in self._active:
             return
         for source in self.sources:
             for call in nodes_below(source, source.root, "call_expression"):
@@ -235,7 +235,8 @@ class HostExpressions:
                 if unqualified(source.node_text(function)) != own:
                     continue
                 caller = HostExpressions(self.program, source, enclosing(call, "function_definition"))
-                caller._active = [*self._active, f"{own}()"]
+                # A name means another variable there, which may well have the same one.
+                caller._active = [*(each for each in self._active if each.endswith("()")), f"{own}()"]
                 try:
                     passed = caller.resolve(arguments.named_children[place])
                     if isinstance(passed, Name):

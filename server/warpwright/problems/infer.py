@@ -346,6 +346,8 @@ def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader:
         held = tuple(shape for shape in check if reader.holds(shape) or shape == draft.own_shape)
         # One element shows nothing: then all are tried, and the run itself says where the original is not sound.
         check = held if any(reader.holds(shape) and max(shape.values(), default=2) > 1 for shape in held) else check
+    if not (said.time or directives.time):
+        time = tuple(shape for shape in time if reader.holds(shape) or shape == draft.own_shape) or time
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
             raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
