@@ -339,9 +339,7 @@ def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, s
 
 def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Problem:
     check = tuple(said.check or directives.check) or check_shapes(draft.symbols, draft.own_shape, draft.bytes)
-    time = tuple(said.time or directives.time) or timed_shapes(
-        draft.symbols, draft.own_shape, draft.bytes, grid_symbols(draft)
-    )
+    time = tuple(said.time or directives.time) or _timed(draft, reader)
     if not (said.check or directives.check):
         held = tuple(shape for shape in check if reader.holds(shape) or shape == draft.own_shape)
         # One element shows nothing: then all are tried, and the run itself says where the original is not sound.
@@ -352,6 +350,18 @@ def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader:
         if lacking := sorted(set(draft.symbols) - shape.keys()):
             raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
     return replace(draft, check=check, time=time, profile=_profile(draft, said, directives, reader))
+
+
+def _timed(draft: Problem, reader: ArrayReader) -> tuple[Shape, ...]:
+    """Sizes at which the arrays hold what the kernel reaches; any where they do so at none."""
+
+    def bytes_held(shape: Shape) -> int:
+        return draft.bytes(shape) if reader.holds(shape) else 0
+
+    held = timed_shapes(draft.symbols, draft.own_shape, bytes_held, grid_symbols(draft))
+    if held[0] == draft.own_shape or bytes_held(held[0]):
+        return held
+    return timed_shapes(draft.symbols, draft.own_shape, draft.bytes, grid_symbols(draft))
 
 
 def _profile(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Shape | None:
