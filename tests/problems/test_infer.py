@@ -9,7 +9,7 @@ from warpwright.problems.document import write_problem
 from warpwright.problems.expressions import evaluate
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem, Struct
-from warpwright.syntax.source import Source, read_source
+from warpwright.syntax.source import Source, include_reader, read_source
 
 SAMPLES = sorted((Path(__file__).parents[2] / "csrc_samples").glob("*/*/kernel.cu"))
 
@@ -640,3 +640,22 @@ def test_a_launch_that_gives_too_little_shared_memory_is_left_so(place: str, giv
     problem = found(REVERSED % (place, place, given))
     assert problem.own_shape is not None
     assert problem.case(problem.own_shape).dynamic_shared_bytes == bytes_
+
+
+def test_constants_of_included_files_are_the_launchs_own_sizes(tmp_path: Path) -> None:
+    (tmp_path / "sizes.h").write_text(
+        "namespace sizes { constexpr int N = 5000, THREADS = 64, BLOCKS = (N + THREADS - 1) / THREADS; }\n"
+    )
+    path = tmp_path / "a.cu"
+    path.write_text(
+        '#include "sizes.h"\nusing namespace sizes;\n'
+        "__global__ void fill(float *a) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < N) a[i] = 1.0f; }\n"
+        "void run(float *a) { fill<<<BLOCKS, THREADS>>>(a); }\n"
+    )
+    program = analyze(read_source(path), include_reader({}, ()))
+    kernel = program.kernel("fill")
+    assert kernel is not None
+    problem = find_problem(program, kernel)
+    assert isinstance(problem, Problem), problem
+    assert (problem.grid[0], problem.block[0], problem.symbols) == ("79", "64", ())
+    assert not any("how large a block" in note for note in problem.notes)

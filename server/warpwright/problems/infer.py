@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from warpwright.facts.model import Kernel, Program
+from warpwright.facts.model import Basis, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.problems.arguments import ArgumentReader
 from warpwright.problems.arrays import ArrayReader
@@ -17,6 +17,7 @@ from warpwright.problems.document import FILE_NAME, read_document
 from warpwright.problems.expressions import (
     Expression,
     ExpressionError,
+    Name,
     Number,
     evaluate,
     names,
@@ -150,9 +151,26 @@ class _Finder:
             dims = self.reader.resolve_dims(self.site.configuration[0])
         except ExpressionError:
             return ()
+        self._set_found_sizes(known)
         self._set_block_sizes(known)
         found = frozenset().union(*(names(self.arguments.renamed_in(d)) for d in dims))
         return tuple(sorted(found - self.reader.defaults.keys() - known.keys() - _AXES))
+
+    def _set_found_sizes(self, known: Mapping[str, None]) -> None:
+        """Names of the grid or the block, such as constants of an included file, that this file gives no value and the
+        facts' launch does."""
+        launch = self.text.site.launch if self.text.site is not None else None
+        if self.site is None or launch is None or launch.basis is not Basis.EXACT:
+            return
+        shapes = (launch.grid, launch.block)
+        for written, shape in zip(self.site.configuration, shapes, strict=False):
+            try:
+                dims = [self.arguments.renamed_in(dim) for dim in self.reader.resolve_dims(written)]
+            except ExpressionError:
+                continue
+            for dim, size in zip(dims, shape, strict=False):
+                if isinstance(dim, Name) and size is not None and dim.name not in known:
+                    self.reader.defaults.setdefault(dim.name, size)
 
     def _set_block_sizes(self, known: Mapping[str, None]) -> None:
         """A block's run-time size, such as an `int threads = atoi(argv[2])`, is no size of the data: 256 threads."""
