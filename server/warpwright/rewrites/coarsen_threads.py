@@ -56,7 +56,7 @@ void run(float *out, const float *in, int n) {
 }
 ```
 
-A `return` of the kernel becomes a `continue`. Elements of two bytes or one go by eights. Blocks have fewer threads, and
+A `return` of the kernel becomes a `continue`. Blocks have fewer threads, and
 not the grid fewer blocks, where threads beyond the grid that there is would not be seen to find nothing to do.
 
 ## Assumes
@@ -83,7 +83,7 @@ from math import prod
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS
+from warpwright.facts.aliasing import LOOPS, restricted
 from warpwright.facts.model import WARP, AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, naming, squeezed
 from warpwright.rewrites._grids import launches_of_flat_blocks, uncovered
@@ -108,8 +108,7 @@ goals = ("speed",)
 
 BYTES = 16
 """The widest access: a thread that moves as much at a time has enough on its way."""
-FEWEST, MOST = 4, 8
-"""Elements for each thread: more where they are of two bytes or one."""
+ELEMENTS = 4
 _BLOCK = "blockIdx.x"
 FEWEST_BLOCKS = 1024
 """Of a grid that is known: with fewer, a quarter of it leaves multiprocessors idle (an H200 has 132)."""
@@ -265,7 +264,15 @@ def _count(kernel: Kernel) -> int:
     widest = max(max(a.bytes, a.value_bytes) for a in moved)
     if widest > BYTES // 2:
         raise NoMatchError(f"Nothing to gain: each thread moves {widest} bytes at a time already.")
-    return MOST if widest < BYTES // 4 else FEWEST
+    apart = restricted(kernel)
+    loads = {a.array or "" for a in moved if a.kind is AccessKind.LOAD}
+    for load, array in ((load, a.array or "") for load in sorted(loads) for a in stored):
+        if widest > BYTES // 4 and (load == array or not {load, array} & apart):
+            raise NoMatchError(
+                f"Nothing to gain: a thread moves {widest} bytes at a time, and as far as the compiler knows a store "
+                f"to {array} may change {load}, so that it would load one element after the other."
+            )
+    return ELEMENTS
 
 
 def _require_independent(kernel: Kernel, block: Node) -> None:

@@ -15,15 +15,13 @@ void run(float *out, const float *a, const float *b, int n) {
 ```
 
 ```cuda
-__global__ void row_sums(float *sums, const float *rows, int count, int length) {
-  float sum = 0.0f;
-  for (int k = 0; k < length; k++)
-    sum += rows[blockIdx.x * length + k];
-  sums[blockIdx.x] = sum;
+__global__ void spread(float *lengths, const float *ends, int count) {
+  float2 end = reinterpret_cast<const float2 *>(ends)[blockIdx.x];
+  lengths[blockIdx.x] = fabsf(end.y - end.x);
 }
 
-void run(float *sums, const float *rows, int count, int length) {
-  row_sums<<<count, 1>>>(sums, rows, count, length);
+void run(float *lengths, const float *ends, int count) {
+  spread<<<count, 1>>>(lengths, ends, count);
 }
 ```
 
@@ -37,22 +35,20 @@ __global__ void midpoints(float *out, const float *a, const float *b, int n) {
 }
 
 void run(float *out, const float *a, const float *b, int n) {
-  midpoints<<<(n + 63) / 64, 64>>>(out, a, b, n);
+  midpoints<<<(n + 255) / 256, 256>>>(out, a, b, n);
 }
 ```
 
 ```cuda
-__global__ void row_sums(float *sums, const float *rows, int count, int length) {
+__global__ void spread(float *lengths, const float *ends, int count) {
   if (blockIdx.x * blockDim.x + threadIdx.x >= count)
     return;
-  float sum = 0.0f;
-  for (int k = 0; k < length; k++)
-    sum += rows[(blockIdx.x * blockDim.x + threadIdx.x) * length + k];
-  sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+  float2 end = reinterpret_cast<const float2 *>(ends)[blockIdx.x * blockDim.x + threadIdx.x];
+  lengths[blockIdx.x * blockDim.x + threadIdx.x] = fabsf(end.y - end.x);
 }
 
-void run(float *sums, const float *rows, int count, int length) {
-  row_sums<<<(count + 63) / 64, 64>>>(sums, rows, count, length);
+void run(float *lengths, const float *ends, int count) {
+  spread<<<(count + 255) / 256, 256>>>(lengths, ends, count);
 }
 ```
 
@@ -62,13 +58,13 @@ void run(float *sums, const float *rows, int count, int length) {
   kernel tests the block's number against one that is no larger: threads beyond it do nothing. Where neither is so, the
   kernel gets a parameter more, which each launch hands over.
 - Blocks have nothing to do with each other beyond atomics. There are no shared memory, barriers, warp functions or
-  other uses of `threadIdx`, `blockDim` and `gridDim`.
+  other uses of `threadIdx`, `blockDim` and `gridDim`, and no loops of more than a few steps: a thread that goes over
+  much memory alone is no faster in a warp whose lanes each go over their own.
 
 ## Cost
 
-Lanes of a warp go through both sides of a branch where they differ, and through as many iterations of a loop as the
-longest. A grid that is known to have few blocks is left alone: all of them run at once already. Results stay the same
-bit for bit, apart from the order of atomic additions.
+Lanes of a warp go through both sides of a branch where they differ. A grid that is known to have few blocks is left
+alone: all of them run at once already. Results stay the same bit for bit, apart from the order of atomic additions.
 """
 
 from __future__ import annotations
@@ -78,6 +74,7 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.lifts import Footprint
 from warpwright.facts.model import WARP, Kernel, Launch
 from warpwright.rewrites._added_parameter import added_size
@@ -89,6 +86,7 @@ from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._launch_shape import extents_of
 from warpwright.rewrites._layout import before_statement, indent_unit, line_of
+from warpwright.rewrites._short_loops import is_short
 from warpwright.rewrites._thread_numbers import NUMBER, calls_by_number
 from warpwright.rewrites._threads import TIES
 from warpwright.rewrites.base import Declined, Rewrite
@@ -100,8 +98,8 @@ NAME = "fill-warps"
 title = "Put one-thread blocks together into warps"
 goals = ("speed",)
 
-THREADS = 64
-"""The fewest in a block with which 32 blocks, the most of a multiprocessor, hold all its 2048 threads (sm_90)."""
+THREADS = 256
+"""In a block: with fewer, the blocks of a kernel that does little take longer to start than to run."""
 FEWEST_BLOCKS = 4096
 """Of a grid that is known: some 132 multiprocessors run as many one-thread blocks at once."""
 _BLOCK, _SIZE, _THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
@@ -134,8 +132,9 @@ def _filled(kernel: Kernel) -> Rewrite:
         explanation=(
             f"A block of one thread takes a whole warp, of whose {WARP} lanes {WARP - 1} stay idle, and a "
             f"multiprocessor holds {held} blocks at most: {held} threads at a time. In blocks of {THREADS} all lanes "
-            "work, neighbouring lanes share their requests to memory, and there are as many threads at once as the "
-            "multiprocessor holds."
+            "work, neighbouring lanes share their requests to memory, there are as many threads at once as the "
+            "multiprocessor holds, and fewer blocks have to start, of which an H200 was measured to start some 1.6 in a "
+            "nanosecond."
         ),
     )
 
@@ -171,6 +170,18 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
             raise NoMatchError(f"The macro {macro} names the block's number.")
     if reason := calls_by_number(kernel, block):
         raise NoMatchError(reason)
+    indices, span = indices_of(kernel, None), kernel.span
+    for loop in descendants(block, *LOOPS, "for_range_loop"):
+        if not is_short(indices, loop):
+            raise NoMatchError(
+                f"Nothing to gain: the time of a thread goes into its loop at line {line_of(source, loop)}."
+            )
+    for access in kernel.accesses:
+        own = access.span.path == span.path and span.start <= access.span.start <= span.end
+        if access.in_loop and not own:
+            raise NoMatchError(
+                f"Nothing to gain: the time of a thread goes into a loop around `{access.span.one_line}`."
+            )
 
 
 def _numbers(kernel: Kernel, block: Node) -> list[TextEdit]:
