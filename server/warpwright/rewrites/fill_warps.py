@@ -133,8 +133,8 @@ def _filled(kernel: Kernel) -> Rewrite:
             f"A block of one thread takes a whole warp, of whose {WARP} lanes {WARP - 1} stay idle, and a "
             f"multiprocessor holds {held} blocks at most: {held} threads at a time. In blocks of {THREADS} all lanes "
             "work, neighbouring lanes share their requests to memory, there are as many threads at once as the "
-            "multiprocessor holds, and fewer blocks have to start, of which an H200 was measured to start some 1.6 in a "
-            "nanosecond."
+            "multiprocessor holds, and fewer blocks have to start, of which an H200 was measured to start some 1.6 in "
+            "a nanosecond."
         ),
     )
 
