@@ -78,6 +78,7 @@ from warpwright.rewrites._flat_index import (
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, extent, launches_in_sight, uncovered
 from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
+from warpwright.rewrites._launch_shape import launches_for_none
 from warpwright.rewrites._layout import free_name, line_of, without_lines
 from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
@@ -313,6 +314,10 @@ def _launch_edit(
             new[parameter.name] = as_factor(source.node_text(argument))
     block, node = launch.block[0] or 1, _grid_node(written[0])
     columns, last = f"({written_as(row, new)} + {block - 1}) / {block}", written_as(rest, new)
+    if launches_for_none(kernel, launch, 0):
+        if plane is not None or rest != row:
+            raise NoMatchError(f"The grid at {launch.source} has a block where no element is, and rows may be there.")
+        columns, last = (f"({last} > 0 ? {blocks} : 1)" for blocks in (columns, last))
     text = f"dim3({last}, {columns})" if plane is None else f"dim3({columns}, {written_as(plane, new)}, {last})"
     return TextEdit(node.start_byte, node.end_byte, text)
 
