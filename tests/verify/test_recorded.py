@@ -51,7 +51,7 @@ def observed(original: Source, candidate: Source) -> Observed:
 def test_the_place_is_the_loop_with_the_variables_that_it_uses() -> None:
     place = change(source(AFTER))
     assert isinstance(place, HostChange)
-    assert (place.function, place.line, place.kernels) == ("run", 10, ("diffuse",))
+    assert (place.function, place.line, place.bounds) == ("run", 10, ("steps",))
     assert [(v.name, v.kind) for v in place.variables] == [
         ("a", "pointer"), ("b", "pointer"), ("n", "int"), ("steps", "int"),
     ]  # fmt: skip

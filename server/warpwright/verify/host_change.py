@@ -18,7 +18,7 @@ from warpwright.facts.types import builtin_type
 from warpwright.facts.unit import function_name
 from warpwright.rewrites._code import called_name
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 GRAPH_CALLS = (
@@ -47,8 +47,7 @@ class Variable:
 @dataclass(frozen=True, slots=True)
 class HostChange:
     """`before` and `after` are the statements in the place, `constants` the declarations of what has a known value,
-    `kernels` what is launched, as it is written, `bounds` the variables that loops compare with,
-    `counters` those that they set."""
+    `bounds` the variables that loops compare with, `counters` those that they set."""
 
     function: str
     line: int
@@ -56,7 +55,6 @@ class HostChange:
     after: str
     variables: tuple[Variable, ...]
     constants: tuple[str, ...]
-    kernels: tuple[str, ...]
     bounds: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
 
@@ -92,8 +90,6 @@ def host_change(old: Source, new: Source) -> HostChange | str:
     changed = {name for source, node in both for name in changed_names(source, node)} & used
     if changed := {name for name in changed - own if not name.startswith("cuda")}:
         return f"`{min(changed)}`, which is changed there, is no variable of the function"
-    launched = [call.child_by_field_name("function") for node in mine for call in descendants(node, "call_expression")
-                if launch_configuration(call) is not None]  # fmt: skip
     return HostChange(
         function_name(old, function) or "",
         old.position(mine[0].start_byte)[0],
@@ -101,7 +97,6 @@ def host_change(old: Source, new: Source) -> HostChange | str:
         new.text(theirs[0].start_byte, theirs[-1].end_byte),
         variables,
         (*(each for each in bindings.values()), *constants),
-        tuple(dict.fromkeys(old.node_text(each) for each in launched if each is not None)),
         tuple(v.name for v in variables if v.name in _bounds(old, mine)),
         tuple(v.name for v in variables if v.name in _counters(old, mine)),
     )

@@ -1,7 +1,8 @@
 """Run a place of host code for each case, and write what it asks for: `python -I -S child.py RUNTIME LIBRARY`.
 
 Standard library only: it is run by its path, confined, in a bare Python.
-`cases.json` has for each case the bytes of the variables in hex, and which call of which function is to fail;
+`cases.json` has for each case the bytes of the variables in hex, and which call of which function is to fail,
+`parameters.json` the bytes of each parameter of each kernel by its mangled name;
 `seen.json` gets what was seen.
 """
 
@@ -16,7 +17,6 @@ from typing import Any
 
 HEAD = 3
 """Lines of a record that are kept, for people."""
-_TELL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_ulong), ctypes.c_ulong)
 
 
 def main() -> None:
@@ -26,17 +26,17 @@ def main() -> None:
     library = runtime.warpwright_open(sys.argv[2].encode())
     if not library:
         sys.exit(runtime.warpwright_error().decode())
-    tell, run = (
-        runtime.warpwright_function(ctypes.c_void_p(library), name) for name in (b"warpwright_tell", b"warpwright_run")
+    for name, sizes in _read("parameters.json").items():
+        runtime.warpwright_kernel(name.encode(), (ctypes.c_size_t * len(sizes))(*sizes), ctypes.c_size_t(len(sizes)))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(
+        runtime.warpwright_function(ctypes.c_void_p(library), b"warpwright_run")
     )
-    told = _TELL(lambda kernel, sizes, count: runtime.warpwright_kernel(ctypes.c_void_p(kernel), sizes, count))
-    ctypes.CFUNCTYPE(None, _TELL)(tell)(told)
-    seen = [_seen(runtime, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(run), case) for case in json.loads(_read())]
+    seen = [_seen(runtime, run, case) for case in _read("cases.json")]
     Path("seen.json").write_text(json.dumps(seen))
 
 
-def _read() -> str:
-    return Path("cases.json").read_text()
+def _read(name: str) -> Any:
+    return json.loads(Path(name).read_text())
 
 
 def _seen(runtime: Any, run: Any, case: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,10 @@ variables, are the same result, exactly, whatever the kernels do: they are one t
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any
 from warpwright.progress import IsCancelled
 from warpwright.sandbox.confine import Policy, system_folders
 from warpwright.syntax.source import Source, read_source
-from warpwright.toolchain.compile import compile_host, compile_runtime
+from warpwright.toolchain.compile import compile_host, compile_ptx, compile_runtime
 from warpwright.toolchain.process import run_limited
 from warpwright.toolchain.rights import Reads
 from warpwright.verify.host_change import HostChange
@@ -32,6 +34,8 @@ OUTPUT_BYTES = 1 << 20
 _HERE = Path(__file__).parent
 _RUNTIME = _HERE / "runtime.cpp"
 _CHILD = _HERE / "child.py"
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
+_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.[busf](\d+)\b")
 _BOUND = "using "
 _SIDES = ("original", "candidate")
 
@@ -63,10 +67,23 @@ def observe_recorded(
     cases = recorded_cases(change)
     try:
         runtime = _runtime(is_cancelled)
+        ptx = compile_ptx(sides[0], arch=arch, flags=flags, is_cancelled=is_cancelled)
+        parameters = parameter_bytes(ptx.text)
         with ThreadPoolExecutor(2) as pool:
             texts, rights = (change.before, change.after), (None, reads)
             asked = [
-                pool.submit(_seen, name, with_place(side, change, text), runtime, cases, arch, flags, may, is_cancelled)
+                pool.submit(
+                    _seen,
+                    name,
+                    with_place(side, change, text),
+                    runtime,
+                    cases,
+                    parameters,
+                    arch,
+                    flags,
+                    may,
+                    is_cancelled,
+                )
                 for name, side, text, may in zip(_SIDES, sides, texts, rights, strict=True)
             ]
             before, after = (each.result() for each in asked)
@@ -76,6 +93,24 @@ def observe_recorded(
     if any(each["unknown"] for each in (*before.cases, *after.cases)):
         return Observed(reason="The host code was not run: it launches a kernel with unknown arguments."), libraries
     return replace(_compared(change, cases, before.cases, after.cases), sandbox=before.sandbox), libraries
+
+
+def parameter_bytes(ptx: str) -> dict[str, list[int]]:
+    """The bytes of each parameter of each kernel by its mangled name, but for kernels that take a structure: what lies
+    between its members is nobody's.
+
+    >>> parameter_bytes(".visible .entry k(\\n .param .u64 .ptr .align 1 k_param_0,\\n .param .f32 k_param_1\\n)\\n{")
+    {'k': [8, 4]}
+    >>> parameter_bytes(".entry k(.param .align 8 .b8 k_param_0[24])"), parameter_bytes(".entry k()")
+    ({}, {'k': []})
+    """
+    found: dict[str, list[int]] = {}
+    for name, listed in _ENTRY.findall(ptx):
+        parameters = [each for each in listed.split(",") if each.strip()]
+        sizes = [_PARAMETER.search(each) for each in parameters]
+        if all(size is not None and "[" not in each for size, each in zip(sizes, parameters, strict=True)):
+            found[name] = [int(size[1]) // 8 for size in sizes if size is not None]
+    return found
 
 
 def _runtime(is_cancelled: IsCancelled) -> Path:
@@ -90,6 +125,7 @@ def _seen(
     source: Source,
     runtime: Path,
     cases: list[RecordedCase],
+    parameters: Mapping[str, list[int]],
     arch: str,
     flags: tuple[str, ...],
     reads: Reads,
@@ -102,6 +138,7 @@ def _seen(
     with tempfile.TemporaryDirectory(prefix="warpwright-") as folder:
         asked = [{"values": [value.hex() for value in case.values], "fails": case.fails} for case in cases]
         (Path(folder) / "cases.json").write_text(json.dumps(asked))
+        (Path(folder) / "parameters.json").write_text(json.dumps(parameters))
         read = (*system_folders(), str(_HERE), str(runtime.parent), str(made.library.parent))
         finished = run_limited(
             [sys.executable, "-I", "-S", str(_CHILD), str(runtime), str(made.library)],

@@ -13,11 +13,6 @@
 
 namespace {
 
-struct Kernel {
-  std::string name;
-  std::vector<size_t> sizes;
-  bool known = false;
-};
 struct Configuration {
   dim3 grid, block;
   size_t shared;
@@ -29,7 +24,8 @@ struct Stream {
   Launches launches;
 };
 
-std::map<const void *, Kernel> kernels;
+std::map<const void *, std::string> kernels;
+std::map<std::string, std::vector<size_t>> parameters;
 std::vector<Configuration> pushed;
 std::map<cudaStream_t, Stream> streams;
 std::map<const void *, Launches> graphs, executables;
@@ -55,13 +51,14 @@ std::string name_of(cudaStream_t stream) {
 }
 
 cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream) {
-  const Kernel &kernel = kernels[function];
+  const std::string &name = kernels[function];
+  auto known = parameters.find(name);
   char shape[160];
   snprintf(shape, sizeof shape, " %u,%u,%u %u,%u,%u %zu", grid.x, grid.y, grid.z, block.x, block.y, block.z, shared);
-  std::string line = (kernel.known ? "" : "?") + kernel.name + shape;
-  for (size_t i = 0; i < kernel.sizes.size(); ++i) {
+  std::string line = (known != parameters.end() ? "" : "?") + name + shape;
+  for (size_t i = 0; known != parameters.end() && i < known->second.size(); ++i) {
     line += ' ';
-    for (size_t b = 0; b < kernel.sizes[i]; ++b) {
+    for (size_t b = 0; b < known->second[i]; ++b) {
       snprintf(shape, sizeof shape, "%02x", static_cast<unsigned char *>(arguments[i])[b]);
       line += shape;
     }
@@ -82,9 +79,8 @@ extern "C" {
 void *warpwright_open(const char *path) { return dlopen(path, RTLD_LAZY | RTLD_LOCAL); }
 const char *warpwright_error() { return dlerror(); }
 void *warpwright_function(void *library, const char *name) { return dlsym(library, name); }
-void warpwright_kernel(const void *function, const size_t *sizes, size_t count) {
-  kernels[function].sizes.assign(sizes, sizes + count);
-  kernels[function].known = true;
+void warpwright_kernel(const char *name, const size_t *sizes, size_t count) {
+  parameters[name].assign(sizes, sizes + count);
 }
 void warpwright_reset(const char *function, int call) {
   record.clear(), calls.clear(), streams.clear(), graphs.clear(), executables.clear(), pushed.clear();
@@ -101,7 +97,7 @@ void __cudaUnregisterFatBinary(void **) {}
 char __cudaInitModule(void **) { return 1; }
 void __cudaRegisterFunction(void **, const char *host, char *, const char *name, int, uint3 *, uint3 *, dim3 *, dim3 *,
                             int *) {
-  kernels[host].name = name;
+  kernels[host] = name;
 }
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
 void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int) {}

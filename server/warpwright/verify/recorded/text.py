@@ -10,23 +10,9 @@ from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source
 from warpwright.verify.host_change import HostChange, Variable
 
-_TELLS = """
-
-#include <type_traits>
-
-template <class... P>
-void warpwright_tell_one(void (*tell)(const void *, const unsigned long *, unsigned long), void (*kernel)(P...)) {
-  static_assert((std::is_scalar_v<P> && ... && true), "a kernel takes more than numbers and pointers");
-  const unsigned long sizes[] = {sizeof(P)..., 0};
-  tell(reinterpret_cast<const void *>(kernel), sizes, sizeof...(P));
-}
-"""
-
 
 def with_place(source: Source, change: HostChange, statements: str) -> Source:
-    """The file with the two functions behind it: `warpwright_tell` says how large the arguments of the kernels are, and
-    `warpwright_run` has the statements."""
-    told = "".join(f"  warpwright_tell_one(tell, &{kernel});\n" for kernel in change.kernels)
+    """The file with a function behind it that has the statements, `warpwright_run`."""
     taken = "".join(f"  {_declared(v)} = *reinterpret_cast<{_type(v)} *>(values[{i}]);\n" for i, v in _numbered(change))
     given = "".join(
         f"  *reinterpret_cast<{_type(v)} *>(values[{i}]) = {v.name};\n"
@@ -34,11 +20,8 @@ def with_place(source: Source, change: HostChange, statements: str) -> Source:
         if not v.is_constant
     )
     constants = "".join(f"  {each}\n" for each in change.constants)
-    bound = "".join(f"  {each}\n" for each in change.constants if each.startswith(("using ", "constexpr ")))
     text = (
-        f"{_TELLS}\n"
-        'extern "C" void warpwright_tell(void (*tell)(const void *, const unsigned long *, unsigned long)) {\n'
-        f"{bound}{told}}}\n\n"
+        "\n\n#include <type_traits>\n\n"
         'extern "C" void warpwright_run(void **values) {\n'
         f"{constants}{taken}  {{\n{statements}\n  }}\n{given}}}\n"
     )
