@@ -66,8 +66,21 @@ rewrites made {candidates} candidates for {tried}: {verdicts}.
 """
 
 
-def page(result: Mapping[str, Any], plans: Mapping[str, Any], programs: Mapping[str, Any]) -> str:
-    """The page as Markdown; `plans` is what benchmarks/plans.py wrote, `programs` what optimize_programs.py did."""
+HALVES = """
+Of all {programs} programs there, by name, every second was read while rewrites were written, and the others were not.
+Of the kernels of each half that can be run and in which a rule finds a pitfall (`--every 1/2` and `--every 2/2`):
+
+| half | kernels | with a candidate | 1.2x or more | 2x or more | geometric mean | faster |
+|---|---:|---:|---:|---:|---:|---|
+"""
+PROGRAMS_OF_ALL = 529
+
+
+def page(
+    result: Mapping[str, Any], plans: Mapping[str, Any], programs: Mapping[str, Any], halves: Mapping[str, Any]
+) -> str:
+    """The page as Markdown; `plans` is what benchmarks/plans.py wrote, `programs` what optimize_programs.py did, and
+    `halves` what that did for the halves of all programs, by what is said of them."""
     hardware, versions = result["hardware"], result["versions"]
     head = HEAD.format(
         command=result["command"],
@@ -77,7 +90,7 @@ def page(result: Mapping[str, Any], plans: Mapping[str, Any], programs: Mapping[
         figures="\n".join(f"- {line}" for line in figures(result)),
     )
     rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |\n" for row in result["kernels"])
-    return head + "".join(rows) + _programs(programs) + _plans(plans, result)
+    return head + "".join(rows) + _programs(programs) + _halves(halves) + _plans(plans, result)
 
 
 def _programs(programs: Mapping[str, Any]) -> str:
@@ -100,6 +113,18 @@ def _programs(programs: Mapping[str, Any]) -> str:
         gain=f"{AIMS[0]}x or more: {listed or 'none'}.\nOf the {pitfalls} that can be run and in which a rule finds a "
         f"pitfall, {programs['summary']['at_least_1.2x']} gain that much.",
     )
+
+
+def _halves(halves: Mapping[str, Any]) -> str:
+    lines = []
+    for name, result in halves.items():
+        gains = sorted(((_gain(row), row["kernel"]) for row in result["kernels"]), reverse=True)
+        cells = [name, f"{len(gains)}", f"{sum(bool(row['candidates']) for row in result['kernels'])}"]
+        cells += [f"{(reached := sum(gain >= aim for gain, _ in gains))} ({reached / len(gains):.0%})" for aim in AIMS]
+        cells += [f"{geometric_mean(gain for gain, _ in gains):.2f}x"]
+        cells += [", ".join(f"{gain:.2f}x {kernel}" for gain, kernel in gains if gain >= AIMS[0])]
+        lines.append(f"| {' | '.join(cells)} |\n")
+    return HALVES.format(programs=PROGRAMS_OF_ALL) + "".join(lines)
 
 
 def _gain(row: Mapping[str, Any]) -> float:

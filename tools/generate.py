@@ -45,7 +45,12 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "attacks.md", attacks_page()
     yield (
         "optimize.md",
-        optimize_page(_result("optimize_cuda.json"), _result("plans.json"), _result("programs_cuda.json")),
+        optimize_page(
+            _result("optimize_cuda.json"),
+            _result("plans.json"),
+            _result("programs_cuda.json"),
+            {"read": _result("programs_read_cuda.json"), "not read": _result("programs_unread_cuda.json")},
+        ),
     )
 
 

@@ -12,6 +12,9 @@ from warpwright.verify.verify import acceptable
 HINTS = frozenset({"add-restrict", "add-launch-bounds"})
 """Rewrites that tell the compiler something and change nothing else: whether it makes use of it is seen in figures."""
 
+LOSSY = frozenset({"fast-math-functions", "compute-in-float"})
+"""Rewrites that give up digits for speed: only where a figure says that there is some."""
+
 MEASURED_NOISE, PREDICTED_NOISE = 1.03, 1.05
 """Speedups whose quotient is no larger are the same one: timings of one text differ by so much from one verification
 to the next, and predictions tell no better."""
@@ -68,15 +71,15 @@ def best_of(scores: Sequence[Score]) -> int | None:
 def may_be_offered(report: Report, goal: str, rewrites: Sequence[str]) -> bool:
     """Whether a candidate may be the answer: it is `acceptable`, and may be a gain.
 
-    No gain is for speed what is predicted to be slower, and a hint to the compiler alone of which no figure says that
-    it helps.
+    No gain is for speed what is predicted to be slower, and a hint to the compiler or fewer digits alone of which no
+    figure says that they help.
     """
     if not acceptable(report, goal):
         return False
     if goal != "speed" or report.speed:
         return True
     predicted = report.predicted.speedup if report.predicted else None
-    if HINTS.issuperset(rewrites):
+    if (HINTS | LOSSY).issuperset(rewrites):
         return predicted is not None and predicted > PREDICTED_NOISE
     return predicted is None or predicted >= SLOWER
 
