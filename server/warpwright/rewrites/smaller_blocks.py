@@ -59,6 +59,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import WARP, Basis, Kernel, Launch
 from warpwright.rewrites._code import (
     NoMatchError,
@@ -75,7 +76,6 @@ from warpwright.rewrites._code import (
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
-from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites._threads import NUMBERS, grid_times
 from warpwright.rewrites.base import Declined, Rewrite
@@ -98,9 +98,9 @@ _ONE_DIMENSION = frozenset({"threadIdx.y", "threadIdx.z", "blockDim.y", "blockDi
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
-    if reason := unmovable(kernel):
-        return Declined(NAME, reason)
-    if block is None or not any(True for _ in descendants(block, *_LOOPS)):
+    if block is None or kernel.node is None or in_macro(kernel.node) or kernel.node.has_error:
+        return Declined(NAME, f"{kernel.name} is defined elsewhere, by a macro, or with a syntax error.")
+    if not any(True for node in (block, *(c.node for c in kernel.callees)) for _ in descendants(node, *_LOOPS)):
         return Declined(NAME, f"Nothing to gain: the threads of {kernel.name} have no loop, and so little to do.")
     if at is not None and not overlaps(kernel.span, at) and not any(_marks(launch, at) for launch in kernel.launches):
         return Declined(NAME, f"What is marked is no part of {kernel.name}.")
@@ -187,6 +187,8 @@ def _factor(kernel: Kernel, launches: list[Launch], threads: int) -> tuple[int, 
 def _require_free(kernel: Kernel, block: Node) -> None:
     """Nothing but the thread's number ties a thread to its block."""
     text = kernel.source.node_text(block)
+    if has_volatile(kernel) and any(True for _ in descendants(block, "while_statement", "do_statement")):
+        raise NoMatchError(f"Threads of {kernel.name} may wait for each other through volatile memory.")
     if kernel.shared_arrays or kernel.barriers or re.search(r"__shared__|__syncthreads|__launch_bounds__", text):
         raise NoMatchError(f"{kernel.name} uses shared memory or barriers, which fit its blocks.")
     if tied := WARP_LEVEL.search(text):

@@ -239,24 +239,25 @@ def _walks(indices: Indices, found: list[Access]) -> list[RowWalk]:
 
 
 def _fitting(kernel: Kernel, walks: list[RowWalk], found: list[Access], shape: Dim3) -> tuple[list[RowWalk], int]:
-    """The loops, or where their tiles are too large the one that asks for most, and the columns of a tile."""
+    """The loops, or where their tiles are too large the one that asks for most, with as many of its arrays as fit, what
+    is stored first; and the columns of a tile."""
     used = sum(array.bytes or 0 for array in kernel.shared_arrays)
 
     def requests(walk: RowWalk) -> int:
         inside = [a for a in found if walk.node.start_byte <= a.span.start < walk.node.end_byte]
         return sum(access.requests for access in inside)
 
+    dearest = max(walks, key=requests)
+    by_use = sorted(dearest.pieces, key=lambda piece: not piece.stores)
+    parts = [replace(dearest, pieces=tuple(by_use[:count])) for count in range(len(by_use), 0, -1)]
     least = 0
-    for chosen in (walks, [max(walks, key=requests)]):
+    for chosen in (walks, *([part] for part in parts)):
+        width = sum(_element_bytes(kernel, array) for array in _tile_names(kernel, chosen).values())
         for columns in COLUMNS:
-            least = (
-                shape[0]
-                * (columns + 1)
-                * sum(_element_bytes(kernel, array) for array in _tile_names(kernel, chosen).values())
-            )
+            least = shape[0] * (columns + 1) * width
             if least + used <= SHARED_BYTES:
                 return chosen, columns
-    raise NoMatchError(f"Tiles of {least} bytes for {shape[0]} threads do not fit into 48 KB of shared memory.")
+    raise NoMatchError(f"A tile of {least} bytes for {shape[0]} threads does not fit into 48 KB of shared memory.")
 
 
 def _require_apart(kernel: Kernel, walks: list[RowWalk]) -> None:
