@@ -157,15 +157,17 @@ def _operand(source: Source, node: Node) -> str:
     return text if re.fullmatch(r"[\w.]+", text) and not is_macro_of_several(source, node) else f"({text})"
 
 
-def written_out(walk: CountedWalk, source: Source, index: Node) -> tuple[Source, Node]:
+def written_out(kernel: Kernel, walk: CountedWalk, index: Node) -> tuple[Source, Node]:
     """An index with the values of what each iteration declares and the macros of the file in their places, and the
     text that it stands in: `i * n + j` for `at` after `int at = IDX(i, j);`."""
-    own = {
-        declared_name(source, declared): value
+    source, once = kernel.source, locals_of(kernel).types
+    changed = set(changed_names(source, walk.body))
+    steady = {
+        name: value
         for declared in descendants(walk.body, "init_declarator")
         if (value := declared.child_by_field_name("value")) is not None
+        if (name := declared_name(source, declared)) in once and name not in changed
     }
-    steady = {name: value for name, value in own.items() if name not in set(changed_names(source, walk.body))}
     macros = _index_macros(source)
     here, node = source, index
     for _ in range(_DEEPEST):

@@ -12,7 +12,7 @@ from warpwright.rewrites._code import NoMatchError, body, in_macro, names, squee
 from warpwright.rewrites._counted_walk import CountedWalk, moves_along, written_out
 from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites._locals import changed_names, declared_name, is_template_type, locals_of
+from warpwright.rewrites._locals import changed_names, declared_name, declared_names, is_template_type, locals_of
 from warpwright.rewrites._movable import is_in_header
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._threads import unfit_call
@@ -37,6 +37,7 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
     """What can be moved of the arrays that the loop walks."""
     source, types = kernel.source, locals_of(kernel).types
     found: dict[tuple[str, str], Moved] = {}
+    moving = set(changed_names(source, walk.body)) | declared_names(source, walk.body)
     refused = ""
     for access in walking:
         element = next(
@@ -51,7 +52,10 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
         if element is None or index is None or (name, squeezed(source.node_text(index))) in found:
             refused = refused or f"`{access.expression}` is not written as an element of an array."
             continue
-        place = written_out(walk, source, index)
+        if name in moving:
+            refused = refused or f"`{name}` leads to another place in each iteration."
+            continue
+        place = written_out(kernel, walk, index)
         if not moves_along(kernel, walk, *place):
             refused = refused or f"`{access.expression}` is not at a sum of {walk.name} and of what stays the same."
             continue
