@@ -149,8 +149,9 @@ def run_emulated(asked: Asked, is_cancelled: IsCancelled) -> Iterator[Event]:
 
 
 def prepare() -> None:
-    """Have the process ready, or getting ready; returns at once."""
-    _pool.prepare()
+    """Have the process ready, or getting ready; returns at once. On Windows there is none."""
+    if sys.platform != "win32":
+        _pool.prepare()
 
 
 @atexit.register
