@@ -1,6 +1,6 @@
 """`python -m warpwright_harness --results FD`, with `--bare LOCK` to launch kernels without torch under
 compute-sanitizer; `--probe` to print what GPU there is as one JSON line, `--arch` its architecture alone; `--once FILE`
-to launch one kernel once under a profiler."""
+to launch one kernel once under a profiler; `--imports` to leave bytecode of all that is imported."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def main() -> int:
     group.add_argument("--results", type=int, metavar="FD", help="file descriptor to write events to")
     group.add_argument("--probe", action="store_true", help="print the GPU that would be used, as JSON")
     group.add_argument("--arch", action="store_true", help="print the GPU's architecture, without torch")
+    group.add_argument("--imports", action="store_true", help="import all that a request may need, and end")
     group.add_argument("--once", metavar="FILE", help="launch the kernel of this request once")
     parser.add_argument("--bare", metavar="LOCK", help="launch kernels without torch; the lock of the GPU")
     arguments = parser.parse_args()
@@ -27,6 +28,13 @@ def main() -> int:
         if wrong:
             sys.stderr.write(f"{wrong}\n")
         return int(bool(wrong))
+    if arguments.imports:
+        from warpwright_harness.worker import import_all
+
+        import_all()
+        if sys.pycache_prefix is not None:
+            (Path(sys.pycache_prefix) / "whole").touch()
+        return 0
     if arguments.arch:
         from warpwright_harness.device import architecture
 

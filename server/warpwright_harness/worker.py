@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, TextIO
 
 from warpwright_harness.events import Emit
@@ -30,7 +32,7 @@ def serve(requests: TextIO, events: TextIO) -> int:
     from warpwright_harness.device import probe
 
     device = probe()
-    emit({"event": "hello", "device": device})
+    emit({"event": "hello", "device": device, "has_bytecode": _has_bytecode()})
     if "missing" in device:
         return 1
     _import_the_rest()
@@ -48,6 +50,20 @@ def _import_the_rest() -> None:
     from warpwright_harness.timing import speed
 
     del correctness, dependence, endings, speed
+
+
+def import_all() -> None:
+    """What any request needs, torch.compile too; as nobody waits for it, with the lowest priority."""
+    os.nice(19)
+    _import_the_rest()
+    with suppress(ImportError):
+        import torch._inductor.compile_fx  # noqa: F401
+
+
+def _has_bytecode() -> bool:
+    """Whether Python found torch's modules compiled; false also where there is no torch."""
+    cached = getattr(sys.modules.get("torch"), "__cached__", None)
+    return cached is not None and Path(cached).is_file()
 
 
 @cache

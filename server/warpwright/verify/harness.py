@@ -20,6 +20,7 @@ from warpwright.directories import cache_dir
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.sandbox.confine import Policy
+from warpwright.verify.bytecode import bytecode_variables, write_bytecode
 from warpwright.verify.child import ChildEndedError, Event, Kind, data_limit, environment_of
 from warpwright.verify.pool import Pool
 
@@ -72,7 +73,7 @@ def harness_kind() -> Kind:
     """
     confined = harness_python() not in _unconfined
     kept = _cache()
-    environment = harness_environment() | _FEW_WORKERS
+    environment = harness_environment() | _FEW_WORKERS | bytecode_variables(harness_python())
     if kept is not None:
         environment |= {variable: str(kept / name) for variable, name in _CACHES.items()}
     served = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"))
@@ -194,7 +195,8 @@ def _asked(python: str, is_cancelled: IsCancelled) -> Gpu | Missing:
 
 def _greeted(python: str, is_cancelled: IsCancelled) -> Gpu | Missing:
     try:
-        device = _pool.greeting(is_cancelled)["device"]
+        greeting = _pool.greeting(is_cancelled)
+        device = greeting["device"]
     except ChildEndedError as error:
         if error.timed_out:
             return Missing("gpu", f"{python} did not say within {START_SECONDS:g} seconds which GPU there is.", _ADVICE)
@@ -203,6 +205,8 @@ def _greeted(python: str, is_cancelled: IsCancelled) -> Gpu | Missing:
         return Missing("gpu", f"{python} cannot say which GPU there is.", _ADVICE)
     if "missing" in device:
         return Missing("gpu", device["missing"], _ADVICE)
+    if not greeting.get("has_bytecode", True):
+        write_bytecode(python, harness_environment())
     return Gpu(device["name"], device["arch"], device)
 
 
