@@ -24,7 +24,7 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
 _BLOCK, _SIZE, _THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
-_INTEGER = re.compile(r"(?:(?:un)?signed|int|long|auto|size_t|(?:std::)?u?int(?:32|64)_t|\s)+")
+_INTEGER = re.compile(r"(?:(?:un)?signed|int|long|auto|size_t|uint|ulong|(?:std::)?u?int(?:32|64)_t|\s)+")
 _BARRIERS = re.compile(r"__syncthreads\w*|sync|arrive\w*|wait\w*")
 _LEAVING = ("return_statement", "goto_statement", "labeled_statement", "lambda_expression", "asm_statement")
 
@@ -69,7 +69,7 @@ def match_elements(kernel: Kernel) -> Elements | str:
             continue
         index, bound, early = tested
         before = statements[:place]
-        declared = [d for d in before if declares(source, d, index)]
+        declared = [d for d in before if declares(source, d, index, kernel.number_types)]
         if len(declared) != 1:
             continue
         work = statements[place + 1 :] if early else inner_statements(guard)
@@ -115,8 +115,8 @@ def inner_statements(guard: Node, field: str = "consequence") -> list[Node]:
     return uncommented(consequence) if consequence.type == "compound_statement" else [consequence]
 
 
-def declares(source: Source, statement: Node, name: str) -> bool:
-    """Whether it is `int name = ...;`, of an integer type and nothing else."""
+def declares(source: Source, statement: Node, name: str, types: Container[str] = ()) -> bool:
+    """Whether it is `int name = ...;`, of an integer type, or one of `types`, and nothing else."""
     declarators = statement.children_by_field_name("declarator") if statement.type == "declaration" else []
     if len(declarators) != 1 or declarators[0].type != "init_declarator":
         return False
@@ -126,7 +126,7 @@ def declares(source: Source, statement: Node, name: str) -> bool:
         and target.type == "identifier"
         and source.node_text(target) == name
         and kind is not None
-        and _INTEGER.fullmatch(source.node_text(kind)) is not None
+        and (_INTEGER.fullmatch(source.node_text(kind)) is not None or source.node_text(kind) in types)
         and not any(source.node_text(c) == "static" for c in statement.children)
     )
 

@@ -36,7 +36,7 @@ def match_strided(kernel: Kernel) -> Elements | None:
     index, bound = header
     initializer = loop.child_by_field_name("initializer")
     declared = [initializer] if initializer is not None else before
-    declarations = [d for d in declared if declares(source, d, index)]
+    declarations = [d for d in declared if declares(source, d, index, kernel.number_types)]
     work = inner_statements(loop, "body")
     initial = initial_value(declarations[0]) if len(declarations) == 1 else None
     if initial is None or not work:
