@@ -221,7 +221,7 @@ def main() -> int:
     if arguments.started:
         print(json.dumps(both(arguments.kernel.resolve(), arguments.started)))
         return 0
-    with tempfile.TemporaryDirectory() as own:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
         kept = arguments.kept.resolve() if arguments.kept else Path(own)
         command = [sys.executable, __file__, str(arguments.kernel), "--started", str(time.time())]
         environment = {**os.environ, **_kept_in(kept)}
