@@ -208,6 +208,21 @@ int main() {
     assert all(shape["n"] <= shape["m"] for shape in problem.time)  # x has m elements, and n are read
 
 
+def test_a_loop_over_all_pairs_is_timed_at_sizes_that_end_soon() -> None:
+    problem = found(
+        """__global__ void pairs(float *out, const float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float sum = 0.0f;
+    for (int j = 0; j < n; j++) sum += fabsf(x[j] - x[i]);
+    out[i] = sum;
+  }
+}
+void run(float *out, const float *x, int n) { pairs<<<(n + 255) / 256, 256>>>(out, x, n); }"""
+    )
+    assert problem.time[0] == {"n": 1 << 18}
+
+
 def test_types_that_calls_do_not_write_are_deduced_from_what_they_pass() -> None:
     problem = found(
         """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from warpwright.facts.model import Basis, Kernel, Program
@@ -34,8 +35,9 @@ from warpwright.problems.opt_in import opt_in
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.reach import KernelReach, kernel_reach
 from warpwright.problems.renaming import with_names
-from warpwright.problems.shapes import Shape, check_shapes, profile_shape, timed_shapes
+from warpwright.problems.shapes import CHECKED_WORK, Shape, check_shapes, profile_shape, timed_shapes
 from warpwright.problems.sites import LaunchText, launch_site
+from warpwright.problems.work import work_at
 from warpwright.syntax.nodes import enclosing
 
 _ADVICE = "Say it in a directive above the kernel, such as `// warpwright: {}`, or in sample.toml beside the file."
@@ -125,7 +127,7 @@ class _Finder:
         draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
-        return _with_shapes(draft, self.said, self.directives, reader)
+        return _with_shapes(self.kernel, draft, self.said, self.directives, reader)
 
     # Symbols --------------------------------------------------------------------------------------------------------
 
@@ -355,31 +357,33 @@ def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, s
     return show(dims[0]), show(dims[1]), show(dims[2])
 
 
-def _with_shapes(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Problem:
+def _with_shapes(
+    kernel: Kernel, draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader
+) -> Problem:
     check = tuple(said.check or directives.check) or check_shapes(draft.symbols, draft.own_shape, draft.bytes)
-    time = tuple(said.time or directives.time) or _timed(draft, reader)
+    work = partial(work_at, kernel, draft)
+    time = tuple(said.time or directives.time) or _timed(draft, reader, work)
     if not (said.check or directives.check):
+        check = tuple(shape for shape in check if work(shape) <= CHECKED_WORK or shape == draft.own_shape) or check
         held = tuple(shape for shape in check if reader.holds(shape) or shape == draft.own_shape)
         # One element shows nothing: then all are tried, and the run itself says where the original is not sound.
         check = held if any(reader.holds(shape) and max(shape.values(), default=2) > 1 for shape in held) else check
-    if not (said.time or directives.time):
-        time = tuple(shape for shape in time if reader.holds(shape) or shape == draft.own_shape) or time
     for shape in (*check, *time):
         if lacking := sorted(set(draft.symbols) - shape.keys()):
             raise LackingError(f"a shape to try gives `{lacking[0]}` no value")
     return replace(draft, check=check, time=time, profile=_profile(draft, said, directives, reader))
 
 
-def _timed(draft: Problem, reader: ArrayReader) -> tuple[Shape, ...]:
+def _timed(draft: Problem, reader: ArrayReader, work: Callable[[Shape], int]) -> tuple[Shape, ...]:
     """Sizes at which the arrays hold what the kernel reaches; any where they do so at none."""
 
     def bytes_held(shape: Shape) -> int:
         return draft.bytes(shape) if reader.holds(shape) else 0
 
-    held = timed_shapes(draft.symbols, draft.own_shape, bytes_held, grid_symbols(draft))
+    held = timed_shapes(draft.symbols, draft.own_shape, bytes_held, grid_symbols(draft), work)
     if held[0] == draft.own_shape or bytes_held(held[0]):
         return held
-    return timed_shapes(draft.symbols, draft.own_shape, draft.bytes, grid_symbols(draft))
+    return timed_shapes(draft.symbols, draft.own_shape, draft.bytes, grid_symbols(draft), work)
 
 
 def _profile(draft: Problem, said: Overrides, directives: Overrides, reader: ArrayReader) -> Shape | None:

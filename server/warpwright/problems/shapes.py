@@ -94,6 +94,9 @@ def profile_shape(
 ODD = (1237, 853)
 LARGEST_ALONE = 1 << 24
 """What a size is at most that the bytes of no array depend on."""
+TIMED_WORK = 1 << 36
+"""Iterations of all threads at most, of some ten instructions each: some tens of milliseconds on a large GPU."""
+CHECKED_WORK = 1 << 38
 _INNER_TIMED = 1024
 """What a size that the grid does not depend on is at most, where others are: a thread's loop over it may be one of
 several in each other, and the time be its cube."""
@@ -104,11 +107,13 @@ def timed_shapes(
     own: Shape | None,
     size: Callable[[Shape], int],
     of_grid: frozenset[str] = frozenset(),
+    work: Callable[[Shape], int] = lambda _: 0,
 ) -> tuple[Shape, ...]:
     """The user's own sizes (or the largest power of two that fits TIMING_BYTES), an odd one, one that is not square.
 
     With two sizes the odd one is ODD, which no block or vector divides, wherever it can be launched. `size` gives a
-    shape's bytes, 0 where it cannot be launched; `of_grid` are the symbols that the grid depends on.
+    shape's bytes, 0 where it cannot be launched; `of_grid` are the symbols that the grid depends on,
+    and `work` gives the iterations of all threads, TIMED_WORK of them at most where the sizes are not the user's own.
 
     >>> timed_shapes(["w", "h"], {"w": 4096, "h": 4096}, lambda s: s["w"] * s["h"] * 8)
     ({'w': 4096, 'h': 4096}, {'w': 1237, 'h': 853}, {'w': 4096, 'h': 2048})
@@ -125,7 +130,7 @@ def timed_shapes(
     """
     if not symbols:
         return ({},)
-    first = dict(own) if own else _largest(symbols, size, of_grid)
+    first = dict(own) if own else _largest(symbols, size, of_grid, work)
     if len(symbols) == 1:
         value = first[symbols[0]]
         others = [{symbols[0]: (value - value // 8) | 1}, {symbols[0]: max(1, value // 4)}]
@@ -147,13 +152,15 @@ def timed_shapes(
     return tuple(kept)
 
 
-def _largest(symbols: Sequence[str], size: Callable[[Shape], int], of_grid: frozenset[str]) -> dict[str, int]:
+def _largest(
+    symbols: Sequence[str], size: Callable[[Shape], int], of_grid: frozenset[str], work: Callable[[Shape], int]
+) -> dict[str, int]:
     """The largest shape of one power of two for all that fits; sizes that the grid does not depend on stop growing."""
     largest, before = dict.fromkeys(symbols, 16), 0
     for power in range(4, 31):
         shape = {s: 1 << power if not of_grid or s in of_grid else min(1 << power, _INNER_TIMED) for s in symbols}
         taken = size(shape)
-        if taken > TIMING_BYTES or (taken == before and 1 << power > LARGEST_ALONE):
+        if taken > TIMING_BYTES or work(shape) > TIMED_WORK or (taken == before and 1 << power > LARGEST_ALONE):
             break
         before = taken
         if taken > 0:  # not so for less than a block where the grid is rounded down
