@@ -16,7 +16,7 @@ from warpwright.rewrites._locals import changed_names, declared_name, declared_n
 from warpwright.rewrites._movable import is_in_header
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._threads import unfit_call
-from warpwright.syntax.nodes import descendants, enclosing
+from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -160,7 +160,8 @@ def stored_by(kernel: Kernel, loop: Node) -> set[str]:
     types = locals_of(kernel).types
     arrays = {a.name for a in kernel.shared_arrays}
     for target in targets(loop, source):
-        name = root_name(source, target)
+        given = uncommented(target.child_by_field_name("arguments"))
+        name = root_name(source, given[0] if target.type == "call_expression" and given else target)
         if target.type == "identifier" or name in arrays:
             continue
         memory = _memory(kernel, name)
@@ -187,6 +188,8 @@ def require_apart(kernel: Kernel, walk: CountedWalk, elements: list[Moved]) -> N
     source = kernel.source
     if reason := unfit_call(kernel, walk.body):
         raise NoMatchError(reason)
+    for reference in descendants(body(kernel) or walk.body, "reference_declarator"):
+        raise NoMatchError(f"What the reference at line {line_of(source, reference)} leads to is not followed.")
     stored = stored_by(kernel, walk.node)
     line = line_of(source, walk.node)
     for one in elements:
