@@ -38,18 +38,27 @@ x and y change places in `threadIdx`, `blockIdx`, `blockDim` and `gridDim` throu
 the block of its launches. Each thread of the old numbering then has exactly one counterpart that computes the same,
 so results stay the same bit for bit as long as
 
-- all launches are in this file, and their block's shape is known;
+- all launches are in this file, and their block's shape is known, or the grid and the block stay as they are;
 - nothing depends on which threads share a warp: no shared memory, no warp-level operation, no cooperative group, and no
   called function or macro that reads the thread's number;
 - the grid's y extent stays under 65,536. A run-time extent is taken to.
+
+Where a launch cannot be edited with the kernel, because it stands in another file or in a macro, or perhaps not all of
+them are in sight, the launches stay and the threads of each block are numbered along y first:
+
+    const unsigned int thread = threadIdx.y * blockDim.x + threadIdx.x;
+    const unsigned int threadX = thread / blockDim.y, threadY = thread % blockDim.y;
+
+In a block of any shape each pair of numbers is then still one thread's, whoever launches the kernel.
 
 The swap is refused where the kernel's accesses would not move fewer sectors in all: in a transpose it only trades an
 uncoalesced store for an uncoalesced load.
 
 ## Cost
 
-None at run time; blocks are visited in another order. A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows
-of 8 neighbouring elements, which fills whole sectors, though 32 in x is the usual choice for new code.
+None at run time where the launches are edited, else a division for each thread; blocks are visited in another order.
+A block of 32 x 8 becomes 8 x 32: its warps then touch 4 rows of 8 neighbouring elements, which fills whole sectors,
+though 32 in x is the usual choice for new code.
 """
 
 from __future__ import annotations
@@ -62,6 +71,7 @@ from warpwright.facts.model import Basis, Kernel, Launch, Space
 from warpwright.rewrites._code import (
     body,
     called_name,
+    functions_of,
     host_launches,
     in_macro,
     macros_naming,
@@ -70,6 +80,7 @@ from warpwright.rewrites._code import (
 )
 from warpwright.rewrites._gain import no_fewer_sectors
 from warpwright.rewrites._grids import is_shape
+from warpwright.rewrites._layout import before_statement, free_name
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
@@ -98,20 +109,23 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         scattered = [a for a in scattered if overlaps(a.span, at)]
     if not scattered:
         return Declined(NAME, "No access to global memory here is known to be uncoalesced.")
-    launches = host_launches(kernel)
-    reason = _dependence(kernel, block) or unseen_launch(kernel) or _launches_unfit(kernel, launches)
-    if reason:
+    if reason := _dependence(kernel, block):
         return Declined(NAME, reason)
-    edits = _kernel_edits(block, kernel.source)
+    launches = host_launches(kernel)
+    moved = "The grid's extents change places with it, and every thread's work is done by exactly one thread as before."
+    edits = _swapped_axes(kernel, block, launches)
     if isinstance(edits, str):
-        return Declined(NAME, edits)
-    for launch in launches:
-        swapped = _launch_edits(kernel.source, launch)
-        if isinstance(swapped, str):
-            return Declined(NAME, swapped)
-        edits += [edit for edit in swapped if edit not in edits]
-    reason = no_fewer_sectors(kernel, edits)
-    if reason:
+        unknown = not launches or any(each.basis is not Basis.EXACT or None in each.block for each in launches)
+        if unknown or len(functions_of(kernel.source).get(kernel.name, [])) > 1:
+            return Declined(NAME, edits)
+        moved = (
+            "The launches stay as they are: the threads of each block are numbered along y first, and each pair of "
+            f"numbers is still one thread's. They are not edited with the kernel for this reason: {edits}"
+        )
+        edits = _renumbered(kernel, block)
+        if isinstance(edits, str):
+            return Declined(NAME, edits)
+    if reason := no_fewer_sectors(kernel, edits):
         return Declined(NAME, reason)
     return Rewrite(
         rewrite=NAME,
@@ -120,10 +134,49 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         edits=tuple(edits),
         explanation=(
             f"The lanes of a warp differ in threadIdx.x first. In {kernel.name} that was the index with a factor, so "
-            "each lane touched a sector of its own; now neighbouring lanes touch neighbouring elements. The grid's "
-            "extents change places with it, and every thread's work is done by exactly one thread as before."
+            f"each lane touched a sector of its own; now neighbouring lanes touch neighbouring elements. {moved}"
         ),
     )
+
+
+def _swapped_axes(kernel: Kernel, block: Node, launches: list[Launch]) -> list[TextEdit] | str:
+    """Edits of the kernel and of all its launches, or the reason why they cannot be made together."""
+    if reason := unseen_launch(kernel) or _launches_unfit(kernel, launches):
+        return reason
+    edits = _kernel_edits(block, kernel.source)
+    if isinstance(edits, str):
+        return edits
+    for launch in launches:
+        swapped = _launch_edits(kernel.source, launch)
+        if isinstance(swapped, str):
+            return swapped
+        edits += [edit for edit in swapped if edit not in edits]
+    return edits
+
+
+def _renumbered(kernel: Kernel, block: Node) -> list[TextEdit] | str:
+    """Edits of the kernel alone: threadIdx.x and threadIdx.y by other names, which count the block's threads along y
+    first; a reason where threadIdx is used in another way."""
+    source, text = kernel.source, kernel.span.text
+    thread, x, y = (free_name(text, name) for name in ("thread", "threadX", "threadY"))
+    edits: list[TextEdit] = []
+    for use in descendants(block, "identifier"):
+        if source.node_text(use) != "threadIdx":
+            continue
+        member = use.parent
+        axis = member.child_by_field_name("field") if member is not None else None
+        if member is None or member.type != "field_expression" or axis is None or in_macro(use):
+            return f"`threadIdx` is used as a whole at line {source.position(use.start_byte)[0]}."
+        if source.node_text(axis) in ("x", "y"):
+            edits.append(TextEdit(member.start_byte, member.end_byte, x if source.node_text(axis) == "x" else y))
+    first = next((s for s in uncommented(block) if s.type != "preproc_call"), None)
+    if first is None or first.type.startswith("preproc"):
+        return f"The first statement of {kernel.name} is chosen by the preprocessor."
+    numbers = [
+        f"const unsigned int {thread} = threadIdx.y * blockDim.x + threadIdx.x;",
+        f"const unsigned int {x} = {thread} / blockDim.y, {y} = {thread} % blockDim.y;",
+    ]
+    return [before_statement(source, first, numbers), *edits]
 
 
 def _dependence(kernel: Kernel, block: Node) -> str:
