@@ -9,11 +9,12 @@ import pytest
 from support.findings import program, proposed
 from support.pages import code, sections
 from warpwright.cli.report_text import report_text
-from warpwright.progress import never_cancelled
+from warpwright.progress import never_cancelled, silent
 from warpwright.rewrites import capture_graph
 from warpwright.rewrites.base import Rewrite
 from warpwright.syntax.source import Source
 from warpwright.verify.host_change import HostChange, host_change, launches_new_graph
+from warpwright.verify.recorded import timed
 from warpwright.verify.recorded.run import observe_recorded
 from warpwright.verify.recorded.timed import ITERATIONS, UntimableError, known_variables
 from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report, Status
@@ -112,6 +113,39 @@ def test_arrays_that_change_places_are_as_large_as_the_largest() -> None:
 def test_what_no_kernel_tells_is_not_made_up_for_the_gpu() -> None:
     with pytest.raises(UntimableError, match="what `extra` holds is not known"):
         held_by(BEFORE.replace("int steps)", "int steps, int extra)").replace("(n + 255) / 256", "(n + extra) / 256"))
+
+
+def judged(event: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Observed:
+    """What becomes of a recorded candidate where the harness answers with one event."""
+    place = change(source(AFTER))
+    assert isinstance(place, HostChange)
+    monkeypatch.setattr(timed, "run_request", lambda request, is_cancelled: iter([{"event": "hello"}, event]))
+    libraries = (Path("before.so"), Path("after.so"))
+    return timed.with_times(Observed(Status.CORRECT), place, program(BEFORE), libraries, silent, never_cancelled)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "status"),
+    [(2.4, 2.6, Status.FASTER), (0.99, 1.02, Status.INCONCLUSIVE), (0.8, 0.9, Status.SLOWER)],
+)
+def test_the_interval_of_the_times_decides(
+    low: float, high: float, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = {"baseline_us": 3000.0, "candidate_us": 1200.0, "speedup": (low + high) / 2, "ci95": [low, high]}
+    seen = judged({"event": "host", "same": True, **times, "least_effect": 1.01, "rounds": 16}, monkeypatch)
+    assert seen.status is status
+    assert any("sizes of the arrays are assumed" in note for note in seen.notes)
+
+
+def test_other_contents_on_the_gpu_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = judged({"event": "host", "same": False, "differing": ["a"]}, monkeypatch)
+    assert (seen.status, seen.reason) == (Status.WRONG, "The candidate leaves other contents in `a` on the GPU.")
+
+
+def test_a_gpu_that_fails_leaves_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = judged({"event": "error", "text": "the GPU has not enough free memory for this problem"}, monkeypatch)
+    assert seen.status is Status.CORRECT
+    assert seen.notes == ["the host code was not timed: the GPU has not enough free memory for this problem"]
 
 
 @pytest.mark.nvcc

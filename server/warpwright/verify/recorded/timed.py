@@ -52,6 +52,7 @@ def with_times(
     CancelledError."""
     try:
         variables = known_variables(change, program)
+        is_assumed = _has_assumed_sizes(change, program)
     except UntimableError as error:
         return replace(observed, notes=[*observed.notes, f"the host code was not timed: {error}"])
     request = {
@@ -66,7 +67,9 @@ def with_times(
     try:
         for event in run_request(request, is_cancelled):
             if event["event"] == "host":
-                return _judged(observed, event, change, variables)
+                judged = _judged(observed, event, change, variables)
+                small = "the sizes of the arrays are assumed for the times, and small: a graph gains by short kernels"
+                return replace(judged, notes=[*judged.notes, small]) if is_assumed and judged.speed else judged
             if event["event"] in ("error", "fault", "refused"):
                 said = event.get("text") or event.get("reason")
                 return replace(observed, notes=[*observed.notes, f"the host code was not timed: {said}"])
@@ -112,12 +115,8 @@ def _value(change: HostChange, variable: Variable, known: Mapping[str, dict[str,
 
 def _known(change: HostChange, program: Program) -> Iterator[tuple[str, dict[str, Any]]]:
     """What the launches say of variables: those that they hand over whole, and those that are a grid or a block."""
-    source = Source("place.cu", f"void place() {{\n{change.before}\n}}".encode())
-    for call in descendants(source.root, "call_expression"):
-        if (configuration := launch_configuration(call)) is None:
-            continue
-        function = call.child_by_field_name("function")
-        name = unqualified(source.node_text(function)) if function is not None else ""
+    source, launches = _launches(change)
+    for name, call, configuration in launches:
         problem, case = _problem(program, name)
         arguments = uncommented(call.child_by_field_name("arguments"))
         if len(arguments) != len(problem.arguments):
@@ -129,6 +128,22 @@ def _known(change: HostChange, program: Program) -> Iterator[tuple[str, dict[str
             elif isinstance(argument, Scalar):
                 yield text, {"value": case.scalars[argument.name]}
         yield from _shape(source, configuration, case)
+
+
+def _launches(change: HostChange) -> tuple[Source, list[tuple[str, Node, Node]]]:
+    """The place as a text of its own, and its launches: the kernel, the call and what stands in `<<<>>>`."""
+    source = Source("place.cu", f"void place() {{\n{change.before}\n}}".encode())
+    found: list[tuple[str, Node, Node]] = []
+    for call in descendants(source.root, "call_expression"):
+        configuration, function = launch_configuration(call), call.child_by_field_name("function")
+        if configuration is not None and function is not None:
+            found.append((unqualified(source.node_text(function)), call, configuration))
+    return source, found
+
+
+def _has_assumed_sizes(change: HostChange, program: Program) -> bool:
+    _, launches = _launches(change)
+    return any(_problem(program, name)[0].own_shape is None for name, *_ in launches)
 
 
 def _problem(program: Program, name: str) -> tuple[Problem, Case]:
@@ -171,7 +186,7 @@ def _judged(observed: Observed, event: Event, change: HostChange, variables: lis
         for each in variables
         if each["kind"] in ("int", "uint") and each["name"] not in change.counters
     }
-    details = {"least_effect": event["least_effect"], "rounds": event["rounds"], "host": True}
+    details = {"least_effect": event["least_effect"], "rounds": event["rounds"], "host": True, "peers": {}}
     low, high = event["ci95"]
     speed = Speed(numbers, event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
     assumed = [name for name in change.bounds if numbers.get(name) == ITERATIONS]
