@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import squeezed
+from warpwright.rewrites._code import names, squeezed
 from warpwright.syntax.source import Source
 
 
@@ -68,6 +69,30 @@ def counted_loop(source: Source, node: Node) -> CountedLoop | None:
     if not less or left is None or bound is None or source.node_text(left) != counter.name:
         return None
     return CountedLoop(node, counter.name, counter.type, counter.start, bound, counter.step, body)
+
+
+def counted_outside(source: Source, types: Mapping[str, str], block: Node, node: Node) -> CountedLoop | None:
+    """`for (j = 0; j < n; j++)` with a variable that is declared before, and that nothing reads behind the loop.
+
+    `types` are those of the kernel's variables, as written.
+    """
+    start, condition, update = (node.child_by_field_name(field) for field in ("initializer", "condition", "update"))
+    inside = node.child_by_field_name("body")
+    target, value = (start.child_by_field_name(f) if start is not None else None for f in ("left", "right"))
+    if start is None or start.type != "assignment_expression" or target is None or value is None or inside is None:
+        return None
+    name = source.node_text(target)
+    known = builtin_type(types.get(name, ""))
+    left, bound = (condition.child_by_field_name(f) if condition is not None else None for f in ("left", "right"))
+    tests = condition is not None and any(c.type == "<" for c in condition.children)
+    if known is None or not known.is_integer or (known.size or 0) < 4 or left is None or bound is None or not tests:
+        return None
+    steps = squeezed(source.node_text(update)) if update is not None else ""
+    if source.node_text(left) != name or steps not in (f"{name}++", f"++{name}", f"{name}+=1"):
+        return None
+    if any(use.start_byte > node.end_byte for use in names(block, source, name)):
+        return None
+    return CountedLoop(node, name, types[name], value, bound, None, inside)
 
 
 def _steps(source: Source, update: Node, name: str) -> list[Node | None]:

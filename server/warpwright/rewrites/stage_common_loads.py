@@ -77,7 +77,6 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import changes, handed_the_same, is_plain_load, restricted
 from warpwright.facts.model import WARP, Access, Kernel
-from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, called_name, condition_of, in_macro, overlaps, squeezed
 from warpwright.rewrites._conditions import deciding_conditions, jumps_before
 from warpwright.rewrites._early import is_integer_text
@@ -85,8 +84,9 @@ from warpwright.rewrites._entry import Entry, entry_of, made_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import Locals, changed_names, declared_names, locals_of
-from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
+from warpwright.rewrites._loops import CountedLoop, counted_loop, counted_outside, pragmas_before
 from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._shared_types import require_plain
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
@@ -102,8 +102,6 @@ TILE = 256
 """Iterations whose elements are staged at once: some KB of shared memory, and two barriers that weigh little."""
 MOST = 8
 """Arrays that are staged at once."""
-
-_VECTORS = re.compile(r"(?:char|short|int|long|longlong|float|double|uchar|ushort|uint|ulong|ulonglong)[1-4]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _rewrite(kernel: Kernel, block: Node, node: Node) -> Rewrite:
     source, variables = kernel.source, locals_of(kernel)
-    loop = counted_loop(source, node)
+    loop = counted_loop(source, node) or counted_outside(source, variables.types, block, node)
     if loop is None or loop.step is not None:
         raise NoMatchError
     uniform = _uniform_loads(kernel, node)
@@ -211,7 +209,7 @@ def _staged(kernel: Kernel, variables: Locals, loop: CountedLoop, uniform: list[
             )
         known = next(a for a in uniform if a.array == name)
         size = known.structure.bytes if known.structure is not None else known.value_bytes
-        _require_plain(kernel, name, variables.types.get(name, "auto"), is_structure=known.structure is not None)
+        require_plain(kernel, name, variables.types.get(name, "auto"), is_structure=known.structure is not None)
         before = found.get(key)
         nodes = (*(before.nodes if before is not None else ()), whole)
         found[key] = Staged(name, variables.types[name], index, nodes, size)
@@ -262,32 +260,6 @@ def _whole(source: Source, element: Node) -> Node | None:
         is_load = call is not None and call.type == "call_expression" and called_name(call, source) == "__ldg"
         return call if is_load else None
     return element
-
-
-def _require_plain(kernel: Kernel, array: str, written: str, *, is_structure: bool) -> None:
-    """Elements can lie in shared memory, which has no constructors. Raises NoMatchError where that is not certain."""
-    source = kernel.source
-    if written == "auto":
-        raise NoMatchError(f"What `{array}` holds is not known.")
-    if not is_structure or builtin_type(written) is not None or _VECTORS.fullmatch(written):
-        return
-    plain = [
-        s
-        for s in descendants(source.root, "struct_specifier")
-        if s.child_by_field_name("body") is not None and _names(source, s, written)
-    ]
-    inner = ("function_definition", "function_declarator", "base_class_clause", "struct_specifier", "union_specifier")
-    if len(plain) != 1 or any(part != plain[0] for part in descendants(plain[0], *inner)):
-        raise NoMatchError(f"`{array}` holds {written}, which is not known to be a plain structure.")
-
-
-def _names(source: Source, structure: Node, written: str) -> bool:
-    """Whether a structure has a name, or the name of a `typedef` around it."""
-    name, around = structure.child_by_field_name("name"), structure.parent
-    own = name is not None and source.node_text(name) == written.removeprefix("struct ")
-    alias = around is not None and around.type == "type_definition"
-    declared = around.children_by_field_name("declarator") if alias and around is not None else []
-    return own or any(source.node_text(d) == written for d in declared)
 
 
 def _require_even(kernel: Kernel, variables: Locals, loop: CountedLoop) -> None:
