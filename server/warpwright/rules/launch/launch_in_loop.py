@@ -73,6 +73,9 @@ from warpwright.syntax.source import Span
 
 severity = Severity.INFORMATION
 
+_BATCH = Fix("batch-launches", "Launch once for all iterations", safe=False)
+_CAPTURE = Fix("capture-graph", "Capture the launches in a CUDA graph", safe=False)
+
 LAUNCH_US = (2.0, 5.0)
 """What a launch costs the host, assumed."""
 MOST_BYTES = 4 << 20
@@ -105,10 +108,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
             span=launch.span,
             message=_message(kernel, loop, asked, threads, batched=batched),
             evidence={"iterations": loop.iterations, "bytes": asked, "threads": threads, "launch_us": list(LAUNCH_US)},
-            fixes=(
-                *((Fix("batch-launches", "Launch once for all iterations", safe=False),) if batched else ()),
-                Fix("capture-graph", "Capture the launches in a CUDA graph", safe=False),
-            ),
+            fixes=(_BATCH if batched else _CAPTURE,),
             related=(Related(loop.span, "the loop"),),
         )
 
