@@ -101,11 +101,12 @@ def _meanings(unit: Unit, name: str) -> Iterator[str]:
 
 class Reached(NamedTuple):
     """What a function leads to: itself and those whose names occur in it or in what it reaches, macros' bodies
-    included, nearest first; these macros' bodies without their parameters; names of types of numbers."""
+    included, nearest first; these macros' bodies without their parameters; names of types of numbers, each with the
+    type that it stands for."""
 
     functions: list[FunctionText]
     macros: dict[str, str]
-    number_types: frozenset[str]
+    number_types: dict[str, str]
 
 
 def reached(unit: Unit, text: FunctionText) -> Reached:
@@ -126,18 +127,20 @@ def reached(unit: Unit, text: FunctionText) -> Reached:
                 if not function.is_kernel:
                     out.append(function)
                     queue.append(function.source.node_text(function.outer))
-    return Reached(out, macros, frozenset(name for name in seen if _is_number(unit, name)))
+    return Reached(out, macros, {name: kind for name in sorted(seen) if (kind := _number(unit, name))})
 
 
-def _is_number(unit: Unit, name: str, depth: int = 0) -> bool:
-    """Whether a name of a type stands for one of C's numbers: `typedef unsigned int uint;`, `using real = double;`."""
+def _number(unit: Unit, name: str, depth: int = 0) -> str:
+    """The one of C's numbers that a name of a type stands for: `typedef unsigned int uint;`, `using real = double;`.
+    Empty for another name."""
     named = unit.types.get(name)
     if named is None or named.template or depth > MAX_NAMES:
-        return False
+        return ""
     text = re.sub(rf"\b{re.escape(name)}\b", "", named.source.node_text(named.node))
     alias = re.fullmatch(r"(?:typedef|using\s*=)\s+([\w\s]+?)\s*;", text.strip())
-    words = set(alias[1].split()) if alias is not None else {""}
-    return all(_NUMBER.fullmatch(word) or _is_number(unit, word, depth + 1) for word in words)
+    words = alias[1].split() if alias is not None else []
+    kinds = [word if _NUMBER.fullmatch(word) else _number(unit, word, depth + 1) for word in words]
+    return " ".join(kinds) if all(kinds) else ""
 
 
 def _without_text(kernel: Kernel) -> Kernel:

@@ -359,8 +359,9 @@ class Kernel:
     callees: tuple[Callee, ...] = field(default=(), compare=False, repr=False)
     macros: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
     """The bodies, without parameters, of the macros that the kernel and its callees may use, whatever file has them."""
-    number_types: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """The names that the user gave types of numbers, as in `typedef float real`: those that it and its callees use."""
+    number_types: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
+    """The names that the user gave types of numbers, as in `typedef float real`, each with that type: those that it and
+    its callees use."""
     again: Callable[[Source], Program] | None = field(default=None, compare=False, repr=False)
     """The facts about its unit with another version of one of the files; None of a kernel that no analysis made."""
     shared_arrays: tuple[SharedArray, ...] = ()

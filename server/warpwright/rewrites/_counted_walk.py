@@ -100,7 +100,7 @@ def _start(kernel: Kernel, node: Node) -> tuple[str, Node | None]:
         if len(declared) != 1 or declared[0].type != "init_declarator" or kind is None:
             return "", None
         name, value = declared_name(source, declared[0]), declared[0].child_by_field_name("value")
-        written = source.node_text(kind)
+        written = kernel.number_types.get(source.node_text(kind), source.node_text(kind))
     elif initializer.type == "assignment_expression":
         target, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
         operator = initializer.child_by_field_name("operator")

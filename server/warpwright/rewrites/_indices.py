@@ -71,7 +71,9 @@ class Indices:
                 return _scaled(inner, -1) if inner is not None else None
             case "cast_expression":
                 kind = node.child_by_field_name("type")
-                return self._part(node, "value", source, depth) if kind and _keeps(source.node_text(kind)) else None
+                return (
+                    self._part(node, "value", source, depth) if kind and self._keeps(source.node_text(kind)) else None
+                )
             case "call_expression":
                 return self._cast(node, source, depth)
             case "binary_expression":
@@ -89,7 +91,7 @@ class Indices:
         function = node.child_by_field_name("function")
         written = source.node_text(function) if function is not None else ""
         cast = re.fullmatch(r"static_cast\s*<([^<>]*)>|([\w ]+)", written)
-        kept = cast is not None and _keeps(cast[1] or cast[2])
+        kept = cast is not None and self._keeps(cast[1] or cast[2])
         return self._read(arguments[0], source, depth + 1) if kept and len(arguments) == 1 else None
 
     def _part(self, node: Node, name: str, source: Source, depth: int) -> Polynomial | None:
@@ -108,6 +110,9 @@ class Indices:
         if name in self.constants:
             return self._read(self.constants[name], self.kernel.source, depth + 1)
         return {(name,): 1}
+
+    def _keeps(self, kind: str) -> bool:
+        return _keeps(self.kernel.number_types.get(kind, kind))
 
     def _macro(self, texts: list[str], depth: int) -> Polynomial | None:
         if len(texts) != 1:

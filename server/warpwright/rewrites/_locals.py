@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tree_sitter import Node
@@ -20,9 +20,9 @@ from warpwright.syntax.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Locals:
-    """`values` are the initial values of variables that are declared once and keep them; `types` the type, as written,
-    of every name that is declared once, parameters too; `changed` the names that are assigned, stepped, bound to a
-    reference, or whose address is taken."""
+    """`values` are the initial values of variables that are declared once and keep them; `types` the type of every name
+    that is declared once, parameters too, as it is written, or the number that a name of the user's stands for;
+    `changed` the names that are assigned, stepped, bound to a reference, or whose address is taken."""
 
     values: Mapping[str, Node]
     types: Mapping[str, str]
@@ -35,7 +35,9 @@ class Locals:
 
 
 def locals_of(kernel: Kernel) -> Locals:
-    return _locals(kernel.source, kernel.node)
+    found = _locals(kernel.source, kernel.node)
+    numbers = kernel.number_types
+    return replace(found, types={name: numbers.get(text, text) for name, text in found.types.items()})
 
 
 @lru_cache(maxsize=64)

@@ -126,7 +126,7 @@ def _start(indices: Indices, initializer: Node | None) -> tuple[str, str, Node |
         if len(declared) != 1 or declared[0].type != "init_declarator" or kind is None:
             return "", "", None
         name, value = declared[0].child_by_field_name("declarator"), declared[0].child_by_field_name("value")
-        written = source.node_text(kind)
+        written = indices.kernel.number_types.get(source.node_text(kind), source.node_text(kind))
     else:
         name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
         operator = initializer.child_by_field_name("operator")

@@ -154,7 +154,7 @@ def _staged(kernel: Kernel, found: list[Access]) -> Rewrite:
         sides = " x ".join(map(str, shape))
         raise NoMatchError(f"A block of {sides} threads is not one row of whole warps.")
     indices = indices_of(kernel, shape)
-    walks, columns = _fitting(kernel, _walks(indices, found), found, shape)
+    walks, columns = _fitting(indices, _walks(indices, found), found, shape)
     condition, guard = condition_before(kernel, block, [walk.node for walk in walks])
     require_own_rows(kernel, block, walks)
     _require_apart(kernel, walks)
@@ -238,9 +238,10 @@ def _walks(indices: Indices, found: list[Access]) -> list[RowWalk]:
     return [w for w in loops if not any(o.node.start_byte < w.node.start_byte < o.node.end_byte for o in loops)]
 
 
-def _fitting(kernel: Kernel, walks: list[RowWalk], found: list[Access], shape: Dim3) -> tuple[list[RowWalk], int]:
+def _fitting(indices: Indices, walks: list[RowWalk], found: list[Access], shape: Dim3) -> tuple[list[RowWalk], int]:
     """The loops, or where their tiles are too large the one that asks for most, with as many of its arrays as fit, what
     is stored first; and the columns of a tile."""
+    kernel = indices.kernel
     used = sum(array.bytes or 0 for array in kernel.shared_arrays)
 
     def requests(walk: RowWalk) -> int:
@@ -253,11 +254,18 @@ def _fitting(kernel: Kernel, walks: list[RowWalk], found: list[Access], shape: D
     least = 0
     for chosen in (walks, *([part] for part in parts)):
         width = sum(_element_bytes(kernel, array) for array in _tile_names(kernel, chosen).values())
-        for columns in COLUMNS:
+        longest = max(_length(indices, walk) for walk in chosen)
+        for columns in (c for c in COLUMNS if c < 2 * longest or c == COLUMNS[-1]):
             least = shape[0] * (columns + 1) * width
             if least + used <= SHARED_BYTES:
                 return chosen, columns
     raise NoMatchError(f"A tile of {least} bytes for {shape[0]} threads does not fit into 48 KB of shared memory.")
+
+
+def _length(indices: Indices, walk: RowWalk) -> int:
+    """The elements of a row where they are known, else as many as no tile has."""
+    start, bound = indices.number(walk.start), indices.number(walk.bound)
+    return bound - start if start is not None and bound is not None else 2 * COLUMNS[0]
 
 
 def _require_apart(kernel: Kernel, walks: list[RowWalk]) -> None:
@@ -347,4 +355,4 @@ def _walk_edit(indices: Indices, walk: RowWalk, words: Words, unit: str, columns
     above = [*lines, *(unit + line for line in before)]
     new = "".join(f"{line}\n{indent}" for line in above) + unit + text
     new += "".join(f"\n{indent}{unit}{line}" for line in behind) + f"\n{indent}}}"
-    return TextEdit(at, walk.node.end_byte, new)
+    return TextEdit(at, walk.node.end_byte, indent.removeprefix(source.line_indent(at)) + new)
