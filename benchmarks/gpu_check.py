@@ -22,9 +22,10 @@ from warpwright.missing import Missing
 from warpwright.progress import never_cancelled
 from warpwright.syntax.source import Source, read_source
 from warpwright.toolchain.find import find_toolchain
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.harness import find_gpu
 from warpwright.verify.report import Report
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "csrc_samples"

@@ -23,8 +23,9 @@ from support.pairs import ATTACKS, HONEST, Pair, pairs_in
 from warpwright.missing import Missing
 from warpwright.progress import never_cancelled
 from warpwright.toolchain.find import find_toolchain
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.harness import find_gpu
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ("faster", "slower", "inconclusive", "correct")

@@ -41,7 +41,8 @@ from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, compile_cubin
 from warpwright.toolchain.find import find_toolchain
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.acceptable import acceptable
+from warpwright.verify.verify import verify
 
 from warpwright_upskill.console import StageError, fail, progress_bar, stage
 from warpwright_upskill.estimate import bound_speedup

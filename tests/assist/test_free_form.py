@@ -13,8 +13,9 @@ from warpwright.assist.weights import ModelFile
 from warpwright.facts.analyze import analyze
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import Report, Status
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 TEXT = """\
 __global__ void scale(float *a, const float *b, int n) {

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from extension_attacks import CHECKS
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.acceptable import acceptable
+from warpwright.verify.verify import verify
 
 pytestmark = [pytest.mark.gpu, pytest.mark.nvcc]
 

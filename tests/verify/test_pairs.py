@@ -7,8 +7,9 @@ from typing import Literal
 import pytest
 from support.pairs import ATTACKS, HONEST, Pair, pairs_in
 from warpwright.verify import emulation
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import Status
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 PASSED = {Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE}
 PAIRS = [pytest.param(pair, id=pair.name) for folder in (ATTACKS, HONEST) for pair in pairs_in(folder)]

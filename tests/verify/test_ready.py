@@ -14,6 +14,7 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import Compiled, Ending
 from warpwright.verify import emulation, ready
 from warpwright.verify import verify as verifying
+from warpwright.verify.claim import Claim
 from warpwright.verify.ready import getting_ready
 from warpwright.verify.report import Level
 
@@ -89,7 +90,7 @@ def test_what_needs_no_gpu_is_done_while_one_is_looked_for_and_again_where_it_is
     monkeypatch.setattr(verifying, "find_gpu", find_gpu)
     monkeypatch.setattr(verifying, "hidden_faults_expected", nullcontext)
     candidate = Source("k.cu", SOURCE.data.replace(b"1.0f", b"1.0f + 0.0f"))
-    report = verifying.climb(SOURCE, candidate, progress=progress, backend="cuda", again=True)
+    report = verifying.climb(Claim(SOURCE, candidate, progress=progress, backend="cuda", again=True))
     assert report.reached(Level.ANALYSED)
     assert report.compilation is not None
     assert report.compilation.arch == "sm_90", "what there is to run on decides"

@@ -18,8 +18,9 @@ from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source, read_source
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import ORIGINAL_REJECTED, Level, Report, Speed, Status
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
 

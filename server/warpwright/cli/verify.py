@@ -18,8 +18,10 @@ from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.progress import Progress
+from warpwright.verify.acceptable import acceptable
+from warpwright.verify.claim import Choice
 from warpwright.verify.report import Level, Report, Status
-from warpwright.verify.verify import Choice, acceptable, verify
+from warpwright.verify.verify import verify
 
 
 @click.command("verify")

@@ -17,8 +17,9 @@ from warpwright.rewrites.registry import goal_of
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import Report
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 
 def fix_all(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:

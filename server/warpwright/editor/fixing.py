@@ -12,8 +12,9 @@ from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import goal_of, propose
 from warpwright.rules.base import Finding, Fix
 from warpwright.syntax.source import Source
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import Report
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 MOST_FIXES = 200  # for one file; a tree-wide clean-up of generated code is run again
 

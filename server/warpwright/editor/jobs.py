@@ -23,7 +23,8 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites.base import Declined
 from warpwright.rewrites.registry import goal_of
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.acceptable import acceptable
+from warpwright.verify.verify import verify
 
 
 def fix(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:

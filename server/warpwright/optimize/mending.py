@@ -13,9 +13,10 @@ from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compile import COMPILE_SECONDS, Compiled, Ending, compile_cubin
 from warpwright.toolchain.remarks import remarks_of
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.checks import checks_of
 from warpwright.verify.report import Report, Status
-from warpwright.verify.verify import acceptable, verify
+from warpwright.verify.verify import verify
 
 MOST_REPAIRS = 6
 _NO_PLAN = "There was nothing to ask the model about."

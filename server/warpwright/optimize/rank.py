@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpwright.rules.base import Finding, Severity
+from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import Report, Status
-from warpwright.verify.verify import acceptable
 
 HINTS = frozenset({"add-restrict", "add-launch-bounds"})
 """Rewrites that tell the compiler something and change nothing else: whether it makes use of it is seen in figures."""

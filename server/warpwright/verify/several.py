@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rules.base import Finding
 from warpwright.syntax.source import Source
+from warpwright.verify.claim import Claim
 from warpwright.verify.report import Report
 from warpwright.verify.verify import climb
 
@@ -64,7 +65,7 @@ def verify_several(
     def verified(place: int) -> Report | None:
         trial = trials[place]
         try:
-            report = climb(
+            claim = Claim(
                 trial.original,
                 trial.candidate,
                 kernel=kernel,
@@ -77,6 +78,7 @@ def verify_several(
                 again=again,
                 unit=trial.unit,
             )
+            report = climb(claim)
             tell(place, report.badge(), 1.0)
             return report
         except CancelledError:

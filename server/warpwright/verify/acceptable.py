@@ -1,0 +1,39 @@
+"""Which candidates may be offered."""
+
+from __future__ import annotations
+
+from warpwright.facts.resources import KernelResources
+from warpwright.verify.report import ORIGINAL_REJECTED, UNTIMED, Level, Report, Status
+
+
+def acceptable(report: Report, goal: str) -> bool:
+    """May this candidate be offered for `goal`?
+
+    Never where it is wrong, unsafe, does not compile or end, was not run, or a GPU timed it as slower. Where speed was
+    asked for and a GPU ran it, only where it is faster. Where nothing was timed (it was emulated or recorded) and found
+    correct, where what it was to cure is gone and nothing new was found. Not run, and offered for what it is, may be
+    one thing alone: a fix that compiles and is clean, of a text that nvcc rejects and that nothing can be compared
+    with.
+    """
+    clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
+    saves = goal != "memory" or _saves_memory(report)
+    if report.status is Status.NOT_RUN:
+        return goal == "fix" and report.not_run_because == ORIGINAL_REJECTED and clean
+    if report.status is Status.FASTER:
+        return (goal == "speed" or clean) and saves
+    if report.status in (Status.CORRECT, Status.INCONCLUSIVE):
+        return (goal != "speed" or report.backend in UNTIMED) and clean and saves
+    return False
+
+
+def _saves_memory(report: Report) -> bool:
+    """Fewer bytes of shared memory, stack or spills, or fewer registers, and none of them more."""
+    compilation = report.compilation
+    if compilation is None or compilation.original is None or compilation.candidate is None:
+        return False
+    before, after = (_footprint(c.resources) for c in (compilation.original, compilation.candidate))
+    return after != before and all(a <= b for a, b in zip(after, before, strict=True))
+
+
+def _footprint(resources: KernelResources) -> tuple[int, int, int, int]:
+    return resources.shared_bytes, resources.stack_bytes, resources.spill_bytes, resources.registers
