@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.syntax.nodes import descendants, walk
+from warpwright.syntax.nodes import descendants, is_called, walk
 from warpwright.syntax.source import Source
 
 LONGEST = 8000  # characters; a kernel beyond that is not what one comment asks for
@@ -182,7 +182,7 @@ def _flaw(source: Source, function: Node) -> str:
         return "it has no body"
     for declarator in _declarators(body):
         declared |= {source.node_text(n) for n in [declarator, *descendants(declarator, "identifier")][:2]}
-    used = {source.node_text(n) for n in descendants(body, "identifier") if not _is_callee(n)}
+    used = {source.node_text(n) for n in descendants(body, "identifier") if not is_called(n)}
     unknown = sorted(used - declared)
     if unknown:
         return f"it uses {unknown[0]}, which it does not declare"
@@ -201,15 +201,6 @@ def _flaw(source: Source, function: Node) -> str:
 def _declarators(body: Node) -> Iterator[Node]:
     for declaration in descendants(body, "declaration"):
         yield from declaration.children_by_field_name("declarator")
-
-
-def _is_callee(identifier: Node) -> bool:
-    parent = identifier.parent
-    while parent is not None and parent.type in ("template_function", "qualified_identifier"):
-        identifier, parent = parent, parent.parent
-    return (
-        parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == identifier
-    )
 
 
 def _stored_to(body: Node) -> Iterator[Node]:

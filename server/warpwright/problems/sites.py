@@ -83,14 +83,6 @@ def device_identifiers(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def base_variable(source: Source, node: Node) -> str:
-    """The variable that a pointer argument is: `d`, `(void**)&d`, `v.data()`, `raw_pointer_cast(&v[0])`; else ""."""
-    found = [source.node_text(n) for n in descendants(node, "identifier")]
-    found = [n for n in found if n not in ("thrust", "raw_pointer_cast", "reinterpret_cast", "static_cast")]
-    arithmetic = any(True for _ in descendants(node, "binary_expression"))
-    return found[0] if len(found) == 1 and not arithmetic else ""
-
-
 def elements(size: Expression, element_bytes: int) -> Expression:
     """Bytes as elements: the factor of the element's size is taken out where it stands in the product.
 

@@ -289,3 +289,30 @@ def by_cost(accesses: list[Access]) -> list[Access]:
     """Accesses that move more than they need, the dearest first."""
     wasteful = [a for a in accesses if (a.excess or 0.0) > 1.0]
     return sorted(wasteful, key=lambda a: (a.excess or 0.0) * a.requests, reverse=True)
+
+
+def moved_pointer(source: Source, value: Node | None) -> str | None:
+    """The pointer that an expression moves on from: `pool` of `(float *)pool + n` and of `&pool[n]`;
+    None where that is not seen."""
+    while value is not None and value.type not in ("identifier", "field_expression"):
+        match value.type:
+            case "binary_expression":
+                value = value.child_by_field_name("left")
+            case "cast_expression":
+                value = value.child_by_field_name("value")
+            case "pointer_expression" | "subscript_expression":
+                value = value.child_by_field_name("argument")
+            case "parenthesized_expression":
+                value = value.named_children[0] if value.named_children else None
+            case _:
+                return None
+    return squeezed(source.node_text(value)) if value is not None else None
+
+
+def structure_names(source: Source, structure: Node) -> Iterator[str]:
+    """The name of a structure, and those that a `typedef` around it gives it."""
+    name, around = structure.child_by_field_name("name"), structure.parent
+    if name is not None:
+        yield source.node_text(name)
+    if around is not None and around.type == "type_definition":
+        yield from (source.node_text(d) for d in around.children_by_field_name("declarator"))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
-from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, bare, called_name, is_macro_of_several, names, squeezed
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names, locals_of
+from warpwright.rewrites._loops import loop_start
 from warpwright.rewrites._threads import TIES, builtin_call, constant_of
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
@@ -55,7 +55,7 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
     """The parts of a `for`; refuses a loop that counts otherwise, ends early, or ties threads together."""
     source, line = kernel.source, line_of(kernel.source, node)
     condition, update, body = (node.child_by_field_name(f) for f in ("condition", "update", "body"))
-    name, start = _start(kernel, node)
+    name, _, start = loop_start(kernel, locals_of(kernel).types, node.child_by_field_name("initializer"))
     if node.type != "for_statement" or start is None or condition is None or update is None or body is None:
         raise NoMatchError(f"The loop at line {line} does not start one integer at a value.")
     n, step = re.escape(name), squeezed(source.node_text(update))
@@ -87,32 +87,6 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
         top, more = one_less[1], 0
     count = top if ends[0] == 0 else f"({top} - {bottom})"
     return CountedWalk(node, name, start, body, f"({count} + 1)" if more else count, known, down=bool(down))
-
-
-def _start(kernel: Kernel, node: Node) -> tuple[str, Node | None]:
-    """The variable that a loop starts, declared there or before, and its first value."""
-    source, initializer = kernel.source, node.child_by_field_name("initializer")
-    if initializer is None:
-        return "", None
-    if initializer.type == "declaration":
-        declared = initializer.children_by_field_name("declarator")
-        kind = initializer.child_by_field_name("type")
-        if len(declared) != 1 or declared[0].type != "init_declarator" or kind is None:
-            return "", None
-        name, value = declared_name(source, declared[0]), declared[0].child_by_field_name("value")
-        written = kernel.number_types.get(source.node_text(kind), source.node_text(kind))
-    elif initializer.type == "assignment_expression":
-        target, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
-        operator = initializer.child_by_field_name("operator")
-        if target is None or target.type != "identifier" or operator is None or source.node_text(operator) != "=":
-            return "", None
-        name = source.node_text(target)
-        written = locals_of(kernel).types.get(name, "")
-    else:
-        return "", None
-    known = builtin_type(written)
-    wide = known is not None and known.is_integer and (known.size or 0) >= 4
-    return (name, value) if wide else ("", None)
 
 
 def _require_steady(kernel: Kernel, loop: Node, body: Node, name: str, ends: tuple[Node, Node]) -> None:

@@ -148,7 +148,7 @@ def quotient(value: Polynomial | None, by: Polynomial) -> Polynomial | None:
     return {tuple(rest): number // divisor} if number % divisor == 0 else None
 
 
-def written_as(value: Polynomial, new: Mapping[str, str] | None = None) -> str:
+def as_text(value: Polynomial, new: Mapping[str, str] | None = None) -> str:
     """A sum of products as text, its names under others."""
     products = []
     for product, number in sorted(value.items(), key=lambda item: (-len(item[0]), item[0])):

@@ -29,7 +29,7 @@ def block_divided(kernel: Kernel, launch: Launch, axis: str, by: int) -> TextEdi
     if extents:
         place = "xyz".index(axis)
         if place < len(extents):
-            return TextEdit(extents[place].start_byte, extents[place].end_byte, quotient(source, extents[place], by))
+            return TextEdit(extents[place].start_byte, extents[place].end_byte, _divided(source, extents[place], by))
     text = source.node_text(block)
     if is_shape(source, block):
         last = 2 if launch.block[2] != 1 else 1 if launch.block[1] != 1 else 0
@@ -45,7 +45,7 @@ def block_made_smaller(kernel: Kernel, launch: Launch, axis: str, by: int) -> Te
         return configuration
     source, block = kernel.source, configuration[1]
     if axis == "x" and not extents_of(source, block) and not is_shape(source, block):
-        return TextEdit(block.start_byte, block.end_byte, quotient(source, block, by))
+        return TextEdit(block.start_byte, block.end_byte, _divided(source, block, by))
     return block_divided(kernel, launch, axis, by)
 
 
@@ -61,7 +61,7 @@ def extents_of(source: Source, shape: Node) -> list[Node]:
     return []
 
 
-def quotient(source: Source, node: Node, by: int) -> str:
+def _divided(source: Source, node: Node, by: int) -> str:
     """An expression divided by a number: `TILE / 2`, `(a + b) / 2`; a literal as the number that it gives."""
     text = source.node_text(node)
     if re.fullmatch(r"[1-9]\d*", text) and int(text) % by == 0:

@@ -58,7 +58,7 @@ def _located(source: Source, branch: Node, step: str) -> Located | None:
     test, then = condition_of(branch), branch.child_by_field_name("consequence")
     if test is None or then is None or branch.child_by_field_name("alternative") is not None:
         return None
-    assigned = [_assigned(source, statement) for statement in uncommented(then)]
+    assigned = [_assigned(statement) for statement in uncommented(then)]
     if then.type != "compound_statement" or len(assigned) != 2:
         return None
     pairs = [pair for pair in assigned if pair is not None]
@@ -77,7 +77,7 @@ def _located(source: Source, branch: Node, step: str) -> Located | None:
     return Located(branch, best, at, value, signs[0]) if len(signs) == 1 and plain and apart and len(own) == 2 else None
 
 
-def _assigned(source: Source, statement: Node) -> tuple[Node, Node] | None:
+def _assigned(statement: Node) -> tuple[Node, Node] | None:
     """The variable and the value of `name = value;`."""
     inner = uncommented(statement)
     whole = inner[0] if statement.type == "expression_statement" and len(inner) == 1 else None

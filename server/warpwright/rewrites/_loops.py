@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import names, squeezed
 from warpwright.syntax.source import Source
@@ -55,6 +56,31 @@ def counter_of(source: Source, node: Node) -> Counter | None:
         return None
     steps = _steps(source, update, source.node_text(name)) if (known.size or 0) >= 4 else []
     return Counter(source.node_text(name), source.node_text(kind), start, update, steps[0]) if steps else None
+
+
+def loop_start(kernel: Kernel, types: Mapping[str, str], initializer: Node | None) -> tuple[str, str, Node | None]:
+    """The variable of `int i = start` or `i = start`, an integer of 32 or 64 bits, its type, and where it starts; None
+    where it is none. `types` are those of the kernel's variables, as written."""
+    source = kernel.source
+    if initializer is None:
+        return "", "", None
+    if initializer.type == "declaration":
+        declared = initializer.children_by_field_name("declarator")
+        kind = initializer.child_by_field_name("type")
+        if len(declared) != 1 or declared[0].type != "init_declarator" or kind is None:
+            return "", "", None
+        name, value = declared[0].child_by_field_name("declarator"), declared[0].child_by_field_name("value")
+        written = kernel.number_types.get(source.node_text(kind), source.node_text(kind))
+    else:
+        name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
+        operator = initializer.child_by_field_name("operator")
+        if initializer.type != "assignment_expression" or operator is None or source.node_text(operator) != "=":
+            return "", "", None
+        written = types.get(source.node_text(name), "") if name is not None else ""
+    known = builtin_type(written)
+    if name is None or name.type != "identifier" or known is None or not known.is_integer or (known.size or 0) < 4:
+        return "", "", None
+    return source.node_text(name), written, value
 
 
 def counted_loop(source: Source, node: Node) -> CountedLoop | None:

@@ -17,7 +17,7 @@ from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, bare, called_name, squeezed
 from warpwright.rewrites._indices import Indices, Polynomial, as_number, require_fixed, symbols
 from warpwright.rewrites._loops import CountedLoop, counted_loop
-from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.nodes import descendants, is_called, uncommented
 from warpwright.syntax.source import Source
 
 _KEEPS_ZERO = re.compile(
@@ -180,7 +180,7 @@ def _two_loads(kernel: Kernel, indices: Indices, loop: CountedLoop, added: _Adde
     for part in parts:
         for use in descendants(part, "identifier"):
             name = source.node_text(use)
-            if any(n.start_byte <= use.start_byte < n.end_byte for n in inside) or name in added.own or _is_called(use):
+            if any(n.start_byte <= use.start_byte < n.end_byte for n in inside) or name in added.own or is_called(use):
                 continue
             value = indices.named(name)
             thread = value is not None and any("Idx." in word for word in symbols(value))
@@ -200,13 +200,6 @@ def _read_only(source: Source, element: Node) -> Node:
     call = address.parent.parent if address is not None and address.parent is not None else None
     plain = address is not None and address.type == "pointer_expression" and call is not None
     return call if plain and call is not None and called_name(call, source) == "__ldg" else element
-
-
-def _is_called(use: Node) -> bool:
-    parent = use.parent
-    while parent is not None and parent.type in ("template_function", "qualified_identifier"):
-        use, parent = parent, parent.parent
-    return parent is not None and parent.type == "call_expression" and parent.child_by_field_name("function") == use
 
 
 def _is_finite(source: Source, node: Node, zeros: list[Node]) -> bool:

@@ -12,14 +12,24 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_loops import LOOPS
+from warpwright.facts.launch_loops import LOOPS, loop_around
+from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, called_name, functions_of, in_macro, macro_texts
+from warpwright.rewrites._code import (
+    NoMatchError,
+    called_name,
+    functions_of,
+    host_launches,
+    in_macro,
+    macro_texts,
+    overlaps,
+)
 from warpwright.rewrites._error_checks import is_extension
+from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import declared_name
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented, walk
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import Source, Span
 
 _CAPTURE = re.compile(
     r"cudaStreamBeginCapture\((\w+), cudaStreamCaptureModeThreadLocal\)(.*?)cudaStreamEndCapture\(\1,", re.DOTALL
@@ -51,6 +61,18 @@ class RepeatedLaunches:
     statements: tuple[Node, ...]
     calls: tuple[Node, ...]
     stream: str
+
+
+def launches_in_loops(kernel: Kernel, at: Span | None) -> Iterator[tuple[Launch, Node, Node]]:
+    """The launches of a kernel that stand in loops of its file's host code, with the call and the loop; with `at` those
+    whose loop it touches."""
+    for launch in host_launches(kernel):
+        call = call_of(launch)
+        if call is None or launch.span is None or launch.span.source is not kernel.source or in_macro(call):
+            continue
+        loop = loop_around(call)
+        if loop is not None and (at is None or overlaps(kernel.source.span(loop), at)):
+            yield launch, call, loop
 
 
 def repeated_launches(source: Source, loop: Node) -> RepeatedLaunches:

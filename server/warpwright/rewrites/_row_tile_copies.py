@@ -9,6 +9,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import WARP
 from warpwright.rewrites._code import NoMatchError, bare
+from warpwright.rewrites._indent import braced_lines
 from warpwright.rewrites._indices import Indices, require_fixed, symbols
 from warpwright.rewrites._layout import free_name
 from warpwright.rewrites._locals import declared_names
@@ -74,7 +75,7 @@ def copied(
         own = f"{piece.array}[{row} + {walk.step}]" if row else f"{piece.array}[{walk.step}]"
         mine = f"{tile}[{w.warp}][{w.lane}][{walk.step} - {w.first}]"
         alone.append(f"{mine} = {own};" if loads else f"{own} = {mine};")
-    together += _under(f"if ({w.column} < {limit})", moves, unit)
+    together += braced_lines(f"if ({w.column} < {limit})", moves, unit)
     counter = w.other if rows == 1 else w.row
     step = f"{counter}++" if rows == 1 else f"{counter} += {rows}"
     filled = [
@@ -89,16 +90,9 @@ def copied(
         f"if ({w.active} == {ALL}) {{",
         *(unit + line for line in filled),
         "} else {",
-        *(unit + line for line in _under(header, alone, unit)),
+        *(unit + line for line in braced_lines(header, alone, unit)),
         "}",
     ]
-
-
-def _under(header: str, lines: list[str], unit: str) -> list[str]:
-    """Statements under an `if` or a `for`, in braces where they are several."""
-    if len(lines) == 1:
-        return [header, unit + lines[0]]
-    return [f"{header} {{", *(unit + line for line in lines), "}"]
 
 
 def _row_text(indices: Indices, walk: RowWalk, piece: Piece) -> str:

@@ -13,12 +13,12 @@ from tree_sitter import Node
 
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
-from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, called_name, in_macro, names, squeezed
 from warpwright.rewrites._guards import comparisons, is_early_return
 from warpwright.rewrites._indices import Indices, Polynomial, coefficient, symbols
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names, locals_of
+from warpwright.rewrites._loops import loop_start
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._row_stores import led_to
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
@@ -77,7 +77,7 @@ def row_walk(indices: Indices, node: Node, arrays: Collection[str]) -> RowWalk:
         raise NoMatchError(f"The loop at line {line} is not a `for` that counts up by 1.")
     initializer, condition, update = (node.child_by_field_name(f) for f in ("initializer", "condition", "update"))
     inside = node.child_by_field_name("body")
-    step, kind, start = _start(indices, initializer)
+    step, kind, start = loop_start(kernel, indices.variables.types, initializer)
     if start is None or condition is None or update is None or inside is None:
         raise NoMatchError(f"The loop at line {line} does not start an int or a wider integer at a value.")
     if not re.fullmatch(_STEP.format(re.escape(step)), squeezed(source.node_text(update))):
@@ -113,30 +113,6 @@ def row_walk(indices: Indices, node: Node, arrays: Collection[str]) -> RowWalk:
     if not pieces:
         raise NoMatchError(f"The loop at line {line} uses no element that is its row's own in each iteration.")
     return replace(walk, pieces=pieces)
-
-
-def _start(indices: Indices, initializer: Node | None) -> tuple[str, str, Node | None]:
-    """The variable of `int i = start` or `i = start`, its type, and where it starts; None where it is none."""
-    source = indices.kernel.source
-    if initializer is None:
-        return "", "", None
-    if initializer.type == "declaration":
-        declared = initializer.children_by_field_name("declarator")
-        kind = initializer.child_by_field_name("type")
-        if len(declared) != 1 or declared[0].type != "init_declarator" or kind is None:
-            return "", "", None
-        name, value = declared[0].child_by_field_name("declarator"), declared[0].child_by_field_name("value")
-        written = indices.kernel.number_types.get(source.node_text(kind), source.node_text(kind))
-    else:
-        name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
-        operator = initializer.child_by_field_name("operator")
-        if initializer.type != "assignment_expression" or operator is None or source.node_text(operator) != "=":
-            return "", "", None
-        written = indices.variables.types.get(source.node_text(name), "") if name is not None else ""
-    known = builtin_type(written)
-    if name is None or name.type != "identifier" or known is None or not known.is_integer or (known.size or 0) < 4:
-        return "", "", None
-    return source.node_text(name), written, value
 
 
 def _require_not_read_behind(kernel: Kernel, loop: Node, step: str) -> None:

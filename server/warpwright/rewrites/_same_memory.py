@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from tree_sitter import Node
 
-from warpwright.rewrites._code import names, squeezed
+from warpwright.rewrites._code import moved_pointer, names, squeezed
 from warpwright.rewrites._elementwise import Elements
 from warpwright.rewrites._layout import line_of
 from warpwright.syntax.nodes import descendants
@@ -23,7 +23,7 @@ def made_of_each_other(source: Source, function: Node, arrays: Set[str]) -> int 
         ends = [{source.node_text(n) for n in descendants(e, "identifier")} & arrays for e in (target, value) if e]
         if len(ends) == 2 and all(ends):
             return line_of(source, assigned)
-        root = _root(source, value)
+        root = moved_pointer(source, value)
         if target is not None and root is not None:
             name = squeezed(source.node_text(target)).lstrip("*&")
             shared = {other for other, known in roots.items() if {name, other} <= arrays and root in known} - {name}
@@ -31,23 +31,6 @@ def made_of_each_other(source: Source, function: Node, arrays: Set[str]) -> int 
                 return line_of(source, assigned)
             roots.setdefault(name, set()).update({root} | roots.get(root, set()))
     return None
-
-
-def _root(source: Source, value: Node | None) -> str | None:
-    """The pointer that an expression moves on from: `pool` of `(float *)pool + n` and of `&pool[n]`."""
-    while value is not None and value.type not in ("identifier", "field_expression"):
-        match value.type:
-            case "binary_expression":
-                value = value.child_by_field_name("left")
-            case "cast_expression":
-                value = value.child_by_field_name("value")
-            case "pointer_expression" | "subscript_expression":
-                value = value.child_by_field_name("argument")
-            case "parenthesized_expression":
-                value = value.named_children[0] if value.named_children else None
-            case _:
-                return None
-    return squeezed(source.node_text(value)) if value is not None else None
 
 
 def own_elements_only(source: Source, elements: Elements, name: str) -> int | None:

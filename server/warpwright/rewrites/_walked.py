@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import Access, Kernel
-from warpwright.rewrites._code import NoMatchError, body, in_macro, names, squeezed
+from warpwright.rewrites._code import NoMatchError, body, in_macro, moved_pointer, names, squeezed
 from warpwright.rewrites._counted_walk import CountedWalk, moves_along, written_out
 from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
 from warpwright.rewrites._layout import line_of
@@ -128,29 +128,11 @@ def _memory(kernel: Kernel, name: str) -> str:
         ]
         if len(values) != 1 or values[0] is None or name in changed:
             return ""
-        following = _leading(source, values[0])
+        following = moved_pointer(source, values[0])
         if following is None:
             return ""
         name = following
     return ""
-
-
-def _leading(source: Source, value: Node) -> str | None:
-    """The pointer that an expression moves on from: `p` of `p + i * n` and of `&p[i]`; None where that is not seen."""
-    node: Node | None = value
-    while node is not None and node.type != "identifier":
-        match node.type:
-            case "binary_expression":
-                node = node.child_by_field_name("left")
-            case "cast_expression":
-                node = node.child_by_field_name("value")
-            case "pointer_expression" | "subscript_expression":
-                node = node.child_by_field_name("argument")
-            case "parenthesized_expression":
-                node = node.named_children[0] if node.named_children else None
-            case _:
-                return None
-    return source.node_text(node) if node is not None else None
 
 
 def stored_by(kernel: Kernel, loop: Node) -> set[str]:
@@ -183,7 +165,7 @@ def _is_own_array(kernel: Kernel, name: str) -> bool:
     return bool(kinds) and all(kind is not None and kind.type in ("array_declarator", "identifier") for kind in kinds)
 
 
-def require_apart(kernel: Kernel, walk: CountedWalk, elements: list[Moved]) -> None:
+def require_vectors_apart(kernel: Kernel, walk: CountedWalk, elements: list[Moved]) -> None:
     """No store in the loop changes what a vector was loaded with, and no vector is stored over another store."""
     source = kernel.source
     if reason := unfit_call(kernel, walk.body):

@@ -63,13 +63,12 @@ None: registers for the members, which are loaded together. Results stay the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tree_sitter import Node
 
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, by_cost, called_name, in_macro, overlaps
+from warpwright.rewrites._code import NoMatchError, by_cost, called_name, in_macro, overlaps, structure_names
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._movable import is_in_header
@@ -156,21 +155,11 @@ def _definition(source: Source, name: str) -> Node:
     found = [
         s
         for s in descendants(source.root, "struct_specifier")
-        if s.child_by_field_name("body") is not None and last in _names(source, s)
+        if s.child_by_field_name("body") is not None and last in structure_names(source, s)
     ]
     if len(found) != 1 or in_macro(found[0]):
         raise NoMatchError(f"The structure {name} is not defined once in this file.")
     return found[0]
-
-
-def _names(source: Source, structure: Node) -> Iterator[str]:
-    """The name of a structure, and those that a `typedef` around it gives it."""
-    name = structure.child_by_field_name("name")
-    if name is not None:
-        yield source.node_text(name)
-    parent = structure.parent
-    if parent is not None and parent.type == "type_definition":
-        yield from (source.node_text(d) for d in parent.children_by_field_name("declarator"))
 
 
 def _members(indices: Indices, node: Node, name: str) -> dict[str, tuple[int, int]]:
@@ -212,7 +201,7 @@ def _members(indices: Indices, node: Node, name: str) -> dict[str, tuple[int, in
 
 def _require_whole(source: Source, node: Node, name: str) -> None:
     """Structures lie in arrays of their own: none is a part of another one, or made of memory of another type."""
-    names = _with_aliases(source, set(_names(source, node)), name)
+    names = _with_aliases(source, set(structure_names(source, node)), name)
     for use in descendants(source.root, "type_identifier"):
         if source.node_text(use) not in names or node.start_byte <= use.start_byte < node.end_byte:
             continue

@@ -59,7 +59,7 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_loops import MOST_ROWS, STEP_WORD, LaunchLoop, Moved, is_alike, launch_loop, loop_around
+from warpwright.facts.launch_loops import MOST_ROWS, STEP_WORD, LaunchLoop, Moved, is_alike, launch_loop
 from warpwright.facts.model import Kernel, Launch, Parameter
 from warpwright.rewrites._code import (
     NoMatchError,
@@ -67,11 +67,9 @@ from warpwright.rewrites._code import (
     called_name,
     functions_of,
     host_launches,
-    in_macro,
     is_enclosed,
     macros_naming,
     names,
-    overlaps,
 )
 from warpwright.rewrites._elementwise import Elements, match_elements, not_by_element, not_the_thread
 from warpwright.rewrites._formulas import Formula, Values, constant, formula, holds
@@ -79,6 +77,7 @@ from warpwright.rewrites._grids import arguments_of, call_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of
 from warpwright.rewrites._locals import changed_names, declared_names
 from warpwright.rewrites._movable import unmovable
+from warpwright.rewrites._repeated_launches import launches_in_loops
 from warpwright.rewrites._same_memory import made_of_each_other, own_elements_only
 from warpwright.rewrites._thread_numbers import calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
@@ -99,13 +98,7 @@ _STATE = re.compile(r"\b(?:printf|__threadfence\w*|cooperative_groups|this_grid|
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     refusal = f"No launch of {kernel.name} stands in a loop of the host."
-    for launch in host_launches(kernel):
-        call = call_of(launch)
-        if call is None or launch.span is None or launch.span.source is not kernel.source or in_macro(call):
-            continue
-        loop = loop_around(call)
-        if loop is None or (at is not None and not overlaps(kernel.source.span(loop), at)):
-            continue
+    for launch, call, _ in launches_in_loops(kernel, at):
         try:
             return _batched(kernel, launch, call)
         except NoMatchError as mismatch:

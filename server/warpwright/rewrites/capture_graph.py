@@ -82,13 +82,11 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.launch_loops import loop_around
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import NoMatchError, host_launches, in_macro, is_enclosed, overlaps
+from warpwright.rewrites._code import NoMatchError, is_enclosed
 from warpwright.rewrites._formulas import formula
-from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
-from warpwright.rewrites._repeated_launches import STREAM_PART, RepeatedLaunches, repeated_launches
+from warpwright.rewrites._repeated_launches import STREAM_PART, RepeatedLaunches, launches_in_loops, repeated_launches
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
@@ -108,13 +106,7 @@ MOST_THREADS = 4 * 132 * 2048
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     refusal = f"No launch of {kernel.name} stands in a loop of the host."
-    for launch in host_launches(kernel):
-        call = call_of(launch)
-        if call is None or launch.span is None or launch.span.source is not kernel.source or in_macro(call):
-            continue
-        loop = loop_around(call)
-        if loop is None or (at is not None and not overlaps(kernel.source.span(loop), at)):
-            continue
+    for launch, _, loop in launches_in_loops(kernel, at):
         try:
             return _captured(kernel, launch, loop)
         except NoMatchError as mismatch:

@@ -67,13 +67,13 @@ from warpwright.rewrites._code import NoMatchError, as_factor, body, macros_nami
 from warpwright.rewrites._elementwise import Elements, match_elements, not_the_thread
 from warpwright.rewrites._flat_index import (
     Part,
+    as_text,
     axes_of,
     formula_of,
     parts_of,
     planes_of,
     quotient,
     require_handed,
-    written_as,
 )
 from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, extent, launches_in_sight, uncovered
@@ -122,7 +122,7 @@ def _split(kernel: Kernel, elements: Elements) -> Rewrite:
     _require_alone(kernel, elements, indices, launches)
     parts = [part for statement in elements.work for part in parts_of(indices, elements.index, statement)]
     row, plane = axes_of(elements.index, parts)
-    if plane is None and not _is_wide(kernel, indices, elements) and not _is_strided(kernel):
+    if plane is None and not _is_wide(indices, elements) and not _is_strided(kernel):
         raise NoMatchError(f"Nothing to gain: two divisions of 32 bits take `{elements.index}` apart once.")
     for polynomial in (row, plane) if plane is not None else (row,):
         require_handed(indices, polynomial)
@@ -155,7 +155,7 @@ def _plane_size(row: Polynomial, plane: Polynomial | None) -> Polynomial:
     return row if plane is None else combined("*", row, plane) or {}
 
 
-def _is_wide(kernel: Kernel, indices: Indices, elements: Elements) -> bool:
+def _is_wide(indices: Indices, elements: Elements) -> bool:
     """Whether the flat index is a number of 64 bits, whose division is dear."""
     known = builtin_type(indices.variables.types.get(elements.index, ""))
     return known is not None and (known.size or 0) > 4
@@ -233,8 +233,8 @@ def _kernel_edits(
         cast = f"({kind})" if any(word in kind for word in _WIDE) else ""
         rows = f"{cast}blockIdx.x"
         if plane is not None:
-            rows = f"({cast}blockIdx.z * {as_factor(written_as(plane))} + blockIdx.y)"
-        first += f"\n{indent}{kind} {index} = {rows} * {as_factor(written_as(row))} + {column};"
+            rows = f"({cast}blockIdx.z * {as_factor(as_text(plane))} + blockIdx.y)"
+        first += f"\n{indent}{kind} {index} = {rows} * {as_factor(as_text(row))} + {column};"
     edits.append(TextEdit(elements.declaration.start_byte, elements.declaration.end_byte, first))
     if own is not None:
         edits.append(without_lines(source, own[3]))
@@ -242,7 +242,7 @@ def _kernel_edits(
     test = clause.child_by_field_name("value") if clause is not None else None
     if test is None:
         raise NoMatchError(f"The test of `{index}` is not seen.")
-    inside = f"{column} {'>=' if elements.early else '<'} {written_as(row)}"
+    inside = f"{column} {'>=' if elements.early else '<'} {as_text(row)}"
     edits.append(TextEdit(test.start_byte, test.end_byte, inside))
     return edits
 
@@ -287,14 +287,14 @@ def _value(part: Part, row: Polynomial, plane: Polynomial | None, whole: Polynom
         case Part(divisor=d, modulus=m) if d == row and plane is not None and m == plane:
             return "blockIdx.y"
         case Part(divisor=d, modulus=None) if d == row and plane is not None:
-            return f"blockIdx.z * {as_factor(written_as(plane))} + blockIdx.y"
+            return f"blockIdx.z * {as_factor(as_text(plane))} + blockIdx.y"
         case Part(divisor=d, modulus=None) if d == whole:
             return last
         case Part(divisor=d, modulus=None) if (rest := quotient(d, whole)) is not None:
-            return f"{last} / {as_factor(written_as(rest))}"
+            return f"{last} / {as_factor(as_text(rest))}"
         case Part(divisor=d, modulus=m) if m is not None and (rest := quotient(d, whole)) is not None:
-            inner = last if rest == {(): 1} else f"{last} / {as_factor(written_as(rest))}"
-            return f"{inner} % {as_factor(written_as(m))}"
+            inner = last if rest == {(): 1} else f"{last} / {as_factor(as_text(rest))}"
+            return f"{inner} % {as_factor(as_text(m))}"
     raise NoMatchError("The index is taken apart in ways that are no rows and planes of one size.")
 
 
@@ -313,12 +313,12 @@ def _launch_edit(
                 raise NoMatchError(f"`{source.node_text(part)}` is handed over for `{parameter.name}`.")
             new[parameter.name] = as_factor(source.node_text(argument))
     block, node = launch.block[0] or 1, _grid_node(written[0])
-    columns, last = f"({written_as(row, new)} + {block - 1}) / {block}", written_as(rest, new)
+    columns, last = f"({as_text(row, new)} + {block - 1}) / {block}", as_text(rest, new)
     if launches_for_none(kernel, launch, 0):
         if plane is not None or rest != row:
             raise NoMatchError(f"The grid at {launch.source} has a block where no element is, and rows may be there.")
         columns, last = (f"({last} > 0 ? {blocks} : 1)" for blocks in (columns, last))
-    text = f"dim3({last}, {columns})" if plane is None else f"dim3({columns}, {written_as(plane, new)}, {last})"
+    text = f"dim3({last}, {columns})" if plane is None else f"dim3({columns}, {as_text(plane, new)}, {last})"
     return TextEdit(node.start_byte, node.end_byte, text)
 
 

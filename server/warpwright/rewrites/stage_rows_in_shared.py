@@ -111,6 +111,7 @@ from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_launches_in_sight, is_in_header, unmovable
 from warpwright.rewrites._row_tile_copies import ALL, Words, copied, header_end
 from warpwright.rewrites._row_walks import Piece, RowWalk, condition_before, require_own_rows, row_walk, walking
+from warpwright.rewrites._shared_types import element_type
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import ancestors, node_at
@@ -302,9 +303,7 @@ def _named(kernel: Kernel, walk: RowWalk) -> list[tuple[Piece, str]]:
 
 def _element_type(kernel: Kernel, array: str) -> str:
     """The type of an array's elements as it is written, which is that of a number."""
-    parameter = next(p for p in kernel.parameters if p.name == array)
-    skipped = ("const", "__restrict__", "__restrict", "restrict", array)
-    kind = " ".join(word for word in parameter.type.replace("*", " ").split() if word not in skipped)
+    kind = element_type(kernel, array)
     known = {a.type for a in kernel.accesses if a.array == array}
     if not all(builtin_type(name) is not None for name in known):
         raise NoMatchError(f"`{array}` holds {kind}, which may not be put into shared memory as it is.")

@@ -82,6 +82,7 @@ from warpwright.rewrites._locals import is_template_type
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
 from warpwright.rewrites._row_tiles import row_edits, rows_of
+from warpwright.rewrites._shared_types import element_type
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
@@ -271,9 +272,7 @@ def _nested_guard(source: Source, block: Node, statement: Node) -> Guard:
 
 
 def _element_type(kernel: Kernel, array: str) -> str:
-    parameter = next(p for p in kernel.parameters if p.name == array)
-    skipped = ("const", "__restrict__", "__restrict", "restrict", array)
-    kind = " ".join(word for word in parameter.type.replace("*", " ").split() if word not in skipped)
+    kind = element_type(kernel, array)
     if builtin_type(kind) is None and kind not in _NUMBERS and not is_template_type(kernel, kind):
         raise NotRetracedError(f"`{array}` holds {kind}, which may not be put into shared memory as it is.")
     return kind

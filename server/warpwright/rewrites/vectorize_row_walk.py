@@ -82,7 +82,7 @@ from warpwright.rewrites._element_arrays import ELEMENT_SIZES
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._loops import header_of, pragmas_before
 from warpwright.rewrites._movable import unmovable_part
-from warpwright.rewrites._walked import Moved, require_apart, stored_by, walked_elements
+from warpwright.rewrites._walked import Moved, require_vectors_apart, stored_by, walked_elements
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.nodes import ancestors
@@ -125,7 +125,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
             walk = counted_walk(kernel, loop)
             elements = walked_elements(kernel, walk, walking)
             factor = _factor(kernel, walk, elements, walking)
-            require_apart(kernel, walk, elements)
+            require_vectors_apart(kernel, walk, elements)
             edits.append(_edit(kernel, block, walk, elements, factor))
         except NoMatchError as unfit:
             refused = refused or str(unfit)

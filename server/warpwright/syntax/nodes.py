@@ -81,6 +81,14 @@ def parameters_of(function: Node) -> list[Node]:
     return [child for child in uncommented(parameters) if child.type in kinds]
 
 
+def is_called(name: Node) -> bool:
+    """Whether a name is that of a function where it is called: `f` of `f(x)`, `ns::f<4>(x)`."""
+    around = name.parent
+    while around is not None and around.type in ("template_function", "qualified_identifier"):
+        name, around = around, around.parent
+    return around is not None and around.type == "call_expression" and around.child_by_field_name("function") == name
+
+
 def launch_configuration(call: Node) -> Node | None:
     """The `<<<...>>>` of a call; None for a call without one."""
     return next((child for child in call.children if child.type == "kernel_call_syntax"), None)

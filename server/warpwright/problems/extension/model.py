@@ -14,7 +14,6 @@ from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 
 KINDS = ("tensor", "int", "float", "bool", "ints")
-MOST_DIMENSIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
