@@ -15,6 +15,7 @@ from warpwright.rewrites.base import Rewrite
 from warpwright.syntax.source import Source
 from warpwright.verify.host_change import HostChange, host_change, launches_new_graph
 from warpwright.verify.recorded import timed
+from warpwright.verify.recorded.cases import recorded_cases
 from warpwright.verify.recorded.run import observe_recorded
 from warpwright.verify.recorded.timed import ITERATIONS, UntimableError, known_variables
 from warpwright.verify.report import RECORDER, USUAL, CaseResult, Level, Report, Status
@@ -71,10 +72,64 @@ DESTROY = "cudaGraphDestroy(graph);"
         ("static int calls;", "line 12 has static variables, assembly or directives"),
         ("errno = 1;", "the candidate uses `errno`, which the original does not"),
         ("[] {}();", "line 26 may leave the place, or do more than call"),
+        ("*(&done + 9) = 0;", "line 26 of the candidate reaches into memory: `*(&done + 9)`"),
+        ("(&done)[9] = 0;", "line 26 of the candidate reaches into memory: `(&done)[9]`"),
+        ("done += 0x4000;", "the candidate has the number `0x4000`, which is not tried"),
+        ("if (steps > 99999) done = 1;", "the candidate has the number `99999`, which is not tried"),
+        ("if (steps > 99 * 99) done = 1;", "the candidate computes `99 * 99`, a number that may not be tried"),
+        ("/**/ %:define n 1\n", "line 12 has static variables, assembly or directives"),
     ],
 )
 def test_a_candidate_that_does_more_than_make_a_graph_is_not_run(more: str, said: str) -> None:
     assert change(edited(DESTROY, f"{DESTROY} {more}")) == said
+
+
+AGAIN = "    diffuse<<<1, 256>>>(b, a, n);\n"
+
+
+def with_more(text: str, before: str, behind: str) -> str:
+    """The function's statements in a block of their own, with more around them."""
+    text = text.replace("int steps) {\n", f"int steps) {{\n  if (n) {{\n{before}")
+    return f"{text.rstrip().removesuffix('}')}{behind}  }}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "said"),
+    [
+        (("", AGAIN), ("", f"int n = 0;\n{AGAIN}"), "`n`, which line 38 declares, is used behind the place"),
+        (("int m = n;\n", "n = m;\n"), ("int m = 0;\n", "n = m;\n"), "`m`, which line 11 declares, is used behind"),
+        (("", AGAIN), ("", f"enum {{ n }};\n{AGAIN}"), "line 38 is no statement that calls, loops or declares"),
+        (("", AGAIN), ("", f"// again \\ \n{AGAIN}"), "the candidate continues a line with a backslash"),
+    ],
+)
+def test_a_candidate_that_changes_what_stands_behind_is_not_run(
+    mine: tuple[str, str], theirs: tuple[str, str], said: str
+) -> None:
+    assert str(change(source(with_more(AFTER, *theirs)), with_more(BEFORE, *mine))).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("head", "old", "new", "said"),
+    [
+        ("int steps = 8;\n", ", int steps", "", "`steps` is a variable of the file, with a value that is not known"),
+        ("int made;\nvoid count() { ++made; }\n", "swap(a, b);", "swap(a, b); count();", "`count`, which the original"),
+        ("#define NEXT n++\n", "(b, a, n)", "(b, a, NEXT)", "the macro `NEXT` may be another value each time"),
+        ("__global__ ", "void run", "void run", "the candidate differs in a function that runs on the GPU"),
+    ],
+)
+def test_what_a_place_does_unseen_is_not_judged(head: str, old: str, new: str, said: str) -> None:
+    def with_head(text: str) -> str:
+        at = text.index("void run")
+        return text[:at] + head + text[at:].replace(old, new)
+
+    assert str(change(source(with_head(AFTER)), with_head(BEFORE))).startswith(said)
+
+
+def test_made_up_values_are_others_each_time() -> None:
+    place = change(source(AFTER))
+    assert isinstance(place, HostChange)
+    assert recorded_cases(place) != recorded_cases(place)
+    assert any(case.shown["steps"] >= 20_000 for case in recorded_cases(place))
 
 
 def test_a_candidate_whose_kernel_differs_too_is_not_run() -> None:

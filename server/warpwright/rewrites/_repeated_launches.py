@@ -22,6 +22,7 @@ from warpwright.rewrites._code import (
     host_launches,
     in_macro,
     macro_texts,
+    macros_naming,
     overlaps,
 )
 from warpwright.rewrites._error_checks import is_extension
@@ -38,8 +39,12 @@ _READS_ERROR = re.compile(r"(?:(\w+)\s*\(\s*)?cuda(?:GetLastError|PeekAtLastErro
 _ASKS = re.compile(r"[\w.]+\.(?:data|data_ptr|get|size)(?:<\w+>)?\(\)")
 """Calls that give the same each time: `x.data()`."""
 _PURE = re.compile(r"dim3|(?:std::)?(?:min|max|ceil|floor)f?|\w+_cast(?:<.*>)?|(?:\w+::)*raw_pointer_cast", re.DOTALL)
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_DOES_MORE = re.compile(r"Synchronize|<<<|cuda(?:Mem|Device|Stream)|\+\+|--|[-+*|]=")
+_RESTLESS = re.compile(r"\+\+|--|[^=!<>]=[^=]|\b(?!(?:dim3|sizeof|min|max|ceilf?|int|float|size_t)\b)[A-Za-z_]\w*\s*\(")
 _DEFAULT_STREAM = ("0", "nullptr", "NULL", "cudaStreamLegacy")
 _CHANGES = ("assignment_expression", "update_expression", "lambda_expression", "new_expression", "comma_expression")
+_CALLS_OR_READS = ("call_expression", "pointer_expression", "subscript_expression")
 STREAM_PART = 3
 """Of `<<<grid, block, shared, stream>>>`."""
 
@@ -92,7 +97,7 @@ def repeated_launches(source: Source, loop: Node) -> RepeatedLaunches:
         call = _launch_of(statement)
         if call is not None:
             calls.append(call)
-        elif not _reads_error(source, statement):
+        elif not reads_error(source, statement):
             others.append(statement)
     swapped, temporaries = _swapped(source, others)
     if not calls:
@@ -104,7 +109,7 @@ def repeated_launches(source: Source, loop: Node) -> RepeatedLaunches:
             raise NoMatchError(f"The loop's bound `{source.node_text(bound)}` changes in the loop.")
     return RepeatedLaunches(
         loop, variable, kind, value, int(source.node_text(value)), bound, inclusive,
-        tuple(s for s in statements if s is not None), tuple(calls), _stream(source, loop, calls),
+        tuple(s for s in statements if s is not None), tuple(calls), _stream(source, loop, calls, swapped),
     )  # fmt: skip
 
 
@@ -116,7 +121,13 @@ def _require_place(source: Source, loop: Node) -> None:
         raise NoMatchError(f"The loop at line {line} stands in a macro or a lambda.")
     if loop.parent is None or loop.parent.type != "compound_statement":
         raise NoMatchError(f"The loop at line {line} has no braces around it.")
+    if any(True for _ in descendants(function, "goto_statement")):
+        raise NoMatchError("The function has a `goto`, which may not jump over variables that are declared.")
+    if re.search(r"\b__(?:global|device)__\b", source.text(function.start_byte, loop.start_byte)):
+        raise NoMatchError(f"The loop at line {line} runs on the GPU.")
     directive = loop.prev_named_sibling
+    while directive is not None and directive.type == "comment":
+        directive = directive.prev_named_sibling
     if directive is not None and directive.type == "preproc_call":
         raise NoMatchError(f"The loop has the directive `{source.node_text(directive).strip()}`.")
     text = source.text()
@@ -200,17 +211,28 @@ def _launch_of(statement: Node) -> Node | None:
     return inner[0] if is_launch else None
 
 
-def _reads_error(source: Source, statement: Node) -> bool:
-    """`cudaGetLastError();`, alone or in a check of the file that waits for nothing."""
+def reads_error(source: Source, statement: Node) -> bool:
+    """`cudaGetLastError();`, alone or in a check of the file that waits for nothing and counts nothing."""
     found = _READS_ERROR.fullmatch(source.node_text(statement).rstrip("; \n"))
     if found is None or statement.type != "expression_statement":
         return False
-    name = found[1]
-    if name is None:
+    if found[1] is None:
         return True
-    texts = [*macro_texts(source).get(name, [])]
-    texts += [source.node_text(function) for function in functions_of(source).get(name, [])]
-    return bool(texts) and not any(re.search(r"Synchronize|<<<|cuda(?:Mem|Device|Stream)", text) for text in texts)
+    macros, functions = macro_texts(source), functions_of(source)
+    left, seen, texts = [found[1]], {found[1]}, list[str]()
+    while left:
+        name = left.pop()
+        own = [*macros.get(name, []), *(source.node_text(function) for function in functions.get(name, []))]
+        texts += (_STRING.sub('""', text) for text in own)
+        more = {word for text in own for word in re.findall(r"\w+", text)} & (macros.keys() | functions.keys()) - seen
+        seen |= more
+        left += more
+    return bool(texts) and not any(_DOES_MORE.search(text) for text in texts)
+
+
+def restless_macros(source: Source) -> set[str]:
+    """The macros of a file that may be another value each time: `#define NEXT counter++`, `#define SEED rand()`."""
+    return set(macros_naming(source, _RESTLESS))
 
 
 def _swapped(source: Source, others: list[Node]) -> tuple[set[str], set[str]]:
@@ -236,8 +258,9 @@ def _exchange(source: Source, statements: list[Node]) -> tuple[tuple[str, str] |
     """Two names that change places in the first statement or in the first three; how many statements that takes, and
     what held one of them meanwhile."""
     text = "".join(source.node_text(statements[0]).split())
+    is_own = "swap" in functions_of(source) or "swap" in macro_texts(source)
     if called := re.fullmatch(r"(?:std::)?swap\((\w+),(\w+)\);", text):
-        return ((called[1], called[2]) if not functions_of(source).get("swap") else None), 1, ""
+        return ((called[1], called[2]) if not is_own else None), 1, ""
     three = [_set(source, statement) for statement in statements[:3]]
     if len(three) == 3 and all(three):
         (temporary, first), (target, second), (last, held) = three  # type: ignore[misc]
@@ -283,10 +306,11 @@ def _require_same(source: Source, call: Node, variable: str, temporaries: set[st
 def _stays(source: Source, node: Node) -> bool:
     """Whether an expression gives the same as long as its variables do: it changes nothing, calls nothing that may,
     and reads no memory that a kernel may write."""
+    restless = restless_macros(source)
     for each in walk(node):
-        if each.type in _CHANGES:
+        if each.type in _CHANGES or (each.type == "identifier" and source.node_text(each) in restless):
             return False
-        if each.type == "call_expression" and not _is_pure(source, each):
+        if each.type == "call_expression" and not is_pure(source, each):
             return False
         if each.type == "pointer_expression" and each.children[0].type == "*":
             return False
@@ -299,23 +323,23 @@ def _stays(source: Source, node: Node) -> bool:
     return True
 
 
-def _is_pure(source: Source, call: Node) -> bool:
+def is_pure(source: Source, call: Node) -> bool:
     function = call.child_by_field_name("function")
     written = source.node_text(function) if function is not None else ""
-    if _ASKS.fullmatch(source.node_text(call)) or _PURE.fullmatch(written):
-        return True
     name = called_name(call, source)
+    if (_ASKS.fullmatch(source.node_text(call)) and name not in functions_of(source)) or _PURE.fullmatch(written):
+        return True
     if texts := macro_texts(source).get(name):
         return not any(re.search(r"[^=!<>]=[^=]|\+\+|--|\w\s*\(", text) for text in texts)
     defined = functions_of(source).get(name, [])
     return bool(defined) and all(
         [s.type for s in uncommented(each.child_by_field_name("body"))] == ["return_statement"]
-        and not any(True for _ in descendants(each, *_CHANGES, "call_expression", "pointer_expression"))
+        and not any(True for _ in descendants(each, *_CHANGES, *_CALLS_OR_READS))
         for each in defined
     )
 
 
-def _stream(source: Source, loop: Node, calls: list[Node]) -> str:
+def _stream(source: Source, loop: Node, calls: list[Node], swapped: set[str]) -> str:
     """The stream of all launches, as text; the default stream is "0"."""
     parts = [uncommented(launch_configuration(call)) for call in calls]
     texts = {source.node_text(p[STREAM_PART]) if len(p) > STREAM_PART else "0" for p in parts}
@@ -327,6 +351,9 @@ def _stream(source: Source, loop: Node, calls: list[Node]) -> str:
     function = enclosing(loop, "function_definition")
     made = rf"\bcudaStreamCreate\w*\s*\(\s*&\s*{re.escape(stream)}\b"
     own = function is not None and re.search(made, source.text(function.start_byte, loop.start_byte)) is not None
+    is_set = rf"\b{re.escape(stream)}\s*=[^=]"
+    if stream in swapped or (own and function is not None and re.search(is_set, source.node_text(function))):
+        raise NoMatchError(f"`{stream}`, to which the launches go, is set to another.")
     if stream != "0" and not own:
         raise NoMatchError(f"`{stream}` is not made in this function, so whoever made it may be capturing it.")
     return stream

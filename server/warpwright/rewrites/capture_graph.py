@@ -83,7 +83,7 @@ import re
 from tree_sitter import Node
 
 from warpwright.facts.model import Kernel, Launch
-from warpwright.rewrites._code import NoMatchError, is_enclosed
+from warpwright.rewrites._code import NoMatchError, is_enclosed, is_macro_of_several
 from warpwright.rewrites._formulas import formula
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._repeated_launches import STREAM_PART, RepeatedLaunches, launches_in_loops, repeated_launches
@@ -152,6 +152,7 @@ def _before(source: Source, found: RepeatedLaunches) -> TextEdit:
     """What stands before the loop: the graph is captured, launched and destroyed."""
     text, bound = source.text(), source.node_text(found.bound)
     is_plain = re.fullmatch(r"[\w.]+", bound) or is_enclosed(bound)
+    is_plain = is_plain and not is_macro_of_several(source, found.bound)
     bound = bound if is_plain else f"({bound})"
     done, capturing, graph, captured, k = (
         free_name(text, name) for name in ("done", "capturing", "graph", "captured", "k")

@@ -16,20 +16,13 @@ from tree_sitter import Node
 from warpwright.facts.launch_loops import LOOPS
 from warpwright.facts.types import builtin_type
 from warpwright.facts.unit import function_name
-from warpwright.rewrites._code import called_name
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
+from warpwright.verify.host_place import unruly
 
-GRAPH_CALLS = (
-    "cudaStreamCreateWithFlags", "cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiate",
-    "cudaGraphLaunch", "cudaGraphExecDestroy", "cudaGraphDestroy", "cudaStreamDestroy", "cudaGetLastError",
-)  # fmt: skip
-"""All that a candidate may call beyond what the original calls in the same place."""
 _TEMPLATE = "template_declaration"
 _OPAQUE = ("cudaStream_t", "dim3")
-_LEAVES = ("return_statement", "goto_statement", "lambda_expression", "new_expression", "delete_expression",
-           "throw_statement", "gnu_asm_expression", "co_return_statement", "try_statement")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +68,12 @@ def host_change(old: Source, new: Source) -> HostChange | str:
         return "the candidate differs outside of a function"
     if any(n.type in ("class_specifier", "struct_specifier") for n in ancestors(function)):
         return "the function around the loop is a member"
+    if re.search(r"\b__(?:global|device)__\b", old.text(function.start_byte, mine[0].start_byte)):
+        return "the candidate differs in a function that runs on the GPU"
     bindings = _bindings(old, function)
     if bindings is None:
         return "the function around the loop is a template, and no call of it says with which arguments"
-    if reason := _unruly(old, mine, new, theirs):
+    if reason := unruly(old, mine, new, theirs):
         return reason
     both = [(old, node) for node in mine] + [(new, node) for node in theirs]
     used = {source.node_text(n) for source, node in both for n in descendants(node, "identifier")}
@@ -167,26 +162,6 @@ def _places(old: Source, new: Source) -> tuple[list[Node], list[Node]] | None:
     same_head = old.data[: block.start_byte] == new.data[: other.start_byte]
     same_tail = old.data[block.end_byte :] == new.data[other.end_byte :]
     return (mine, theirs) if mine and theirs and same_head and same_tail else None
-
-
-def _unruly(old: Source, mine: list[Node], new: Source, theirs: list[Node]) -> str:
-    """Why one of both may not be run by itself: the candidate's text is not trusted."""
-    known = {old.node_text(n) for node in mine for n in descendants(node, "identifier")}
-    strange = {new.node_text(n) for node in theirs for n in descendants(node, "identifier")} - known
-    if foreign := {name for name in strange - declared_names(new, *theirs) if not name.startswith("cuda")}:
-        return f"the candidate uses `{min(foreign)}`, which the original does not"
-    called = {called_name(call, old) for node in mine for call in descendants(node, "call_expression")}
-    for source, nodes in ((old, mine), (new, theirs)):
-        for node in nodes:
-            if (found := next(descendants(node, *_LEAVES), None)) is not None:
-                return f"line {source.position(found.start_byte)[0]} may leave the place, or do more than call"
-            if re.search(r"\bstatic\b|\basm\b|^\s*#", source.node_text(node), re.MULTILINE):
-                return f"line {source.position(node.start_byte)[0]} has static variables, assembly or directives"
-            for call in descendants(node, "call_expression"):
-                name = called_name(call, source)
-                if name not in called and name not in GRAPH_CALLS:
-                    return f"the candidate calls `{name}`, which the original does not"
-    return ""
 
 
 def _variables(
