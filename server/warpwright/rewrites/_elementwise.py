@@ -15,15 +15,15 @@ from warpwright.facts.host_scopes import written_names
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Basis, Kernel, Launch
 from warpwright.rewrites._code import body, called_name, in_macro, macros_naming
-from warpwright.rewrites._formulas import Values, formula, holds
+from warpwright.rewrites._formulas import Values, formula
 from warpwright.rewrites._indent import end_with_comment, indented
 from warpwright.rewrites._layout import indent_unit
+from warpwright.rewrites._linear_threads import SIZE, is_thread_number
 from warpwright.rewrites._thread_numbers import NUMBER, OF_GRID, WARP_LEVEL, calls_by_number
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
-_BLOCK, _SIZE, _THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
 _INTEGER = re.compile(r"(?:(?:un)?signed|int|long|auto|size_t|uint|ulong|(?:std::)?u?int(?:32|64)_t|\s)+")
 _BARRIERS = re.compile(r"__syncthreads\w*|sync|arrive\w*|wait\w*")
 _LEAVING = ("return_statement", "goto_statement", "labeled_statement", "lambda_expression", "asm_statement")
@@ -140,17 +140,12 @@ def initial_value(declaration: Node) -> Node | None:
 def not_the_thread(kernel: Kernel, elements: Elements, launches: Iterable[Launch]) -> str:
     """Why the index is not the thread's number in the grid at every launch; empty where it is."""
     number = formula(kernel.source, elements.initial)
-    symbols = {_BLOCK, _SIZE, _THREAD}
     reason = f"`{elements.index}` is not known to be blockIdx.x * blockDim.x + threadIdx.x."
-    if number is None or not number.symbols <= symbols:
+    if number is None:
         return reason
-
-    def is_thread(values: Values) -> bool:
-        return number.value(values) == values[_BLOCK] * values[_SIZE] + values[_THREAD]
-
     known = {launch.block[0] or 0 if launch.basis is Basis.EXACT else None for launch in launches}
-    sizes: list[Values] = [{_SIZE: size} if size is not None else {} for size in known]
-    exact = all(holds(is_thread, frozenset(symbols), size) for size in sizes)
+    sizes: list[Values] = [{SIZE: size} if size is not None else {} for size in known]
+    exact = all(is_thread_number(number, size) for size in sizes)
     return "" if sizes and exact else reason
 
 

@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import squeezed
+from warpwright.rewrites._formulas import Formula, Values, holds
 from warpwright.rewrites._threads import constant_of
 from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source
@@ -27,6 +28,20 @@ _PARTS = frozenset(
     }
 )  # fmt: skip
 """What the number is written with, `static_cast<int>(...)` among them."""
+
+BLOCK, SIZE, THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
+"""What the number is made of."""
+
+
+def is_thread_number(number: Formula, fixed: Values | None = None) -> bool:
+    """Whether a formula is the thread's number for every value tried of what it is made of, but for those of `fixed`,
+    and of nothing else."""
+
+    def is_thread(values: Values) -> bool:
+        return number.value(values) == values[BLOCK] * values[SIZE] + values[THREAD]
+
+    parts = frozenset({BLOCK, SIZE, THREAD})
+    return number.symbols <= parts and holds(is_thread, parts, fixed)
 
 
 def named_constant(kernel: Kernel, text: str) -> int | None:

@@ -86,6 +86,7 @@ from warpwright.rewrites._guards import loads_nothing
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._launch_shape import extents_of
 from warpwright.rewrites._layout import before_statement, indent_unit, line_of
+from warpwright.rewrites._linear_threads import BLOCK, SIZE, THREAD, is_thread_number
 from warpwright.rewrites._short_loops import is_short
 from warpwright.rewrites._thread_numbers import NUMBER, calls_by_number
 from warpwright.rewrites._threads import TIES
@@ -102,8 +103,7 @@ THREADS = 256
 """In a block: with fewer, the blocks of a kernel that does little take longer to start than to run."""
 FEWEST_BLOCKS = 4096
 """Of a grid that is known: some 132 multiprocessors run as many one-thread blocks at once."""
-_BLOCK, _SIZE, _THREAD = "blockIdx.x", "blockDim.x", "threadIdx.x"
-_NUMBER_OF_THREAD = f"{_BLOCK} * {_SIZE} + {_THREAD}"
+_NUMBER_OF_THREAD = f"{BLOCK} * {SIZE} + {THREAD}"
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -199,7 +199,7 @@ def _numbers(kernel: Kernel, block: Node) -> list[TextEdit]:
             raise NoMatchError(f"`{name}` is used as a whole at line {line_of(source, use)}.")
         if any(n.start_byte <= use.start_byte < n.end_byte for n in whole) or text in ("blockIdx.y", "blockIdx.z"):
             continue
-        if text != _BLOCK:
+        if text != BLOCK:
             raise NoMatchError(f"`{text}` is used for itself at line {line_of(source, use)}.")
         alone = member.parent is not None and member.parent.type in (
             "init_declarator", "subscript_argument_list", "argument_list", "parenthesized_expression"
@@ -216,13 +216,7 @@ def _numbers(kernel: Kernel, block: Node) -> list[TextEdit]:
 def _is_number(kernel: Kernel, node: Node) -> bool:
     """Whether an expression is the thread's number in the grid."""
     number = formula(kernel.source, node)
-    if number is None or number.symbols != {_BLOCK, _SIZE, _THREAD}:
-        return False
-
-    def is_thread(values: Values) -> bool:
-        return number.value(values) == values[_BLOCK] * values[_SIZE] + values[_THREAD]
-
-    return holds(is_thread, number.symbols)
+    return number is not None and is_thread_number(number)
 
 
 def _guard(kernel: Kernel, block: Node, launches: list[Launch]) -> list[TextEdit]:
@@ -231,10 +225,10 @@ def _guard(kernel: Kernel, block: Node, launches: list[Launch]) -> list[TextEdit
     elements = match_elements(kernel)
     if not isinstance(elements, str):
         number = formula(source, elements.initial)
-        by_block = number is not None and number.symbols <= {_BLOCK, _SIZE, _THREAD} and _BLOCK in number.symbols
+        by_block = number is not None and number.symbols <= {BLOCK, SIZE, THREAD} and BLOCK in number.symbols
 
         def is_block(values: Values) -> bool:
-            return number is not None and number.value({**values, _SIZE: 1, _THREAD: 0}) == values[_BLOCK]
+            return number is not None and number.value({**values, SIZE: 1, THREAD: 0}) == values[BLOCK]
 
         plain = all(
             s.type == "declaration"
@@ -242,7 +236,7 @@ def _guard(kernel: Kernel, block: Node, launches: list[Launch]) -> list[TextEdit
             and not any(True for _ in descendants(s, "update_expression", "assignment_expression"))
             for s in elements.before
         )
-        tested = by_block and plain and holds(is_block, frozenset({_BLOCK}))
+        tested = by_block and plain and holds(is_block, frozenset({BLOCK}))
         if tested and not any(uncovered(kernel, launch, elements.bound) for launch in launches):
             return []
     bound = _count(kernel, launches)

@@ -216,9 +216,7 @@ def compile_extension(
         *torch.flags,
     )  # fmt: skip
     product = _Product("shared library", "extension.so", options, torch.libraries, f"torch {torch.version}")
-    made, entry = _compile(source, product, arch, flags, timeout, is_cancelled, None)
-    library = entry.product if entry else None
-    return CompiledLibrary(made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, library)
+    return _library(*_compile(source, product, arch, flags, timeout, is_cancelled, None))
 
 
 def compile_host(
@@ -232,17 +230,20 @@ def compile_host(
 ) -> CompiledLibrary:
     """Build the text of `source`, host code and all, as a shared library that takes the CUDA runtime from whoever loads
     it: what is never called may be missing there. Kept as a cubin is. Raises CancelledError."""
-    made, entry = _compile(source, _HOST, arch, flags, timeout, is_cancelled, reads)
-    library = entry.product if entry else None
-    return CompiledLibrary(made.ending, made.messages, made.reason, made.compiler, arch, flags, made.included, library)
+    return _library(*_compile(source, _HOST, arch, flags, timeout, is_cancelled, reads))
 
 
 def compile_runtime(source: Source, *, is_cancelled: IsCancelled = never_cancelled) -> CompiledLibrary:
     """Build C++ that stands for the CUDA runtime as a shared library, with the toolkit's headers. Raises
     CancelledError."""
-    made, entry = _compile(source, _RUNTIME, "sm_90", (), COMPILE_SECONDS, is_cancelled, None)
-    library = entry.product if entry else None
-    return CompiledLibrary(made.ending, made.messages, made.reason, made.compiler, "sm_90", (), made.included, library)
+    return _library(*_compile(source, _RUNTIME, "sm_90", (), COMPILE_SECONDS, is_cancelled, None))
+
+
+def _library(made: Compilation, entry: cache.Entry | None) -> CompiledLibrary:
+    return CompiledLibrary(
+        made.ending, made.messages, made.reason, made.compiler, made.arch, made.flags, made.included,
+        entry.product if entry else None,
+    )  # fmt: skip
 
 
 def _compile(
