@@ -70,8 +70,10 @@ def test_without_a_gpu_what_is_predicted_to_be_faster_is_better_and_what_is_pred
     assert may_be_offered(predicted(0.5), "fix", ["unroll-loop"])
 
 
-@pytest.mark.parametrize("hint", [["add-restrict"], ["fast-math-functions"], ["compute-in-float", "add-restrict"]])
-def test_what_only_tells_the_compiler_something_or_gives_up_digits_is_offered_with_figures_alone(
+@pytest.mark.parametrize(
+    "hint", [["add-restrict"], ["fast-math-functions"], ["compute-in-float", "add-restrict"], ["capture-graph"]]
+)
+def test_what_tells_the_compiler_something_gives_up_digits_or_captures_launches_is_offered_with_figures_alone(
     hint: list[str],
 ) -> None:
     assert may_be_offered(timed(Status.FASTER, 1.1, 1.2), "speed", hint)

@@ -15,6 +15,9 @@ HINTS = frozenset({"add-restrict", "add-launch-bounds"})
 LOSSY = frozenset({"fast-math-functions", "compute-in-float"})
 """Rewrites that give up digits for speed: only where a figure says that there is some."""
 
+HOST = frozenset({"capture-graph"})
+"""Rewrites of host code, which nothing predicts: a graph of launches that fill the GPU gains nothing."""
+
 MEASURED_NOISE, PREDICTED_NOISE = 1.03, 1.05
 """Speedups whose quotient is no larger are the same one: timings of one text differ by so much from one verification
 to the next, and predictions tell no better."""
@@ -71,15 +74,15 @@ def best_of(scores: Sequence[Score]) -> int | None:
 def may_be_offered(report: Report, goal: str, rewrites: Sequence[str]) -> bool:
     """Whether a candidate may be the answer: it is `acceptable`, and may be a gain.
 
-    No gain is for speed what is predicted to be slower, and a hint to the compiler or fewer digits alone of which no
-    figure says that they help.
+    No gain is for speed what is predicted to be slower, and a hint to the compiler, fewer digits or a graph alone of
+    which no figure says that they help.
     """
     if not acceptable(report, goal):
         return False
     if goal != "speed" or report.speed:
         return True
     predicted = report.predicted.speedup if report.predicted else None
-    if (HINTS | LOSSY).issuperset(rewrites):
+    if (HINTS | LOSSY | HOST).issuperset(rewrites):
         return predicted is not None and predicted > PREDICTED_NOISE
     return predicted is None or predicted >= SLOWER
 
