@@ -75,6 +75,21 @@ def stages(messages: list[Told], candidate: str, until: float) -> dict[str, floa
     return found
 
 
+def changes(messages: list[Told]) -> list[Told]:
+    """Without what says of a candidate what was last said of it.
+
+    >>> [each.at for each in changes([Told(1, "a", "x"), Told(2, "b", "x"), Told(3, "a", "x"), Told(4, "a", "y")])]
+    [1, 2, 4]
+    """
+    last: dict[str, str] = {}
+    kept: list[Told] = []
+    for each in messages:
+        if last.get(each.candidate) != each.text:
+            kept.append(each)
+        last[each.candidate] = each.text
+    return kept
+
+
 def both(path: Path, started: float) -> list[dict[str, Any]]:
     """Two searches in this process, which began at `started` of `time.time`, as `warpwright optimize` begins."""
     from warpwright.verify import harness
@@ -180,7 +195,7 @@ def result_of(
         "verdicts": {f"{each.candidate}: {each.text}": each.at for each in messages if each.text in badges},
         "best": best,
         "whole_seconds": whole,
-        "messages": [[round(each.at, 2), each.candidate, each.text] for each in messages],
+        "messages": [[round(each.at, 2), each.candidate, each.text] for each in changes(messages)],
         "load": os.getloadavg()[0],
         "processors": os.cpu_count(),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean, median
 from typing import Any
 
@@ -43,8 +43,8 @@ PLANS = """
 ## Who orders the candidates
 
 `{command}`
-replayed these searches with few verifications: in the fixed order (what gained most on the other samples first), in the
-order of the model's plan ({model}), and in {seeds} orders by chance. Of {kernels} kernels to which
+replayed an earlier run of these searches with few verifications: in the fixed order (what gained most on the other
+samples first), in the order of the model's plan ({model}), and in {seeds} orders by chance. Of {kernels} kernels to which
 more than one rewrite applies, the geometric mean of the best speedup that was found, and on how many kernels the
 model's plan found a better or a worse one than the fixed order:
 
@@ -66,21 +66,20 @@ rewrites made {candidates} candidates for {tried}: {verdicts}.
 """
 
 
-HALVES = """
-Of all {programs} programs there, by name, every second was read while rewrites were written, and the others were not.
-Of the kernels of each half that can be run and in which a rule finds a pitfall (`--every 1/2` and `--every 2/2`):
-
-| half | kernels | with a candidate | 1.2x or more | 2x or more | geometric mean | faster |
-|---|---:|---:|---:|---:|---:|---|
+UNREAD = """
+Of all programs there, every second one by name was read while rewrites were widened; the others (`--every 2/2`) were
+not. {pitfalls} of their kernels can be run and have a pitfall; in one run there was time for the first {kernels} by
+name. Rewrites made candidates for {tried}: {verdicts}.
+1.2x or more on {first} ({first_share:.0%}), 2x or more on {second} ({second_share:.0%}), geometric mean {mean:.2f}x:
+{listed}.
 """
-PROGRAMS_OF_ALL = 529
 
 
 def page(
-    result: Mapping[str, Any], plans: Mapping[str, Any], programs: Mapping[str, Any], halves: Mapping[str, Any]
+    result: Mapping[str, Any], plans: Mapping[str, Any], programs: Mapping[str, Any], unread: Mapping[str, Any]
 ) -> str:
-    """The page as Markdown; `plans` is what benchmarks/plans.py wrote, `programs` what optimize_programs.py did, and
-    `halves` what that did for the halves of all programs, by what is said of them."""
+    """The page as Markdown; `plans` is what benchmarks/plans.py wrote, `programs` and `unread` what
+    optimize_programs.py did for the labelled programs and for those that nobody read."""
     hardware, versions = result["hardware"], result["versions"]
     head = HEAD.format(
         command=result["command"],
@@ -90,13 +89,12 @@ def page(
         figures="\n".join(f"- {line}" for line in figures(result)),
     )
     rows = ("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |\n" for row in result["kernels"])
-    return head + "".join(rows) + _programs(programs) + _halves(halves) + _plans(plans, result)
+    return head + "".join(rows) + _programs(programs) + _unread(unread) + _plans(plans, result)
 
 
 def _programs(programs: Mapping[str, Any]) -> str:
     rows = programs["kernels"]
     candidates = [candidate for row in rows for candidate in row["candidates"]]
-    statuses = Counter(str(candidate["status"]) for candidate in candidates)
     pitfalls = sum(bool(row["pitfalls"]) and row["problem"] == "" for row in rows)
     gains = [(row["kernel"], _gain(row)) for row in rows if _gain(row) >= AIMS[0]]
     listed = ", ".join(f"{gain:.2f}x on {kernel}" for kernel, gain in gains)
@@ -109,22 +107,33 @@ def _programs(programs: Mapping[str, Any]) -> str:
         runnable=programs["summary"]["with_a_problem"],
         tried=sum(bool(row["candidates"]) for row in rows),
         candidates=len(candidates),
-        verdicts=", ".join(f"{count} {status}" for status, count in statuses.most_common()),
+        verdicts=_verdicts(rows),
         gain=f"{AIMS[0]}x or more: {listed or 'none'}.\nOf the {pitfalls} that can be run and in which a rule finds a "
         f"pitfall, {programs['summary']['at_least_1.2x']} gain that much.",
     )
 
 
-def _halves(halves: Mapping[str, Any]) -> str:
-    lines = []
-    for name, result in halves.items():
-        gains = sorted(((_gain(row), row["kernel"]) for row in result["kernels"]), reverse=True)
-        cells = [name, f"{len(gains)}", f"{sum(bool(row['candidates']) for row in result['kernels'])}"]
-        cells += [f"{(reached := sum(gain >= aim for gain, _ in gains))} ({reached / len(gains):.0%})" for aim in AIMS]
-        cells += [f"{geometric_mean(gain for gain, _ in gains):.2f}x"]
-        cells += [", ".join(f"{gain:.2f}x {kernel}" for gain, kernel in gains if gain >= AIMS[0])]
-        lines.append(f"| {' | '.join(cells)} |\n")
-    return HALVES.format(programs=PROGRAMS_OF_ALL) + "".join(lines)
+def _unread(unread: Mapping[str, Any]) -> str:
+    rows = unread["kernels"]
+    gains = sorted(((_gain(row), row["kernel"]) for row in rows), reverse=True)
+    first, second = (sum(gain >= aim for gain, _ in gains) for aim in AIMS)
+    return UNREAD.format(
+        pitfalls=len(rows) + len(unread["left_out"]),
+        kernels=len(rows),
+        tried=sum(bool(row["candidates"]) for row in rows),
+        verdicts=_verdicts(rows),
+        first=first,
+        first_share=first / len(rows),
+        second=second,
+        second_share=second / len(rows),
+        mean=geometric_mean(gain for gain, _ in gains),
+        listed=", ".join(f"{gain:.2f}x on {kernel}" for gain, kernel in gains if gain >= AIMS[0]),
+    )
+
+
+def _verdicts(rows: Sequence[Mapping[str, Any]]) -> str:
+    statuses = Counter(str(candidate["status"]) for row in rows for candidate in row["candidates"])
+    return ", ".join(f"{count} {status}" for status, count in statuses.most_common())
 
 
 def _gain(row: Mapping[str, Any]) -> float:

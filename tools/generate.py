@@ -49,7 +49,7 @@ def pages() -> Iterator[tuple[str, str]]:
             _result("optimize_cuda.json"),
             _result("plans.json"),
             _result("programs_cuda.json"),
-            {"read": _result("programs_read_cuda.json"), "not read": _result("programs_unread_cuda.json")},
+            _result("programs_unread_cuda.json"),
         ),
     )
 
