@@ -15,7 +15,8 @@ def message(**fields: object) -> bytes:
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-def test_it_answers_on_stdio(tmp_path: Path) -> None:
+def test_it_answers_on_stdio_in_a_folder_whose_modules_it_leaves_alone(tmp_path: Path) -> None:
+    (tmp_path / "lsprotocol.py").write_text("raise SystemExit(9)\n", encoding="utf-8")
     talk = [
         message(id=1, method="initialize", params={"processId": None, "rootUri": None, "capabilities": {}}),
         message(method="initialized", params={}),

@@ -17,4 +17,5 @@ def command(*, stdio: bool, port: int | None) -> int:
         raise click.UsageError("--stdio and --tcp exclude each other")
     # The server takes this process over, so that an editor's signals reach it and nothing of the command line is in it.
     options = ["--stdio"] if port is None else ["--tcp", str(port)]
-    os.execv(sys.executable, [sys.executable, "-m", "warpwright.lsp", *options])
+    # `-P`: editors start it in the folder of a project, from which nothing may be imported.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "warpwright.lsp", *options])

@@ -218,9 +218,12 @@ class Child:
 
 
 def environment_of(names: tuple[str, ...], prefixes: tuple[str, ...], server: Path) -> dict[str, str]:
-    """What a child gets of the environment: the named variables, and how to import what lies in `server`."""
+    """What a child gets of the environment: the named variables, and how to import what lies in `server`, and nothing
+    of the working directory, which may be that of a project that nobody trusts."""
     chosen = {n: v for n, v in os.environ.items() if n in names or n.startswith(prefixes)}
-    chosen["PYTHONPATH"] = os.pathsep.join(p for p in (str(server), os.environ.get("PYTHONPATH", "")) if p)
+    given = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if Path(each).is_absolute()]
+    chosen["PYTHONPATH"] = os.pathsep.join((str(server), *given))
+    chosen["PYTHONSAFEPATH"] = "1"
     chosen["PYTHONDONTWRITEBYTECODE"] = "1"
     return chosen
 
