@@ -1,5 +1,5 @@
-"""What the processes that run kernels import: what is installed, and nothing of the folder that they are started in, which
-may be a project's that nobody trusts."""
+"""What the processes that run kernels import: what is installed, and nothing of the folder in which they are
+started, which may be a project's that nobody trusts."""
 
 from __future__ import annotations
 
