@@ -212,8 +212,9 @@ def test_a_shape_at_which_the_original_fails_as_the_candidate_does_says_nothing_
     assert [case["shape"]["n"] for case in player.request(2)["cases"]] == [4096, 1009]
 
 
-def test_a_candidate_that_fails_where_the_original_does_not_is_to_blame(player: Player) -> None:
-    observed = player.play([begin(1, "candidate"), FAULT], [right(31), DONE], request=JUDGED)
+@pytest.mark.parametrize("original", [[right(31), DONE], [begin(1, "candidate"), "hang"]])
+def test_a_candidate_that_fails_where_the_original_does_not_is_to_blame(original: list[Any], player: Player) -> None:
+    observed = player.play([begin(1, "candidate"), FAULT], original, request=JUDGED)
     assert observed.status is Status.UNSAFE
     assert observed.reason == "The candidate fails at n = 31: an illegal memory access was encountered."
 

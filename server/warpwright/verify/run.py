@@ -55,7 +55,7 @@ def observe(
         if culprit is None:
             return observed
         if observed.status is not Status.NOT_RUN:
-            said = _said_of_the_original(remaining, culprit, progress, is_cancelled, backend)
+            said = _said_of_the_original(remaining, culprit, observed.status, progress, is_cancelled, backend)
             if not said:
                 return observed
             _clear(observed, f"{at(remaining['cases'][culprit]['shape'])} was left out: the original itself {said}")
@@ -68,9 +68,17 @@ def observe(
 
 
 def _said_of_the_original(
-    request: Mapping[str, Any], index: int, progress: Progress, is_cancelled: IsCancelled, backend: Backend
+    request: Mapping[str, Any],
+    index: int,
+    status: Status,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    backend: Backend,
 ) -> str:
-    """How the original fails at one of the cases, by itself; "" where it does not, or where it is not what judges."""
+    """How the original fails at one of the cases, by itself; "" where it does not, or where it is not what judges.
+
+    `status` is the candidate's there: one that is not safe is that, too, where the original takes too long.
+    """
     if request.get("judge") != "baseline" or _is_sized_by_candidate(request):
         return ""
     cases = [{**case, "check": number == index, "time": False} for number, case in enumerate(request["cases"])]
@@ -79,7 +87,7 @@ def _said_of_the_original(
     failed = _attempt(
         {**request, "candidate": request["baseline"], "cases": cases}, seen, progress, is_cancelled, backend
     )
-    if failed is None:
+    if failed is None or (seen.status, status) == (Status.TIMEOUT, Status.UNSAFE):
         return ""
     return f"{_ENDED.get(seen.status, 'fails')} there ({seen.said})"
 
