@@ -15,7 +15,7 @@ from tree_sitter import Node
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Access, AccessKind, Kernel, Launch, Space
 from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at, parameters_of, uncommented
-from warpwright.syntax.source import Span
+from warpwright.syntax.source import Source, Span
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
 _RESTRICT = re.compile("restrict", re.IGNORECASE)
@@ -102,14 +102,31 @@ def inside(access: Access, of: Span, node: Node) -> bool:
 
 
 def argument_texts(launch: Launch) -> list[str]:
-    """What a launch hands to the kernel, as written."""
+    """What a launch hands to the kernel, without the casts around it."""
     if launch.span is None:
         return []
     source = launch.span.source
     call = node_at(source.root, launch.span.start, launch.span.end)
     if call is None or launch_configuration(call) is None:
         return []
-    return [source.node_text(argument) for argument in uncommented(call.child_by_field_name("arguments"))]
+    arguments = uncommented(call.child_by_field_name("arguments"))
+    return ["".join(source.node_text(_without_casts(source, argument)).split()) for argument in arguments]
+
+
+def _without_casts(source: Source, node: Node) -> Node:
+    """`a` for `(const float *)a`, `static_cast<const float *>(a)` and `&a[0]`."""
+    inner: Node | None = None
+    match node.type:
+        case "cast_expression":
+            inner = node.child_by_field_name("value")
+        case "parenthesized_expression":
+            inner = next(iter(uncommented(node)), None)
+        case "call_expression" if re.match(r"(?:static|const|reinterpret)_cast\b", source.node_text(node)):
+            inner = next(iter(uncommented(node.child_by_field_name("arguments"))), None)
+        case "pointer_expression" if re.fullmatch(r"&\w+\[0\]", source.node_text(node)):
+            element = node.child_by_field_name("argument")
+            inner = element.child_by_field_name("argument") if element is not None else None
+    return _without_casts(source, inner) if inner is not None else node
 
 
 def handed_the_same(kernel: Kernel) -> Iterator[tuple[str, str]]:

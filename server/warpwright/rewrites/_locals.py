@@ -14,7 +14,7 @@ from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import called_name, functions_of, macro_texts
-from warpwright.syntax.nodes import descendants, parameters_of, uncommented
+from warpwright.syntax.nodes import ancestors, descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -65,8 +65,6 @@ def _locals(source: Source, function: Node | None) -> Locals:
             plain = declarator.type == "init_declarator" and inner is not None and inner.type == "identifier"
             if plain and value is not None and value.type != "initializer_list":
                 values[name] = value
-            if inner is not None and inner.type == "reference_declarator" and value is not None:
-                changed |= set(_base_names(source, value))
     changed |= set(changed_names(source, block)) if block is not None else set()
     once = {name for name, count in declared.items() if count == 1}
     return Locals(
@@ -134,7 +132,8 @@ def _type(source: Source, declaration: Node) -> str:
 
 
 def changed_names(source: Source, block: Node) -> Iterator[str]:
-    """Variables that a piece of code assigns, steps, hands to who may change them, or takes the address of."""
+    """Variables that a piece of code assigns, steps, hands to who may change them, or takes the address of, and those
+    that the function around it binds to another name, through which any piece of it may change them."""
     functions, macros = functions_of(source), macro_texts(source)
     for node in descendants(
         block, "assignment_expression", "update_expression", "pointer_expression", "call_expression"
@@ -152,6 +151,24 @@ def changed_names(source: Source, block: Node) -> Iterator[str]:
                 target = None
         if target is not None:
             yield from _base_names(source, target)
+    yield from _bound_otherwise(source, next((n for n in ancestors(block) if n.type == "function_definition"), block))
+
+
+@lru_cache(maxsize=256)
+def _bound_otherwise(source: Source, function: Node) -> frozenset[str]:
+    """Variables whose address a function keeps, or that it binds to a reference: `float &r = x;`, `p = &x;`."""
+    found: set[str] = set()
+    for address in descendants(function, "pointer_expression"):
+        call = address.parent.parent if address.parent is not None and address.parent.type == "argument_list" else None
+        kept = call is None or KNOWN_FUNCTIONS.fullmatch(called_name(call, source)) is None
+        target = address.child_by_field_name("argument")
+        if kept and target is not None and source.node_text(address).startswith("&"):
+            found |= set(_base_names(source, target))
+    for declarator in descendants(function, "init_declarator"):
+        inner, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
+        if inner is not None and inner.type == "reference_declarator" and value is not None:
+            found |= set(_base_names(source, value))
+    return frozenset(found)
 
 
 def _is_formula(texts: list[str]) -> bool:

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import called_name
+from warpwright.rewrites._code import body, called_name, names
 from warpwright.rewrites._indices import Indices
 from warpwright.rewrites._invariant_calls import COSTLY
 from warpwright.syntax.nodes import ancestors, descendants
@@ -42,13 +42,20 @@ def computed_from_data(source: Source, indices: Indices, name: str) -> str:
     return ""
 
 
-def made_whole(source: Source, indices: Indices, division: Node) -> str:
-    """What rounds the quotient to a whole number, in the text at least; empty for nothing."""
+def made_whole(source: Source, indices: Indices, division: Node, through: frozenset[str] = frozenset()) -> str:
+    """What rounds the quotient to a whole number, or a variable that it goes into; empty for nothing. `through` are
+    the variables whose uses were looked at already."""
     child = division
     for parent in ancestors(division):
         if parent.type.endswith("_statement"):
             return ""
-        if parent.type == "subscript_expression":
+        if parent.type in ("init_declarator", "assignment_expression"):
+            field = "declarator" if parent.type == "init_declarator" else "left"
+            holder = parent.child_by_field_name(field)
+            own = holder is not None and holder.type == "identifier" and holder != child
+            if holder is not None and own and (whole := _of_variable(source, indices, holder, through)):
+                return whole
+        if parent.type == "subscript_expression" and child != parent.child_by_field_name("argument"):
             return source.node_text(child)
         if parent.type == "call_expression":
             cast = re.match(r"static_cast\s*<([^>]*)>", source.node_text(parent))
@@ -66,6 +73,16 @@ def made_whole(source: Source, indices: Indices, division: Node) -> str:
             return source.node_text(parent)
         child = parent
     return ""
+
+
+def _of_variable(source: Source, indices: Indices, holder: Node, through: frozenset[str]) -> str:
+    """What rounds a variable that is set to a quotient, where it is used."""
+    name, block = source.node_text(holder), body(indices.kernel)
+    kind = builtin_type(indices.variables.types.get(name, "float"))
+    if name in through or block is None or (kind is not None and kind.is_integer):
+        return ""
+    uses = (use for use in names(block, source, name) if use != holder)
+    return next((whole for use in uses if (whole := made_whole(source, indices, use, through | {name}))), "")
 
 
 def wider_than_float(kernel: Kernel, indices: Indices, node: Node) -> str:

@@ -68,6 +68,7 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import shuffled_type, written_type
@@ -322,6 +323,9 @@ def _require_apart(kernel: Kernel, block: Node, found: AtomicSum, first: Node, l
             raise NoMatchError(
                 f"`{found.root}` is used at line {line_of(source, use)}, too, before or after the atomic."
             )
+    for one, other in handed_the_same(kernel):
+        if found.root in (one, other):
+            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
     for barrier in kernel.barriers:
         if barrier.span.source is source and first.start_byte <= barrier.span.start < last.end_byte:
             raise NoMatchError(

@@ -112,6 +112,9 @@ LOOPS = ("for_statement", "while_statement", "do_statement")
 FEWEST_STEPS = 4
 """Of a loop: a reciprocal or a remainder before it costs as much as one division in it."""
 
+LARGEST_FACTOR = 64
+"""Of a thread's number in a dividend that is taken not to wrap around: `i * 2654435761u` is a hash."""
+
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     reason, block = unmovable(kernel), body(kernel)
@@ -318,5 +321,7 @@ def _require_grows(source: Source, indices: Indices, loop: CountedLoop, dividend
             )
         if name in changed or loop.name in changed:
             raise NoMatchError(f"`{name if name in changed else loop.name}` changes in the loop.")
+    if any(n > LARGEST_FACTOR for n in value.values()):
+        raise NoMatchError(f"`{source.node_text(dividend)}` at line {line} may be so large that it wraps around.")
     if start is None or start < 0 or any(n < 0 for n in value.values()):
         raise NoMatchError(f"`{source.node_text(dividend)}` at line {line} may be negative.")
