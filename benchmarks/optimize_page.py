@@ -44,8 +44,8 @@ PLANS = """
 
 `{command}`
 replayed an earlier run of these searches with few verifications: in the fixed order (what gained most on the other
-samples first), in the order of the model's plan ({model}), and in {seeds} orders by chance. Of {kernels} kernels to which
-more than one rewrite applies, the geometric mean of the best speedup that was found, and on how many kernels the
+samples first), in the order of the model's plan ({model}), and in {seeds} orders by chance. Of {kernels} kernels to
+which more than one rewrite applies, the geometric mean of the best speedup that was found, and on how many kernels the
 model's plan found a better or a worse one than the fixed order:
 
 {table}
