@@ -31,7 +31,8 @@ from typing import Any
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, never_cancelled
 from warpwright.syntax.source import Source, read_source
-from warpwright.toolchain.compile import EXTENSION_SECONDS, TorchBuild, compile_cubin, compile_extension
+from warpwright.toolchain.compilation import TorchBuild
+from warpwright.toolchain.compile import EXTENSION_SECONDS, compile_cubin, compile_extension
 from warpwright.verify.harness import Gpu, find_gpu, forget_gpu
 from warpwright.verify.report import Report
 from warpwright.verify.torch_build import find_torch

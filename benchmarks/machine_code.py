@@ -27,7 +27,8 @@ from warpwright.facts.model import AccessKind
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.syntax.source import read_source
-from warpwright.toolchain.compile import Compiled, compile_cubin
+from warpwright.toolchain.compilation import Compiled
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.cubin_info import KernelInfo, kernel_info
 from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.local_traffic import LocalAccess, LocalPurpose, local_traffic

@@ -39,7 +39,8 @@ from warpwright.rules.registry import run_rules
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, compile_cubin
+from warpwright.toolchain.compilation import Compiled
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.find import find_toolchain
 from warpwright.verify.acceptable import acceptable
 from warpwright.verify.verify import verify

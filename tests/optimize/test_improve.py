@@ -16,7 +16,7 @@ from warpwright.optimize.outcome import Outcome
 from warpwright.optimize.wish import Wish, WishError
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, Ending
+from warpwright.toolchain.compilation import Compiled, Ending
 from warpwright.toolchain.messages import CompilerMessage
 
 TEXT = "__global__ void k(float *a) {\n  a[0] = 1.0f;\n}\n"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from warpwright.sandbox.confine import Confined, Policy
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
+from warpwright.toolchain.compilation import Compiled, Ending
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.verify.report import Report, Status
 from warpwright.verify.verify import verify
 

@@ -10,7 +10,8 @@ from support.processes import gone, running
 from toolchain.conftest import FakeNvcc
 from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Ending, compile_cubin, compile_ptx
+from warpwright.toolchain.compilation import Ending
+from warpwright.toolchain.compile import compile_cubin, compile_ptx
 
 KERNELS = b"""
 __global__ void plain(float* a) {

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.missing import Missing
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, compile_cubin
+from warpwright.toolchain.compilation import Compiled
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.cubin_info import kernel_info
 from warpwright.toolchain.local_traffic import LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import machine_code

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Ending, compile_cubin
+from warpwright.toolchain.compilation import Ending
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.included import IncludeError, included_files, with_changed
 
 

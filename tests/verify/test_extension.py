@@ -10,7 +10,7 @@ from warpwright.missing import Missing
 from warpwright.problems.extension.model import ExtensionProblem
 from warpwright.problems.extension.problem import find_extension_problem
 from warpwright.syntax.source import Source, read_source
-from warpwright.toolchain.compile import TorchBuild
+from warpwright.toolchain.compilation import TorchBuild
 from warpwright.toolchain.library_symbols import computing
 from warpwright.verify.extension import Built, make_request, observe_extension
 from warpwright.verify.report import Status

@@ -11,7 +11,7 @@ from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, Ending
+from warpwright.toolchain.compilation import Compiled, Ending
 from warpwright.verify import emulation, ready
 from warpwright.verify import verify as verifying
 from warpwright.verify.claim import Claim

@@ -16,7 +16,8 @@ from warpwright.editor.job_request import Json, is_saved
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
+from warpwright.toolchain.compilation import Compiled, Ending
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.messages import CompilerMessage
 from warpwright.toolchain.remarks import Remark, line_span, remarks_of, ways_to_includes
 from warpwright.toolchain.spilled import with_spills

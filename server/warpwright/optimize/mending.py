@@ -11,7 +11,8 @@ from warpwright.optimize.outcome import Candidate, Outcome
 from warpwright.problems.extension.entries import is_extension
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source, include_reader
-from warpwright.toolchain.compile import COMPILE_SECONDS, Compiled, Ending, compile_cubin
+from warpwright.toolchain.compilation import Compiled, Ending
+from warpwright.toolchain.compile import COMPILE_SECONDS, compile_cubin
 from warpwright.toolchain.remarks import remarks_of
 from warpwright.verify.acceptable import acceptable
 from warpwright.verify.checks import checks_of

@@ -15,17 +15,16 @@ from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import Update, match_expression, match_update
 from warpwright.rewrites._code import NoMatchError, names
 from warpwright.rewrites._interleaved import statements_of
+from warpwright.rewrites._iteration_variables import own_variables, visible_at
 from warpwright.rewrites._layout import free_name, line_of
 from warpwright.rewrites._row_loop import (
     RowLoop,
-    own_variables,
     require_apart,
     require_kind,
     root_name,
     step_loop,
     targets,
     variable_type,
-    visible_at,
 )
 from warpwright.rewrites._row_stores import led_to
 from warpwright.rewrites._threads import NUMBERS

@@ -66,10 +66,11 @@ from warpwright.rewrites._code import (
     overlaps,
     squeezed,
 )
+from warpwright.rewrites._iteration_variables import own_variables
 from warpwright.rewrites._layout import after_statement, free_name, line_of
 from warpwright.rewrites._locals import Locals, is_template_type, locals_of
 from warpwright.rewrites._movable import unmovable
-from warpwright.rewrites._row_loop import own_variables, targets
+from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._threads import TIES, constant_of, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit

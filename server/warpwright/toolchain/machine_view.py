@@ -16,7 +16,7 @@ from warpwright.facts.model import Space
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
-from warpwright.toolchain.compile import Compiled, CompiledPtx
+from warpwright.toolchain.compilation import Compiled, CompiledPtx
 from warpwright.toolchain.cubin_info import KernelInfo, kernel_info
 from warpwright.toolchain.local_traffic import LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import MachineInstruction, machine_code

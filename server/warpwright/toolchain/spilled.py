@@ -9,7 +9,7 @@ from warpwright.facts.model import AccessKind
 from warpwright.facts.resources import KernelResources, SpillPlace
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
-from warpwright.toolchain.compile import Compiled
+from warpwright.toolchain.compilation import Compiled
 from warpwright.toolchain.cubin_info import kernel_info
 from warpwright.toolchain.local_traffic import LocalAccess, LocalPurpose, local_traffic
 from warpwright.toolchain.machine_code import DisassemblyError, machine_code

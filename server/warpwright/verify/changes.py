@@ -9,7 +9,7 @@ from warpwright.rules.base import Finding, Severity
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
 from warpwright.toolchain.clocks import clocks_read
-from warpwright.toolchain.compile import Compiled
+from warpwright.toolchain.compilation import Compiled
 
 _GRAVE = (Severity.ERROR, Severity.WARNING)
 

@@ -8,7 +8,7 @@ from typing import Literal
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 from warpwright.rules.base import Finding
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import TorchBuild
+from warpwright.toolchain.compilation import TorchBuild
 from warpwright.verify.memory import Memory
 
 Choice = Literal["auto", "cuda", "emulator"]

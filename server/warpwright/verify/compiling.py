@@ -14,7 +14,8 @@ from warpwright.progress import CancelledError, IsCancelled
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled, Ending, compile_cubin
+from warpwright.toolchain.compilation import Compiled, Ending
+from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.included import included_files
 from warpwright.toolchain.rights import project_folders

@@ -25,7 +25,8 @@ from warpwright.problems.extension.problem import find_extension_problem
 from warpwright.problems.shapes import LARGEST_CHECK_BYTES, Shape
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import EXTENSION_MODULE, CompiledLibrary, Ending, TorchBuild, compile_extension
+from warpwright.toolchain.compilation import CompiledLibrary, Ending, TorchBuild
+from warpwright.toolchain.compile import EXTENSION_MODULE, compile_extension
 from warpwright.toolchain.library_symbols import kernel_symbols, library_calls
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, SECONDS_PER_SHAPE, gpu_lock
 from warpwright.verify.report import Status

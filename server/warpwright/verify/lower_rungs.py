@@ -10,7 +10,8 @@ from warpwright.facts.model import Assumptions, Program
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import Flags, parse_flags
 from warpwright.syntax.source import Source, include_reader
-from warpwright.toolchain.compile import COMPILE_SECONDS, EXTENSION_SECONDS, Compiled, Ending
+from warpwright.toolchain.compilation import Compiled, Ending
+from warpwright.toolchain.compile import COMPILE_SECONDS, EXTENSION_SECONDS
 from warpwright.verify.changes import changed_findings, changed_kernel, new_clocks
 from warpwright.verify.claim import Climb
 from warpwright.verify.compiling import STATUS_OF, compiled_both, compiled_kernel, foreign_file, foreign_include

@@ -24,7 +24,7 @@ from warpwright.rewrites._code import squeezed
 from warpwright.syntax.names import template_arguments, unqualified
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import Compiled
+from warpwright.toolchain.compilation import Compiled
 from warpwright.toolchain.names import instance_of
 from warpwright.verify.plan import PlanError, Side
 from warpwright.verify.repeated import batched_loop, repeated

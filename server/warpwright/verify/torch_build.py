@@ -7,7 +7,7 @@ import subprocess
 from functools import lru_cache
 
 from warpwright.missing import Missing
-from warpwright.toolchain.compile import TorchBuild
+from warpwright.toolchain.compilation import TorchBuild
 from warpwright.verify.harness import harness_environment, harness_python
 
 SECONDS = 120.0

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
-from warpwright.toolchain.compile import Compiled, TorchBuild
+from warpwright.toolchain.compilation import Compiled, TorchBuild
 from warpwright.verify.claim import Climb
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from warpwright.syntax.source import Source
-from warpwright.toolchain.compile import EXTENSION_MODULE, TorchBuild, compile_extension
+from warpwright.toolchain.compilation import TorchBuild
+from warpwright.toolchain.compile import EXTENSION_MODULE, compile_extension
 from warpwright.toolchain.library_symbols import library_calls
 from warpwright.verify.torch_build import find_torch
 
