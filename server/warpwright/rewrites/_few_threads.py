@@ -34,14 +34,11 @@ def size_of(access: Access) -> int:
     return access.structure.bytes if access.structure is not None else access.bytes
 
 
-def explanation_of_few(reduced: list[str], *, guarded: bool, exact: bool) -> str:
-    """What changes where lanes share such a loop, and puts the variables `reduced` together, for the user."""
-    kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
-    joined = f" {', '.join(reduced)} is put together by shuffles." if reduced else ""
-    alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
+def explanation_of_few(done: str, changed: str) -> str:
+    """What changes where lanes share such a loop, for the user, with what is `done` for that, and `changed` by it."""
     return (
         "Each thread went round a long loop alone, over the same elements as its neighbours, and there are too few "
         f"threads to fill a large GPU. Now {WARP} lanes share the loop of one, each every {WARP}nd iteration, and "
-        f"load neighbouring elements.{joined}{alone} {WARP} times as many blocks are launched. Where there are "
-        f"threads enough already, as {THREADS} are on a large GPU, little or nothing is gained.{kept}"
+        f"load neighbouring elements.{done} {WARP} times as many blocks are launched. Where there are "
+        f"threads enough already, as {THREADS} are on a large GPU, little or nothing is gained.{changed}"
     )

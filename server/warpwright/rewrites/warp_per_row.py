@@ -191,16 +191,17 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
         if isinstance(edit, str):
             raise NoMatchError(edit)
         edits.append(edit)
+    kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
+    whole = list(dict.fromkeys(reduced))
+    joined = f" {', '.join(whole)} {'is' if len(whole) == 1 else 'are'} put together by shuffles." if whole else ""
+    joined += f" The running sums in {', '.join(scanned)} are made by shuffles." if scanned else ""
+    alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
     if not any(_walks_a_row(access) for access in walking):
-        told = explanation_of_few(list(dict.fromkeys(reduced)), guarded=bool(guarded), exact=exact)
+        told = explanation_of_few(f"{joined}{alone}", kept)
         return Rewrite(NAME, title, source, tuple(edits), told, safe=exact)
     before, after = _sectors(kernel, [loop.node for loop in loops]), _sectors_after(kernel, edits, lanes)
     if before is None or after is None or after * 2 > before:
         raise NoMatchError("Nothing to gain: a warp for each row is not known to move fewer sectors.")
-    kept = "" if exact else " The order of the sum or product changes, so the last bits of the result can change."
-    joined = f" {', '.join(dict.fromkeys(reduced))} is put together by shuffles." if reduced else ""
-    joined += f" The running sums in {', '.join(scanned)} are made by shuffles." if scanned else ""
-    alone = " Lane 0 stores what is stored outside the loop." if guarded else ""
     return Rewrite(
         rewrite=NAME,
         title=title if lanes == WARP else f"Give each row to {lanes} lanes",
