@@ -227,6 +227,23 @@ def test_a_graph_that_is_not_the_loop_is_refused(old: str, new: str, status: Sta
 
 
 @pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("ModeThreadLocal", "ModeGlobal", "it calls cudaStreamBeginCapture with other arguments than are modelled."),
+        ("graph, 0)", "graph, 1)", "it calls cudaGraphInstantiate with other arguments than are modelled."),
+        ("steps >= 64 && cudaStream", "steps > 4096 + 4096 * 8 && cudaStream", "launches no graph at the values"),
+    ],
+)
+def test_a_graph_that_is_not_launched_here_proves_nothing(old: str, new: str, said: str) -> None:
+    original = BEFORE.replace("(n + 255)", "(4096 * 8 - 4096 * 8 + n + 255)")
+    candidate = AFTER.replace("(n + 255)", "(4096 * 8 - 4096 * 8 + n + 255)").replace(old, new)
+    seen = observed(source(original), source(candidate))
+    assert seen.status is Status.NOT_RUN
+    assert said in seen.reason
+
+
+@pytest.mark.nvcc
 def test_each_call_that_may_fail_is_seen_to_fail() -> None:
     seen = observed(source(BEFORE), edited("(captured, 0) == cudaSuccess)", "(captured, 0) != cudaErrorUnknown)"))
     assert seen.status is Status.WRONG

@@ -23,6 +23,7 @@ def main() -> None:
     runtime = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
     runtime.warpwright_open.restype = runtime.warpwright_function.restype = ctypes.c_void_p
     runtime.warpwright_record.restype = runtime.warpwright_error.restype = ctypes.c_char_p
+    runtime.warpwright_otherwise.restype = ctypes.c_char_p
     library = runtime.warpwright_open(sys.argv[2].encode())
     if not library:
         sys.exit(runtime.warpwright_error().decode())
@@ -53,6 +54,8 @@ def _seen(runtime: Any, run: Any, case: dict[str, Any]) -> dict[str, Any]:
         "head": [line.decode(errors="replace") for line in lines[:HEAD]],
         "unknown": any(b" ?" in line for line in set(lines)),
         "values": [each.raw.hex() for each in held],
+        "otherwise": runtime.warpwright_otherwise().decode(),
+        "graphs": runtime.warpwright_graph_launches(),
         "left": runtime.warpwright_left(),
         "error": runtime.warpwright_last(),
     }

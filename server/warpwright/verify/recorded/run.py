@@ -92,6 +92,10 @@ def observe_recorded(
     libraries = before.library, after.library
     if any(each["unknown"] for each in (*before.cases, *after.cases)):
         return Observed(reason="The host code was not run: it launches a kernel with unknown arguments."), libraries
+    if other := next((each["otherwise"] for each in (*before.cases, *after.cases) if each["otherwise"]), ""):
+        return Observed(
+            reason=f"The host code was not run: it calls {other} with other arguments than are modelled."
+        ), libraries
     return replace(_compared(change, cases, before.cases, after.cases), sandbox=before.sandbox), libraries
 
 
@@ -175,6 +179,8 @@ def _compared(
             observed.reason = f"The candidate is wrong at {at(case.shown)} ({when}): {reason}."
     if observed.status is Status.CORRECT and not any(mine["launches"] for mine in before):
         return Observed(reason="The host code launches nothing at the values that were tried.")
+    if observed.status is Status.CORRECT and not any(theirs["graphs"] for theirs in after):
+        return Observed(reason="The candidate launches no graph at the values that were tried.")
     return observed
 
 

@@ -32,6 +32,8 @@ std::map<const void *, Launches> graphs, executables;
 std::map<std::string, int> calls;
 std::string record, failing;
 int failing_call = 0;
+std::string otherwise;
+int graph_launches = 0;
 size_t next_handle = 0x5000;
 cudaError_t last = cudaSuccess;
 
@@ -40,6 +42,12 @@ void *handle() { return reinterpret_cast<void *>(next_handle += 0x10); }
 cudaError_t answered(cudaError_t error) {
   if (error != cudaSuccess) last = error;
   return error;
+}
+
+// Whether a function is asked for what it is not modelled with; a GPU may do that, so that nothing is proved then.
+bool is_other(bool asked, const char *function) {
+  if (asked) otherwise = function;
+  return asked;
 }
 
 bool fails(const char *function) { return ++calls[function] == failing_call && failing == function; }
@@ -84,11 +92,14 @@ void warpwright_kernel(const char *name, const size_t *sizes, size_t count) {
 }
 void warpwright_reset(const char *function, int call) {
   record.clear(), calls.clear(), streams.clear(), graphs.clear(), executables.clear(), pushed.clear();
+  otherwise.clear(), graph_launches = 0;
   failing = function, failing_call = call, last = cudaSuccess, next_handle = 0x5000;
 }
 const char *warpwright_record() { return record.c_str(); }
 int warpwright_left() { return static_cast<int>(streams.size() + graphs.size() + executables.size()); }
 int warpwright_last() { return last; }
+const char *warpwright_otherwise() { return otherwise.c_str(); }
+int warpwright_graph_launches() { return graph_launches; }
 
 // What nvcc writes into a library.
 void **__cudaRegisterFatBinary(void *) { return reinterpret_cast<void **>(&record); }
@@ -136,7 +147,8 @@ const char *cudaGetErrorString(cudaError_t) { return "an error that was made for
 const char *cudaGetErrorName(cudaError_t) { return "cudaErrorUnknown"; }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-  if (fails("cudaStreamCreateWithFlags") || flags != cudaStreamNonBlocking) return answered(cudaErrorInvalidValue);
+  bool other = is_other(flags != cudaStreamNonBlocking, "cudaStreamCreateWithFlags");
+  if (fails("cudaStreamCreateWithFlags") || other) return answered(cudaErrorInvalidValue);
   *stream = static_cast<cudaStream_t>(handle());
   streams[*stream] = Stream();
   return cudaSuccess;
@@ -146,7 +158,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   auto own = streams.find(stream);
-  bool fits = own != streams.end() && !own->second.capturing && mode == cudaStreamCaptureModeThreadLocal;
+  bool foreign = own == streams.end() && failing.empty();  // a stream of the caller's, not one that could not be made
+  bool other = is_other(mode != cudaStreamCaptureModeThreadLocal || foreign, "cudaStreamBeginCapture");
+  bool fits = !other && own != streams.end() && !own->second.capturing;
   if (fails("cudaStreamBeginCapture") || !fits) return answered(cudaErrorStreamCaptureUnsupported);
   own->second = {true, {}};
   return cudaSuccess;
@@ -163,7 +177,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
   auto own = graphs.find(graph);
-  bool fits = own != graphs.end() && flags == 0;
+  bool fits = own != graphs.end() && !is_other(flags != 0, "cudaGraphInstantiate");
   if (fails("cudaGraphInstantiate") || !fits) return answered(cudaErrorInvalidValue);
   *executable = static_cast<cudaGraphExec_t>(handle());
   executables[*executable] = own->second;
@@ -174,6 +188,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   auto to = streams.find(stream);
   bool fits = own != executables.end() && (to == streams.end() || !to->second.capturing);
   if (fails("cudaGraphLaunch") || !fits) return answered(cudaErrorInvalidValue);
+  ++graph_launches;
   for (const std::string &line : own->second) record += name_of(stream) + line + '\n';
   return cudaSuccess;
 }
