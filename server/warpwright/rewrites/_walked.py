@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -160,7 +161,7 @@ def _is_own_array(kernel: Kernel, name: str) -> bool:
         declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else declarator
         for declaration in (descendants(block, "declaration") if block is not None else ())
         for declarator in declaration.children_by_field_name("declarator")
-        if any(True for _ in names(declarator, source, name))
+        if declared_name(source, declarator) == name
     ]
     return bool(kinds) and all(kind is not None and kind.type in ("array_declarator", "identifier") for kind in kinds)
 
@@ -183,6 +184,10 @@ def require_vectors_apart(kernel: Kernel, walk: CountedWalk, elements: list[Move
                 raise NoMatchError(
                     f"The loop at line {line} stores to `{one.memory}` at another place than where it loads from it."
                 )
+            if way := next(_other_ways(kernel, walk, elements, one.memory), ""):
+                raise NoMatchError(
+                    f"`{way}` in the loop at line {line} may lead to `{one.memory}`, which it stores to."
+                )
         for other in elements:
             shared = one is not other and one.memory == other.memory
             if shared and (one.array.is_stored or other.array.is_stored):
@@ -191,6 +196,22 @@ def require_vectors_apart(kernel: Kernel, walk: CountedWalk, elements: list[Move
         pair, own = {first, second}, {each.memory for each in elements}
         if pair & stored and pair & own:
             raise NoMatchError(f"A launch hands the same array to {first} and {second}.")
+
+
+def _other_ways(kernel: Kernel, walk: CountedWalk, elements: list[Moved], memory: str) -> Iterator[str]:
+    """The pointers in a loop's body, other than those of its elements, that lead to a parameter's memory, or nobody
+    knows where."""
+    source, known = kernel.source, locals_of(kernel)
+    moved, parameters = {each.array.name for each in elements}, {p.name for p in kernel.parameters}
+    arrays = {a.name for a in kernel.shared_arrays}
+    for name in dict.fromkeys(source.node_text(n) for n in descendants(walk.body, "identifier")):
+        value = known.values.get(name)
+        is_auto = known.types.get(name) == "auto" and value is not None and value.type != "subscript_expression"
+        if name in moved | arrays or name not in known.types or (name in parameters and name != memory):
+            continue
+        leads, is_pointer = _memory(kernel, name), not _is_own_array(kernel, name)
+        if (is_pointer and leads in ("", memory)) or (is_auto and leads == memory):
+            yield name
 
 
 def _is_use(name: Node, one: Moved) -> bool:
