@@ -42,6 +42,11 @@ _PURE = re.compile(r"dim3|(?:std::)?(?:min|max|ceil|floor)f?|\w+_cast(?:<.*>)?|(
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _DOES_MORE = re.compile(r"Synchronize|<<<|cuda(?:Mem|Device|Stream)|\+\+|--|[-+*|]=")
 _RESTLESS = re.compile(r"\+\+|--|[^=!<>]=[^=]|\b(?!(?:dim3|sizeof|min|max|ceilf?|int|float|size_t)\b)[A-Za-z_]\w*\s*\(")
+_DECIMAL = re.compile(r"0|[1-9][0-9]*")
+_CALL = re.compile(
+    r"\b(?!(?:if|for|while|switch|sizeof|return|cudaGetLastError|cudaPeekAtLastError)\b)([A-Za-z_]\w*)\s*\("
+)
+_DECIDES = re.compile(r"\bif\b|\?|&&|\|\||\bassert\b")
 _DEFAULT_STREAM = ("0", "nullptr", "NULL", "cudaStreamLegacy")
 _CHANGES = ("assignment_expression", "update_expression", "lambda_expression", "new_expression", "comma_expression")
 _CALLS_OR_READS = ("call_expression", "pointer_expression", "subscript_expression")
@@ -171,7 +176,7 @@ def _counted(source: Source, loop: Node) -> tuple[str, str, Node, Node, bool]:
         is_set = first.type == "assignment_expression" and source.node_text(first.children[1]) == "="
         name, value = (first.child_by_field_name(f) if is_set else None for f in ("left", "right"))
         kind = _declared_type(source, loop, source.node_text(name)) if name is not None else ""
-    if name is None or name.type != "identifier" or value is None or not source.node_text(value).isdigit():
+    if name is None or name.type != "identifier" or value is None or not _DECIMAL.fullmatch(source.node_text(value)):
         raise NoMatchError(reason)
     variable = source.node_text(name)
     known = builtin_type(kind)
@@ -212,7 +217,8 @@ def _launch_of(statement: Node) -> Node | None:
 
 
 def reads_error(source: Source, statement: Node) -> bool:
-    """`cudaGetLastError();`, alone or in a check of the file that waits for nothing and counts nothing."""
+    """`cudaGetLastError();`, alone or in a check of the file that waits for nothing, counts nothing, and calls others
+    only where something is wrong."""
     found = _READS_ERROR.fullmatch(source.node_text(statement).rstrip("; \n"))
     if found is None or statement.type != "expression_statement":
         return False
@@ -227,7 +233,9 @@ def reads_error(source: Source, statement: Node) -> bool:
         more = {word for text in own for word in re.findall(r"\w+", text)} & (macros.keys() | functions.keys()) - seen
         seen |= more
         left += more
-    return bool(texts) and not any(_DOES_MORE.search(text) for text in texts)
+    return bool(texts) and not any(
+        _DOES_MORE.search(text) or (set(_CALL.findall(text)) - seen and not _DECIDES.search(text)) for text in texts
+    )
 
 
 def restless_macros(source: Source) -> set[str]:
