@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ from warpwright.problems.overrides import Overrides
 from warpwright.problems.reach import KernelReach, kernel_reach
 from warpwright.problems.renaming import with_names
 from warpwright.problems.shapes import CHECKED_WORK, Shape, check_shapes, profile_shape, timed_shapes
-from warpwright.problems.sites import LaunchText, launch_site
+from warpwright.problems.sites import LaunchText, launch_site, launch_sites
 from warpwright.problems.work import work_at
 from warpwright.syntax.nodes import enclosing
 
@@ -124,10 +125,25 @@ class _Finder:
         )
         self.notes += dict.fromkeys(self.reader.assumed)
         self.notes += _shared_arrays(draft, self.site)
+        self.notes += self._other_instances(draft.instance)
         draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
         return _with_shapes(self.kernel, draft, self.said, self.directives, reader)
+
+    def _other_instances(self, own: tuple[str, ...]) -> list[str]:
+        """A sentence on other types that the program launches a template with."""
+        found: dict[tuple[str, ...], None] = {}
+        for site in launch_sites(self.program, self.kernel) if own else ():
+            with suppress(LackingError):
+                other = ArgumentReader(self.program, self.kernel, site, self.said, self.directives, []).instance()
+                found.setdefault(other)
+        others = [f"{self.kernel.name}<{', '.join(each)}>" for each in found if each not in (own, ())]
+        if not others:
+            return []
+        return [
+            f"it is run as {self.kernel.name}<{', '.join(own)}>; {' and '.join(others)} of other launches are not run"
+        ]
 
     # Symbols --------------------------------------------------------------------------------------------------------
 

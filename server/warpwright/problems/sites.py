@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -29,7 +30,13 @@ class LaunchText:
 def launch_site(program: Program, kernel: Kernel) -> LaunchText | None:
     """The first `kernel<<<...>>>(...)` in the program, from host code; where there is none, the first launch of a local
     variable that holds the kernel: `auto f = kernel<float>; f<<<...>>>(...)`."""
+    return next(launch_sites(program, kernel), None)
+
+
+def launch_sites(program: Program, kernel: Kernel) -> Iterator[LaunchText]:
+    """All launches that name the kernel; where there is none, the first of a variable that holds it."""
     held: LaunchText | None = None
+    named_itself = False
     for source in program.sources.values():
         for call in nodes_below(source, source.root, "call_expression"):
             configuration = launch_configuration(call)
@@ -45,9 +52,12 @@ def launch_site(program: Program, kernel: Kernel) -> LaunchText | None:
             instance = tuple(source.node_text(a) for a in template.named_children) if template else ()
             found = LaunchText(source, call, tuple(uncommented(configuration)), tuple(uncommented(arguments)), instance)
             if named == function:
-                return found
-            held = found
-    return held
+                named_itself = True
+                yield found
+            else:
+                held = found
+    if held is not None and not named_itself:
+        yield held
 
 
 def _held(source: Source, function: Node) -> Node | None:
