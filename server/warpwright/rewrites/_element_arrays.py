@@ -11,10 +11,11 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import AccessKind, Kernel, Parameter, Space
 from warpwright.rewrites._arrays import takes_values
-from warpwright.rewrites._code import body, host_launches, names, squeezed, structure_names
+from warpwright.rewrites._code import body, names, squeezed
 from warpwright.rewrites._elementwise import Elements, declared_in
 from warpwright.rewrites._locals import is_template_type
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, node_at, uncommented
+from warpwright.rewrites._templates import launched_beside_structures
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 ELEMENT_SIZES = {
@@ -27,7 +28,6 @@ ELEMENT_SIZES = {
 """Bytes of the numbers that can be moved as parts of a vector."""
 _VECTORS = {("float", 16): "float4", ("float", 8): "float2", ("int", 16): "int4", ("int", 8): "int2",
             ("double", 16): "double2"}  # fmt: skip
-_THREES = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)3")
 _NUMBERS = (1, 2, 4, 8)
 _BY_BYTES = {16: "uint4", 8: "uint2", 4: "unsigned int", 2: "unsigned short"}
 _CONDITIONS = ("if_statement", "switch_statement", "conditional_expression", *LOOPS, "for_range_loop")
@@ -115,7 +115,7 @@ def _size(kernel: Kernel, parameter: Parameter, element_type: str) -> int | None
         return ELEMENT_SIZES[element_type]
     of_it = [a for a in kernel.accesses if a.array == parameter.name and a.space is Space.GLOBAL]
     unknown = is_template_type(kernel, element_type) and any(a.type == element_type for a in of_it)
-    if unknown and _launched_beside_structures(kernel):
+    if unknown and launched_beside_structures(kernel):
         return None
     whole = all(
         a.bytes == a.value_bytes == (a.structure.bytes if a.structure is not None else a.bytes)
@@ -127,22 +127,6 @@ def _size(kernel: Kernel, parameter: Parameter, element_type: str) -> int | None
     known = all(a.structure is not None or a.type in numbers for a in of_it)
     words = re.fullmatch(r"\w+(?: \w+)?", element_type) is not None
     return max(a.bytes for a in of_it) if of_it and whole and known and words else None
-
-
-def _launched_beside_structures(kernel: Kernel) -> bool:
-    """Whether a function that launches a kernel names a structure of the file's or a vector of three numbers: as the
-    type of a template's elements, of which an aligned vector may not have a size that there is."""
-    source = kernel.source
-    kinds = ("struct_specifier", "class_specifier")
-    own = {name for kind in descendants(source.root, *kinds) for name in structure_names(source, kind)}
-    for launch in host_launches(kernel):
-        span = launch.span
-        node = node_at(source.root, span.start, span.end) if span is not None and span.source is source else None
-        around = enclosing(node, "function_definition") if node is not None else None
-        words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(around))) if around is not None else set()
-        if words & own or any(map(_THREES.fullmatch, words)):
-            return True
-    return False
 
 
 def _stores_always(source: Source, statement: Node, uses: list[Node]) -> bool:

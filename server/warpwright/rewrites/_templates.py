@@ -6,9 +6,12 @@ import re
 
 from warpwright.facts.model import Kernel
 from warpwright.facts.types import builtin_type
-from warpwright.rewrites._code import NoMatchError, host_launches
+from warpwright.rewrites._code import NoMatchError, host_launches, structure_names
 from warpwright.rewrites._locals import is_template_type, locals_of
 from warpwright.syntax.names import template_arguments
+from warpwright.syntax.nodes import descendants, enclosing, node_at
+
+_THREES = re.compile(r"(?:u?(?:char|short|int|long|longlong)|float|double)3")
 
 
 def written_as(kernel: Kernel, name: str, resolved: str) -> str:
@@ -44,3 +47,19 @@ def _place(kernel: Kernel, declared: str) -> int:
     each = [kernel.source.node_text(p) for p in parameters.named_children] if parameters is not None else []
     word = re.compile(rf"\b{re.escape(declared)}\b")
     return next((place for place, text in enumerate(each) if word.search(text)), len(each))
+
+
+def launched_beside_structures(kernel: Kernel) -> bool:
+    """Whether a function that launches a kernel names a structure of the file's or a vector of three numbers: as the
+    type of a template's elements, of which an aligned vector may not have a size that there is."""
+    source = kernel.source
+    kinds = ("struct_specifier", "class_specifier")
+    own = {name for kind in descendants(source.root, *kinds) for name in structure_names(source, kind)}
+    for launch in host_launches(kernel):
+        span = launch.span
+        node = node_at(source.root, span.start, span.end) if span is not None and span.source is source else None
+        around = enclosing(node, "function_definition") if node is not None else None
+        words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(around))) if around is not None else set()
+        if words & own or any(map(_THREES.fullmatch, words)):
+            return True
+    return False

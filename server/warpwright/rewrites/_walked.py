@@ -16,6 +16,7 @@ from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names, is_template_type, locals_of
 from warpwright.rewrites._movable import is_in_header
 from warpwright.rewrites._row_loop import root_name, targets
+from warpwright.rewrites._templates import launched_beside_structures
 from warpwright.rewrites._threads import unfit_call
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
@@ -63,7 +64,7 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
         written = types.get(name, "")
         written = access.type if written == "auto" else written
         of_template = is_template_type(kernel, written)
-        if not written or (of_template and is_in_header(source)):
+        if not written or (of_template and (is_in_header(source) or launched_beside_structures(kernel))):
             refused = (
                 refused or f"What type the elements of `{name}` have is not the same wherever {kernel.name} is used."
             )
