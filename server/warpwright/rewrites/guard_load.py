@@ -162,7 +162,8 @@ def _load(kernel: Kernel, block: Node, found: OutOfBounds) -> Node | None:
         if parameter.name == name:
             words = parameter.type.replace("*", " ").split()
             kind = builtin_type(" ".join(word for word in words if word not in (*_QUALIFIERS, name)))
-            return node if kind is not None and kind.kind in ("int", "uint", "float") else None
+            number = kind is not None and (kind.kind in ("int", "uint") or kind.name in ("float", "double"))
+            return node if number else None  # `i < n ? a : 0` of a half does not compile
     return None
 
 
