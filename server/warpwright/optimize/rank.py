@@ -9,21 +9,19 @@ from warpwright.rules.base import Finding, Severity
 from warpwright.verify.acceptable import acceptable
 from warpwright.verify.report import Report, Status
 
-HINTS = frozenset({"add-restrict", "add-launch-bounds"})
-"""Rewrites that tell the compiler something and change nothing else: whether it makes use of it is seen in figures."""
-
-LOSSY = frozenset({"fast-math-functions", "compute-in-float"})
-"""Rewrites that give up digits for speed: only where a figure says that there is some."""
-
-HOST = frozenset({"capture-graph"})
-"""Rewrites of host code, which nothing predicts: a graph of launches that fill the GPU gains nothing."""
+ON_FIGURES = frozenset(
+    {"add-restrict", "add-launch-bounds", "capture-graph", "compute-in-float", "fast-math-functions"}
+)
+"""Rewrites that nothing but a figure speaks for: hints to the compiler, of which it may make no use; fewer digits; and
+a graph, which gains nothing where launches fill the GPU."""
 
 MEASURED_NOISE, PREDICTED_NOISE = 1.03, 1.05
 """Speedups whose quotient is no larger are the same one: timings of one text differ by so much from one verification
 to the next, and predictions tell no better."""
 
 SLOWER = 0.95
-"""A predicted speedup below that is a prediction of a loss; above it, the model does not tell it from the same."""
+"""A predicted speedup below that is a prediction of a loss; up to PREDICTED_NOISE the model does not tell it from the
+same."""
 
 _PROOF = {Status.FASTER: 3, Status.CORRECT: 2, Status.INCONCLUSIVE: 2}
 
@@ -74,17 +72,16 @@ def best_of(scores: Sequence[Score]) -> int | None:
 def may_be_offered(report: Report, goal: str, rewrites: Sequence[str]) -> bool:
     """Whether a candidate may be the answer: it is `acceptable`, and may be a gain.
 
-    No gain is for speed what is predicted to be slower, and a hint to the compiler, fewer digits or a graph alone of
-    which no figure says that they help.
+    For speed, without a time, that is what is predicted to gain more than predictions err by; and what nothing is
+    predicted of, unless there is nothing but a figure that could speak for it.
     """
     if not acceptable(report, goal):
         return False
     if goal != "speed" or report.speed:
         return True
-    predicted = report.predicted.speedup if report.predicted else None
-    if (HINTS | LOSSY | HOST).issuperset(rewrites):
-        return predicted is not None and predicted > PREDICTED_NOISE
-    return predicted is None or predicted >= SLOWER
+    if report.predicted is None:
+        return not ON_FIGURES.issuperset(rewrites)
+    return report.predicted.speedup > PREDICTED_NOISE
 
 
 def gain_of(report: Report) -> float | None:
