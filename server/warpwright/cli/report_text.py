@@ -17,7 +17,7 @@ from rich.text import Text
 
 from warpwright.cli.findings_text import printable
 from warpwright.verify.presentation import blocks
-from warpwright.verify.presentation.sections import headline, sections, summary
+from warpwright.verify.presentation.sections import coverage, headline, sections, summary
 from warpwright.verify.presentation.several import overview
 
 _STYLES = {"": "", "good": "green", "bad": "red", "warn": "yellow", "dim": "dim", "strong": "bold"}
@@ -35,7 +35,9 @@ def report_text(report: Json, *, whole: bool = True) -> str:
     said = headline(report)
     head = Text(printable(said.text), style=f"bold {_STYLES[said.tone]}".strip())
     head.append(f"  {report['kernel']}" if report["kernel"] else "", style="not bold default")
-    lines = [head, *([Text(printable(report["reason"]))] if report["reason"] else [])]
+    covered = coverage(report)
+    lines = [head, *([Text(printable(covered.text), style=_STYLES[covered.tone])] if covered else [])]
+    lines += [Text(printable(report["reason"]))] if report["reason"] else []
     return _rendered(lines, sections(report) if whole else summary(report))
 
 

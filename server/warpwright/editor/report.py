@@ -7,7 +7,7 @@ from typing import Any
 
 from warpwright.editor.markdown import code, number, prose
 from warpwright.verify.presentation.blocks import Cell, Section, Table
-from warpwright.verify.presentation.sections import headline, sections, summary
+from warpwright.verify.presentation.sections import coverage, headline, sections, summary
 from warpwright.verify.presentation.several import overview
 
 _DONE = {"speed": "Optimize", "memory": "Reduce memory of", "fix": "Fix", "fixAll": "Fix all", "generate": "Generate"}
@@ -73,6 +73,9 @@ def _report(report: Json, *, whole: bool) -> Iterator[str]:
     said = headline(report)
     yield f"{_MARKS.get(said.tone, '')}**{prose(said.text)}**"
     yield ""
+    if covered := coverage(report):
+        yield prose(covered.text)
+        yield ""
     if report["reason"]:
         yield prose(report["reason"])
         yield ""

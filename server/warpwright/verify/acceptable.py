@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from warpwright.facts.resources import KernelResources
-from warpwright.verify.report import ORIGINAL_REJECTED, UNTIMED, Level, Report, Status
+from warpwright.verify.report import ORIGINAL_REJECTED, UNTIMED, Level, Report, Status, What
+
+_DECISIVE = frozenset({What.LAUNCH, What.OUTPUT, What.HOST_CODE})
 
 
 def acceptable(report: Report, goal: str) -> bool:
@@ -17,13 +19,23 @@ def acceptable(report: Report, goal: str) -> bool:
     """
     clean = report.reached(Level.ANALYSED) and not report.new_findings and report.finding_gone is not False
     saves = goal != "memory" or _saves_memory(report)
+    if goal != "fix" and any(each.what in _DECISIVE for each in report.uncovered):
+        return False
     if report.status is Status.NOT_RUN:
         return goal == "fix" and report.not_run_because == ORIGINAL_REJECTED and clean
     if report.status is Status.FASTER:
         return (goal == "speed" or clean) and saves
     if report.status in (Status.CORRECT, Status.INCONCLUSIVE):
-        return (goal != "speed" or report.backend in UNTIMED) and clean and saves
+        return (goal != "speed" or report.backend in UNTIMED or _gained(report)) and clean and saves
     return False
+
+
+def _gained(report: Report) -> bool:
+    """Whether it was faster where it was run, though that was not everywhere."""
+    if report.status is not Status.CORRECT or not report.speed:
+        return False
+    first = report.speed[0]
+    return bool(first.ci95[0] > first.details["least_effect"])
 
 
 def _saves_memory(report: Report) -> bool:

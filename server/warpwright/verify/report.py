@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -133,6 +133,33 @@ class Speed:
         }
 
 
+class What(StrEnum):
+    """What a verdict does not cover."""
+
+    LAUNCH = "launch"
+    SIZE = "size"
+    INPUT = "input"
+    OUTPUT = "output"
+    HOST_CODE = "host-code"
+
+
+@dataclass(frozen=True, slots=True)
+class Uncovered:
+    """One thing that matters to the program and that the verdict does not cover. `text` is one sentence without its
+    full stop; `file` and `line` are its place, where it has one.
+
+    Example: a launch that could not be reconstructed, a size that was too large to run, an output nothing compares.
+    """
+
+    what: What
+    text: str
+    file: str = ""
+    line: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": str(self.what), "text": self.text, "file": self.file, "line": self.line}
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """How many times as fast the candidate should be at the user's own launch on `gpu`, by the model of `cost`."""
@@ -165,6 +192,9 @@ class Report:
     not_run_because: str = ""
     goal: str = "speed"
     predicted: Prediction | None = None
+    uncovered: tuple[Uncovered, ...] = ()
+    launches: tuple[str, ...] = ()
+    """The launches that were run, each by its place in the host code, such as "solver.cu:41"."""
 
     def reached(self, level: Level) -> bool:
         return level in self.levels
@@ -173,6 +203,7 @@ class Report:
         return {
             "status": str(self.status),
             "badge": self.badge(),
+            "coverage": self.coverage(),
             "backend": self.backend,
             "levels": [str(level) for level in self.levels],
             "kernel": self.kernel,
@@ -185,6 +216,8 @@ class Report:
             "predicted_speedup": self.predicted.speedup if self.predicted else None,
             "predicted_for": self.predicted.gpu if self.predicted else None,
             "reason": self.reason,
+            "launches": list(self.launches),
+            "uncovered": [each.to_json() for each in self.uncovered],
             "notes": list(self.notes),
             "environment": dict(self.environment),
         }
@@ -216,13 +249,49 @@ class Report:
                 return f"faster {_ratio(first.speedup)}x {interval}"
             word = "slower" if self.status is Status.SLOWER else "correct, no faster"
             return f"{word} {_ratio(first.speedup)}x {interval}"
+        if self.status is Status.CORRECT and self.speed:
+            return f"correct ({self._gpu()}), {_ratio(self.speed[0].speedup)}x where it was run"
         if self.status is Status.CORRECT:
             predicted = f", predicted {self.predicted.speedup:.1f}x ({self.predicted.gpu})" if self.predicted else ""
             return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend in UNTIMED else "")
         return str(self.status).replace("-", " ")
 
+    def as_covered(self) -> Report:
+        """The same report, which calls nothing faster of which a launch, size, input or output was not compared."""
+        if self.status is not Status.FASTER or not self.uncovered:
+            return self
+        levels = tuple(level for level in self.levels if level is not Level.FASTER)
+        reason = f"It is faster where it was run, and {self.coverage()}."
+        return replace(self, status=Status.CORRECT, levels=levels, reason=reason)
+
+    def coverage(self) -> str:
+        """What of the program the verdict holds for, in one line; "" where it is right and nothing is left to say.
+
+        >>> launch = Uncovered(What.LAUNCH, "its block cannot be followed", "a.cu", 9)
+        >>> size = Uncovered(What.SIZE, "n = 4194304 was not run")
+        >>> Report(Status.CORRECT, launches=("a.cu:4", "a.cu:7"), uncovered=(launch, size)).coverage()
+        'correct for 2 of 3 launches; not covered: 1 launch, 1 size'
+        >>> Report(Status.CORRECT, launches=("a.cu:4",)).coverage()
+        ''
+        """
+        if self.status not in (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE, Status.CORRECT) or not self.uncovered:
+            return ""
+        counted = {what: sum(each.what is what for each in self.uncovered) for what in What}
+        missed = [
+            f"{number} {str(what).replace('-', ' ')}{'' if number == 1 or what is What.HOST_CODE else _plural(what)}"
+            for what, number in counted.items()
+            if number
+        ]
+        lost, ran = counted[What.LAUNCH], len(self.launches)
+        held = f"correct for {ran} of {ran + lost} launches; " if lost and ran else ""
+        return f"{held}not covered: {', '.join(missed)}"
+
     def _gpu(self) -> str:
         return self.backend.removeprefix("cuda:")
+
+
+def _plural(what: What) -> str:
+    return "es" if what is What.LAUNCH else "s"
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:

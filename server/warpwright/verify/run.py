@@ -12,7 +12,7 @@ from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import run_request
 from warpwright.verify.plan import EVERY_DISTRIBUTION
 from warpwright.verify.proof import Proof
-from warpwright.verify.report import CaseResult, Speed, Status
+from warpwright.verify.report import CaseResult, Speed, Status, Uncovered, What
 from warpwright.verify.thresholds import THRESHOLD
 
 MOST_RESTARTS = 3
@@ -36,6 +36,7 @@ class Observed:
     rates: Mapping[str, float] = field(default_factory=lambda: {})
     sandbox: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=lambda: {})
+    uncovered: list[Uncovered] = field(default_factory=lambda: [])
     work: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: {})
     """Of each side, the fields of `facts.work.Work`; empty where nothing was counted."""
 
@@ -158,6 +159,9 @@ def _attempt(
                     observed.notes.append(f"{at(event['shape'])} was left out: {event['reason']}")
                 case "note":
                     observed.notes.append(event["text"])
+                case "uncovered":
+                    missed = Uncovered(What(event["what"]), event["text"])
+                    observed.uncovered += [missed] if missed not in observed.uncovered else []
                 case "fault" | "refused":
                     said = event.get("text") or event.get("reason") or ""
                     return _failed(observed, current, request, said, timed_out=False)

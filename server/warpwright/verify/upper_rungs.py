@@ -207,5 +207,6 @@ def _observed(base: Report, observed: Observed) -> Report:
         cases=tuple(observed.cases),
         speed=tuple(observed.speed),
         notes=(*base.notes, *observed.notes),
+        uncovered=(*base.uncovered, *observed.uncovered),
         not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
     )

@@ -87,7 +87,7 @@ def climb(claim: Claim) -> Report:
             levels = tuple(level for level in report.levels if level is not Level.FASTER)
             report = replace(report, status=Status.CORRECT, levels=levels, reason="")
     compilation = report.compilation and replace(report.compilation, flags_from=claim.flags_from)
-    report = replace(report, goal=claim.goal, compilation=compilation)
+    report = replace(report, goal=claim.goal, compilation=compilation).as_covered()
     memory.keep(report, claim.original, claim.candidate)
     return report
 

@@ -44,6 +44,17 @@ def _unchecked(report: Json) -> Iterator[str]:
     yield from (_sentence(note) for note in report["notes"] if _LACKS.search(note))
 
 
+def uncovered_section(report: Json) -> Section | None:
+    """What the verdict does not cover, each with its place."""
+    lines = tuple(Cell(_uncovered(each), "warn") for each in report.get("uncovered", ()))
+    return Section("Not covered by this verdict", lines) if lines else None
+
+
+def _uncovered(each: Json) -> str:
+    place = f"{each['file']}:{each['line']}: " if each["file"] else ""
+    return f"{place}{_sentence(each['text']) if not place else each['text'].rstrip('.') + '.'}"
+
+
 def notes_section(report: Json) -> Section | None:
     """What else is to be known; what was not checked has a section of its own."""
     lines = tuple(Cell(_sentence(note)) for note in report["notes"] if not _LACKS.search(note))

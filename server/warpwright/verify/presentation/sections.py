@@ -5,7 +5,12 @@ from __future__ import annotations
 from warpwright.verify.presentation.blocks import Cell, Json, Section, Tone
 from warpwright.verify.presentation.compared import compared_section
 from warpwright.verify.presentation.compiled import changes, compiled_section
-from warpwright.verify.presentation.conditions import conditions_section, notes_section, unchecked_section
+from warpwright.verify.presentation.conditions import (
+    conditions_section,
+    notes_section,
+    unchecked_section,
+    uncovered_section,
+)
 from warpwright.verify.presentation.ladder import ladder
 from warpwright.verify.presentation.timed import limits_section, timed_section
 from warpwright.verify.report import Status
@@ -21,10 +26,16 @@ def headline(report: Json) -> Cell:
     return Cell(report["badge"], tone)
 
 
+def coverage(report: Json) -> Cell | None:
+    """What of the program the verdict holds for, below the headline; None where nothing is left to say."""
+    return Cell(report["coverage"], "warn") if report.get("coverage") else None
+
+
 def sections(report: Json) -> list[Section]:
     """All of it, the ladder first; what there is nothing to say of is left out."""
     made = [
         ladder(report),
+        uncovered_section(report),
         compiled_section(report),
         compared_section(report),
         timed_section(report),
