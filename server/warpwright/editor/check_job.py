@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ from warpwright.editor.analysis import analyse
 from warpwright.editor.diagnostics import Diagnostic, diagnostics
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import parse_settings
+from warpwright.editor.stoppable import TookTooLongError, done_within
 from warpwright.editor.text import Encoding, Text
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.source import Source, SourceError, Span, read_source
 
+log = logging.getLogger(__name__)
+FILE_SECONDS = 20.0
 Json = dict[str, Any]
 Place = tuple[int, int, int, int]
 """Line and character of the start and of the end, 0-based, in the units agreed with the editor."""
@@ -22,13 +26,19 @@ Place = tuple[int, int, int, int]
 def check_files(request: Json, _progress: Progress, is_cancelled: IsCancelled) -> Json:
     """The findings of each of `files` ({"path", "settings"}) as it is on disk; `encoding` is that of their places.
 
-    A file that cannot be read has none. {"files": [[{"place", "severity", "rule", ...}, ...], ...]}
+    A file that cannot be read, or is not followed within FILE_SECONDS, has none.
+    {"files": [[{"place", "severity", "rule", ...}, ...], ...]}
     """
     checked: list[list[Json]] = []
     for file in request["files"]:
         if is_cancelled():
             raise CancelledError
-        checked.append(list(_checked(file["path"], file["settings"], request["encoding"])))
+        try:
+            one = partial(_checked, file["path"], file["settings"], request["encoding"])
+            checked.append(done_within(FILE_SECONDS, one))
+        except TookTooLongError as error:
+            log.warning("%s is not analysed: %s", file["path"], error)
+            checked.append([])
     return {"files": checked}
 
 
@@ -60,15 +70,14 @@ def _entries(folder: Path) -> tuple[list[Path], list[Path]]:
     return files, folders
 
 
-def _checked(path: str, given: Json, encoding: Encoding) -> Iterator[Json]:
+def _checked(path: str, given: Json, encoding: Encoding) -> list[Json]:
     try:
         source = read_source(path)
     except SourceError:
-        return
+        return []
     analysis = analyse(source, open_first({}), parse_settings(given)[0])
     texts: dict[str, Text] = {}
-    for diagnostic in diagnostics(analysis):
-        yield _plain(diagnostic, texts, encoding)
+    return [_plain(diagnostic, texts, encoding) for diagnostic in diagnostics(analysis)]
 
 
 def _plain(diagnostic: Diagnostic, texts: dict[str, Text], encoding: Encoding) -> Json:

@@ -29,7 +29,7 @@ from warpwright.progress import CancelledError
 log = logging.getLogger("warpwright.worker")
 
 NICENESS = 5
-_END_SECONDS = 5.0
+_END_SECONDS = 0.5
 
 
 class _Inbox:

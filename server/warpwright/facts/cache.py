@@ -10,6 +10,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import NamedTuple
 
 from warpwright.facts.model import Kernel
@@ -36,30 +37,34 @@ class _Entry:
 
 @dataclass(slots=True)
 class KernelCache:
-    """Least recently used entries go first. One per document set; not for several threads at once."""
+    """Least recently used entries go first. One per document set; several threads may use it at once."""
 
     kernels: OrderedDict[tuple[str, str], OrderedDict[Hashable, _Entry]] = field(default_factory=OrderedDict)
     launches: LaunchCache = field(default_factory=LaunchCache)
+    _lock: Lock = field(default_factory=Lock)
 
     def find(self, functions: list[FunctionText], key: Hashable) -> Kernel | None:
         """The facts under that key, moved to where the kernel and what it reaches stand; launches are the caller's."""
         place = _signature(functions[0])
-        versions = self.kernels.get(place)
-        entry = versions.get(key) if versions is not None else None
-        if versions is None or entry is None:
-            return None
-        self.kernels.move_to_end(place)
-        versions.move_to_end(key)
+        with self._lock:
+            versions = self.kernels.get(place)
+            entry = versions.get(key) if versions is not None else None
+            if versions is None or entry is None:
+                return None
+            self.kernels.move_to_end(place)
+            versions.move_to_end(key)
         return _moved(entry, functions)
 
     def keep(self, functions: list[FunctionText], key: Hashable, kernel: Kernel) -> None:
         spans = tuple((f.source.path, f.outer.start_byte, f.outer.end_byte) for f in functions)
-        versions = self.kernels.setdefault(_signature(functions[0]), OrderedDict())
-        versions[key] = _Entry(_without_text(kernel), spans)
-        while len(versions) > MAX_VERSIONS:
-            versions.popitem(last=False)
-        while len(self.kernels) > MAX_KERNELS:
-            self.kernels.popitem(last=False)
+        place, entry = _signature(functions[0]), _Entry(_without_text(kernel), spans)
+        with self._lock:
+            versions = self.kernels.setdefault(place, OrderedDict())
+            versions[key] = entry
+            while len(versions) > MAX_VERSIONS:
+                versions.popitem(last=False)
+            while len(self.kernels) > MAX_KERNELS:
+                self.kernels.popitem(last=False)
 
 
 def _signature(function: FunctionText) -> tuple[str, str]:

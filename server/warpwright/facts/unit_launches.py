@@ -6,6 +6,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from tree_sitter import Node
 
@@ -28,20 +29,25 @@ class LaunchCache:
     their spans, which would keep the text with them. Least recently used ones go first."""
 
     entries: OrderedDict[Hashable, list[tuple[int, LaunchSite]]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
 
     def sites(self, unit: Unit) -> list[LaunchSite]:
         """The unit's launches, read anew only where something outside the bodies of kernels changed."""
         key = _host_code(unit)
         if key is None:
             return list(HostReader(unit).sites())
-        known = self.entries.get(key)
+        with self._lock:
+            known = self.entries.get(key)
+            if known is not None:
+                self.entries.move_to_end(key)
         if known is not None:
-            self.entries.move_to_end(key)
             return _moved(unit, known)
         sites = list(HostReader(unit).sites())
-        self.entries[key] = _without_text(unit, sites)
-        while len(self.entries) > MAX_UNITS:
-            self.entries.popitem(last=False)
+        kept = _without_text(unit, sites)
+        with self._lock:
+            self.entries[key] = kept
+            while len(self.entries) > MAX_UNITS:
+                self.entries.popitem(last=False)
         return sites
 
 

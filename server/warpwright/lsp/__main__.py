@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
     from warpwright.lsp.server import serve_stdio, serve_tcp
 
     if arguments in ([], ["--stdio"]):
-        return serve_stdio()
+        serve_stdio()
     if len(arguments) == 2 and arguments[0] == "--tcp" and arguments[1].isdecimal() and int(arguments[1]) < 65536:
         return serve_tcp(int(arguments[1]))
     sys.stderr.write(f"{_USAGE}\n")

@@ -1,8 +1,8 @@
 """The open documents and their analyses.
 
-Analysis runs in one thread of our own: tens of milliseconds of Python, during which the loop goes on answering
+Analysis runs in threads (`turns`): tens of milliseconds of Python, during which the loop goes on answering
 (`server.py` shortens the interpreter's switch interval for that). A document that changes while it is analysed is
-analysed once more when that is done, not once for every key.
+analysed once more when that is done, not once for every key; where that takes long, at once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from pygls.uris import from_fs_path, to_fs_path
@@ -22,9 +22,11 @@ from warpwright.editor.build import Build
 from warpwright.editor.includers import includer_of
 from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, settings_json
+from warpwright.editor.stoppable import TookTooLongError
 from warpwright.editor.text import Text, edit_between
 from warpwright.facts.cache import KernelCache
 from warpwright.lsp.folders import Folders
+from warpwright.lsp.turns import OvertakenError, Turns
 from warpwright.rules.registry import all_rules
 from warpwright.syntax.source import Source
 from warpwright.toolchain.remarks import Remark, carried
@@ -61,12 +63,12 @@ class Document:
 
 
 class Documents:
-    """What is open. Used from the loop's thread alone; only `_analysed` runs in the analysis thread."""
+    """What is open. Used from the loop's thread alone; only `_analysed` runs in others."""
 
     def __init__(self) -> None:
         self.folders = Folders()
         self._open: dict[str, Document] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="analysis", initializer=_prepare)
+        self._turns = Turns()
         self._kernels = KernelCache()
         self._openings = 0
         self._told_skipped: set[str] = set()
@@ -147,16 +149,19 @@ class Documents:
         assert document.analysis is not None
         return document.analysis
 
-    def get_ready(self) -> None:
+    async def get_ready(self) -> None:
         """Load what the first analysis needs while there is nothing to analyse yet."""
-        self._thread.submit(all_rules)
+        await self._turns.run(_prepare)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Run something that reads an analysis and takes more than a moment, such as proposing rewrites."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+        """Run something that reads an analysis and takes more than a moment, such as proposing rewrites.
+
+        Raises what it raises, and TookTooLongError.
+        """
+        return await self._turns.run(function)
 
     def shut_down(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._turns.stop()
 
     async def _analyse(self, document: Document) -> None:
         revision = document.revision
@@ -164,17 +169,14 @@ class Documents:
         data = document.text.data
         others = {other.path: _known_source(other) for other in self if other is not document}
         try:
-            analysis = await asyncio.get_running_loop().run_in_executor(
-                self._thread,
-                _analysed,
-                document.path,
-                data,
-                before,
-                others,
-                self.settings_of(document),
-                self._kernels,
-                document.build,
-            )
+            settings = self.settings_of(document)
+            work = partial(_analysed, document.path, data, before, others, settings, self._kernels, document.build)
+            analysis = await self._turns.run(work, lambda: document.is_open and document.revision == revision)
+        except OvertakenError:
+            return
+        except TookTooLongError as error:
+            log.warning("%s is not analysed: %s", document.path, error)
+            analysis = skipped(Source(document.path, data), str(error))
         except Exception:
             log.exception("%s could not be analysed", document.path)
             analysis = skipped(Source(document.path, data), "its analysis failed")
@@ -187,6 +189,7 @@ class Documents:
             log.warning("%s is not analysed: %s", document.path, analysis.skipped)
 
 
+@cache
 def _prepare() -> None:
     """Load what the first analysis needs, and leave it out of garbage collection: it is never garbage, and to look
     through all of it takes longer than an analysis."""
@@ -223,7 +226,8 @@ def _analysed(
     kernels: KernelCache,
     build: Build | None,
 ) -> Analysis:
-    """Parse what changed since `before`, and follow the kernels for which something changed. In the analysis thread."""
+    """Parse what changed since `before`, and follow the kernels for which something changed. In a thread of its own."""
+    _prepare()
     source = Source(path, data)
     if before is not None and not unreadable(data) and not unreadable(before.data):
         edit = edit_between(before.data, data)

@@ -29,6 +29,8 @@ def register(server: Server) -> None:
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """`initializationOptions` holds the settings, or an object with them under `warpwright`."""
+    if params.process_id is not None:
+        ls.leave_with(params.process_id)
     ls.shows_images = _shows_images(params)
     ls.resolves_actions = _resolves_actions(params)
     options = params.initialization_options
@@ -40,7 +42,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
 def initialized(ls: Server, params: types.InitializedParams) -> None:
     if wanted := list(_registrations(ls.client_capabilities)):
         ls.in_background(ls.client_register_capability_async(types.RegistrationParams(registrations=wanted)))
-    ls.documents.get_ready()
+    ls.in_background(ls.documents.get_ready())
     ls.in_background(pull_settings(ls))
 
 

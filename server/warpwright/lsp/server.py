@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
 import os
 import re
+import signal
 import sys
 import threading
 from asyncio import IncompleteReadError
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lsprotocol import types
 from pygls.exceptions import FeatureNotificationError
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long the analysis thread may hold the interpreter while the loop wants it; the default, 5 ms, is felt in a hover
+# How long an analysis thread may hold the interpreter while the loop wants it; the default, 5 ms, is felt in a hover
 # that passes between threads a few times.
 _SWITCH_SECONDS = 0.001
 _CHUNK_BYTES = 1 << 16
@@ -80,6 +82,8 @@ class Server(LanguageServer):
         self.shows_images = False
         self.resolves_actions = False
         self._tasks: set[asyncio.Future[Any]] = set()
+        self._reading: asyncio.Future[None] | None = None
+        self._client: int | None = None
         for module in METHODS:
             module.register(self)
 
@@ -121,16 +125,41 @@ class Server(LanguageServer):
         stop = self._stop_event = threading.Event()
         self.protocol.set_writer(writer)
         try:
-            await run_async(stop, reader, self.protocol, log, self.report_server_error)
+            reading = run_async(stop, reader, self.protocol, log, self.report_server_error)
+            self._reading = asyncio.ensure_future(reading)
+            await asyncio.wait({self._reading})
+            if not self._reading.cancelled():
+                self._reading.result()
         except (ConnectionError, IncompleteReadError):
             log.info("the client went away")
         except ValueError as error:
             log.error("what came is not the language server protocol: %s", error)
         finally:
+            self.leave()
+            self._forget_client()
+            self.documents.shut_down()
             await self.stop_jobs()
             self.ghost_text.close()
-            self.documents.shut_down()
         return self.protocol.exit_status if self.protocol.exit_status is not None else 1
+
+    def leave(self) -> None:
+        """Take no more from the client, as after `exit`."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def leave_with(self, process: int) -> None:
+        """Leave once the client's process has ended, which its pipes need not tell: others may hold their ends. On
+        Linux; a process that cannot be seen from here, as in a container, is not waited for."""
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError, OverflowError):
+                self._client = os.pidfd_open(process)
+                asyncio.get_running_loop().add_reader(self._client, self.leave)
+
+    def _forget_client(self) -> None:
+        if self._client is not None:
+            asyncio.get_running_loop().remove_reader(self._client)
+            os.close(self._client)
+            self._client = None
 
     async def stop_jobs(self) -> None:
         """End what is under way, and the processes that do it; a later job would start new ones."""
@@ -144,8 +173,8 @@ class Server(LanguageServer):
             log.error("background work failed", exc_info=error)
 
 
-def serve_stdio() -> int:
-    """Serve one editor on stdin and stdout until it leaves; the process's exit status.
+def serve_stdio() -> NoReturn:
+    """Serve one editor on stdin and stdout until it leaves or a signal says so; then the process ends.
 
     Whatever else writes to stdout from here on, a library or a print, goes to stderr: the protocol has its own copy.
     """
@@ -154,13 +183,31 @@ def serve_stdio() -> int:
     stdout = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
-    async def served() -> int:
-        return await Server().serve(_read_in_thread(sys.stdin.fileno()), StdoutWriter(stdout))
+    async def served() -> NoReturn:
+        server = Server()
+        signals: list[int] = []
+
+        def ended_by(number: int) -> None:
+            signals.append(number)
+            server.leave()
+
+        if sys.platform != "win32":
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, ended_by, number)
+        status = await server.serve(_read_in_thread(sys.stdin.fileno()), StdoutWriter(stdout))
+        _end(128 + signals[0] if signals else status)
 
     try:
-        return asyncio.run(served())
+        asyncio.run(served())
     except KeyboardInterrupt:
-        return 130
+        _end(130)
+
+
+def _end(status: int) -> NoReturn:
+    """End the process now, whatever its threads do: none of them has anything to lose."""
+    atexit._run_exitfuncs()
+    logging.shutdown()
+    os._exit(status)
 
 
 class _FairReader(asyncio.StreamReader):

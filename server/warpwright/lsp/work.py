@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 WORKER = "warpwright.editor.worker"
 GRACE_SECONDS = 3.0
+"""For a job that was cancelled to stop by itself."""
+END_SECONDS = 0.5
+"""For a process whose server leaves."""
 _LINE_BYTES = 64 * 1024 * 1024
 
 OnProgress = Callable[[str, float | None], None]
@@ -61,7 +64,7 @@ class Worker:
         if process is not None and process.returncode is None:
             assert process.stdin is not None
             process.stdin.close()
-            await _ended_or_killed(process)
+            await _ended_or_killed(process, END_SECONDS)
 
     async def _answer(self, job: str, request: Mapping[str, object], on_progress: OnProgress) -> Any:
         process = await _whole(self._started())
@@ -125,7 +128,7 @@ class Worker:
         except (TimeoutError, ConnectionError, ValueError):
             log.info("a job did not stop when it was told to")
         self._process = None
-        await _ended_or_killed(process, grace=0.0)
+        await _ended_or_killed(process, 0.0)
 
 
 async def _whole(work: Coroutine[None, None, T]) -> T:
@@ -138,7 +141,7 @@ async def _whole(work: Coroutine[None, None, T]) -> T:
         raise
 
 
-async def _ended_or_killed(process: asyncio.subprocess.Process, grace: float = GRACE_SECONDS) -> None:
+async def _ended_or_killed(process: asyncio.subprocess.Process, grace: float) -> None:
     try:
         async with asyncio.timeout(grace):
             await process.wait()

@@ -77,8 +77,11 @@ async def workspace_diagnostic(ls: Server, params: types.WorkspaceDiagnosticPara
     except asyncio.CancelledError:
         changes.happened.set()  # the client has no answer yet
         raise
-    except (WorkError, StoppedError) as error:
-        log.warning("not all files that are not open are looked at: %s", error or "it was stopped")
+    except StoppedError:
+        log.info("not all files that are not open are looked at: it was stopped")
+        return types.WorkspaceDiagnosticReport([])
+    except WorkError as error:
+        ls.message(f"Not all files that are not open are looked at: {error}", types.MessageType.Warning)
         return types.WorkspaceDiagnosticReport([])
 
 
