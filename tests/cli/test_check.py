@@ -48,7 +48,7 @@ def test_json(folder: Path) -> None:
     (finding,) = ran.json
     contract = {
         "file", "line", "column", "end_line", "end_column", "rule", "severity", "message", "kernel",
-        "evidence", "fixes",
+        "evidence", "fixes", "related",
     }  # fmt: skip
     assert set(finding) == contract
     assert (finding["file"], finding["line"], finding["rule"]) == ("conflict.cu", 5, "bank-conflict")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.kernels import CLEAN, CONFLICT, UNCHECKED
@@ -263,19 +264,57 @@ def test_check_makes_what_is_not_there(tmp_path: Path) -> None:
     assert "note:" not in ran.stderr and "warning:" not in ran.stderr
 
 
+RACING = """\
+__global__ void shift(float *out, const float *in, const int *from) {
+  __shared__ float tile[256];
+  int i = blockIdx.x * 256 + threadIdx.x;
+  tile[threadIdx.x] = in[i];
+  out[i] = tile[from[i] & 255];
+}
+int main() {
+  float *out, *in;
+  int *from;
+  cudaMalloc(&out, 64 * 256 * sizeof(float));
+  cudaMalloc(&in, 64 * 256 * sizeof(float));
+  cudaMalloc(&from, 64 * 256 * sizeof(int));
+  shift<<<64, 256>>>(out, in, from);
+  return cudaDeviceSynchronize();
+}
+"""
+
+
 @pytest.mark.nvcc
-def test_check_says_the_faults_of_a_profile_that_is_kept(tmp_path: Path) -> None:
-    (tmp_path / "a.cu").write_text(
-        "// warpwright: array a[n] out\n"
-        "__global__ void k(float* a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i <= n) a[i] = 0; }\n",
-        encoding="utf-8",
-    )
+def test_what_a_run_finds_is_a_finding_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_text(RACING, encoding="utf-8")
     env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
-    first, second = (run_command("check", "a.cu", "--profile", cwd=tmp_path, env=env) for _ in range(2))
-    for ran in (first, second):
-        assert "warning: a.cu:2: k: out-of-bounds: " in ran.stderr
-    shown = run_command("profile", "a.cu", cwd=tmp_path, env=env).stdout
-    assert ", from the kernel's text" in shown and "a fault may be of another launch than yours" in shown
+    options = ("--profile", "--select", "shared-memory-race")
+
+    def check(*more: str) -> Any:
+        return run_command("check", "a.cu", *options, *more, cwd=tmp_path, env=env)
+
+    assert run_command("check", "a.cu", *options[1:], cwd=tmp_path, env=env).status == 0
+    ran = check("--format", "json")
+    assert ran.status == 1
+    assert "warning" not in ran.stderr
+    (row,) = ran.json
+    assert (row["rule"], row["line"], row["kernel"]) == ("shared-memory-race", 5, "shift")
+    assert [each["line"] for each in row["related"]] == [4]
+    first, second = row["evidence"]["threads"]
+    assert first != second
+    sarif = check("--format", "sarif").json
+    (result,) = sarif["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("shared-memory-race", "error")
+    (related,) = result["relatedLocations"]
+    assert related["physicalLocation"]["region"]["startLine"] == 4
+    text = check()
+    assert text.status == 1
+    assert "error[shared-memory-race]" in text.stdout and "the other access by thread" in text.stdout
+    assert check("--format", "github").stdout.startswith("::error file=a.cu,line=5,")
+    (entry,) = check("--format", "gitlab").json
+    assert (entry["check_name"], entry["location"]["lines"]["begin"]) == ("shared-memory-race", 5)
+    assert check("--fail-on", "never").status == 0
+    assert check("--write-baseline", "known.json").status == 0
+    assert check("--baseline", "known.json").status == 0
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,25 @@
-"""Rules and rewrites over a piece of CUDA: the only code of their tests that calls the product."""
+"""Rules and rewrites over a piece of CUDA: the only code of their tests that calls the product.
+
+Rules of the group `runs` are judged by a run of each kernel in the emulator.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from support.carets import Mark
+from warpwright.editor.profile.store import placed
+from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.compiled import with_compiled
 from warpwright.facts.model import Program
+from warpwright.facts.profile import Profile
+from warpwright.facts.profiled import with_profiles
+from warpwright.progress import never_cancelled, silent
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
@@ -35,9 +44,22 @@ def program(text: str, name: str = "kernel.cu") -> Program:
     return with_compiled(analyze(Source(name, text.encode())), resources.values())
 
 
+@lru_cache(maxsize=8)
+def ran(text: str, name: str = "kernel.cu") -> Program:
+    """The same with what a run of each kernel in the emulator finds."""
+    read = program(text, name)
+    profiles = []
+    for kernel in read.defined_kernels:
+        made = emulated_profile(read, Wanted(kernel.name, {}, read.assume), silent, never_cancelled)
+        assert isinstance(made, Profile), made
+        profiles.append(placed(made, read) or made)
+    return with_profiles(read, profiles)
+
+
 def findings(text: str, rule: str = "", name: str = "kernel.cu") -> list[Finding]:
     """What one rule finds, or every rule."""
-    return run_rules(program(text, name), select=(rule,) if rule else ())
+    needs_run = rule in {each.name for each in all_rules() if each.group == "runs"}
+    return run_rules((ran if needs_run else program)(text, name), select=(rule,) if rule else ())
 
 
 def marks(found: Iterable[Finding]) -> list[Mark]:

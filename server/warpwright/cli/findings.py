@@ -55,6 +55,10 @@ class Row:
             "kernel": self.kernel,
             "evidence": self.evidence,
             "fixes": [{"rewrite": rewrite, "title": title, "safe": safe} for rewrite, title, safe in self.fixes],
+            "related": [
+                {"file": other.file, "line": other.line, "column": other.column, "message": message}
+                for other, message in self.related
+            ],
         }
 
 

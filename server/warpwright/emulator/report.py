@@ -114,6 +114,8 @@ def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> st
             if found.space == "global":
                 return f"Nothing writes {name}, which is an output"
             return f"No thread loads from {name} what this line stores there"
+        case FaultKind.ASSERTION:
+            return f"{who} fails the assertion {found.text}"
         case FaultKind.TRAP:
             return f"{who} executes {found.text}"
     return f"{found.text[:1].upper()}{found.text[1:]}"

@@ -338,6 +338,30 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
+class RunFault:
+    """What a run of the kernel did wrong at one place of its text. `kind` is a `facts.profile.FaultKind`, `message` one
+    sentence for people.
+
+    `threads` are (block, thread), the first that did it; of a race `other` is where the other access stands, and the last
+    of `threads` is its thread. `address` is in bytes from the start of `array` where that is known. `basis` says who ran
+    it, the grid, the block and the sizes what was launched.
+    """
+
+    kind: str
+    span: Span
+    message: str
+    threads: tuple[tuple[Dim3, Dim3], ...]
+    other: Span | None
+    array: str | None
+    address: int | None
+    count: int
+    basis: Basis
+    grid: Dim3 | None
+    block: Dim3 | None
+    sizes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Callee:
     """A function that a kernel may call, itself or through others: any whose name occurs there."""
 
@@ -371,6 +395,8 @@ class Kernel:
     barriers: tuple[Barrier, ...] = ()
     races: tuple[Race, ...] = ()
     outside: tuple[OutOfBounds, ...] = ()
+    faults: tuple[RunFault, ...] = ()
+    """What runs of this very text did wrong; none where it was not run."""
     promotions: tuple[Promotion, ...] = ()
     divisions: tuple[Division, ...] = ()
     powers: tuple[Power, ...] = ()

@@ -1,4 +1,4 @@
-"""Facts with the numbers of a run in place of those that were worked out from the text.
+"""Facts with the numbers of a run in place of those that were worked out from the text, and with the faults of the run.
 
 A number of the run replaces one of the text only where it is known to be of the same accesses: those of one line, space
 and kind, and of one array where the run tells arrays apart. What cannot be told apart keeps what the text gives. What
@@ -11,8 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from warpwright.facts.model import Access, AccessKind, Basis, Branch, Divergence, Kernel, Launch, Program, Space
-from warpwright.facts.profile import Backend, Inputs, Line, Profile, Traffic
+from warpwright.facts.model import (
+    Access,
+    AccessKind,
+    Basis,
+    Branch,
+    Divergence,
+    Kernel,
+    Launch,
+    Program,
+    RunFault,
+    Space,
+)
+from warpwright.facts.profile import Backend, Fault, Inputs, Line, Profile, Traffic
+from warpwright.syntax.source import Source, Span
 
 SAME = 0.1
 """How far a number of the run may be from the text's, as a share, for the text's reason to explain it too."""
@@ -27,7 +39,9 @@ def with_profiles(program: Program, profiles: Sequence[Profile]) -> Program:
 
     def told(kernel: Kernel) -> Kernel:
         mine = [each for each in profiles if each.kernel == kernel.name and kernel.node is not None]
-        return reduce(profiled, reversed(mine), kernel)
+        found = (_run_fault(fault, profile, kernel, program.sources) for profile in mine for fault in profile.faults)
+        first = {(fault.kind, fault.span.key): fault for fault in reversed(list(found))}
+        return replace(reduce(profiled, reversed(mine), kernel), faults=tuple(reversed(first.values())))
 
     return replace(program, kernels=tuple(map(told, program.kernels)))
 
@@ -148,3 +162,40 @@ def _branch(branch: Branch, branches: Sequence[Branch], lines: _Places, profile:
     if branch.divergence is Divergence.UNIFORM:  # at a size that the block divides; the run's ends within a warp
         return replace(branch, divergence=Divergence.BOUNDARY, warps_diverging=share, why=why)
     return replace(branch, divergence=Divergence.PARTIAL, warps_diverging=share, why=why)
+
+
+def _run_fault(fault: Fault, profile: Profile, kernel: Kernel, sources: Mapping[str, Source]) -> RunFault:
+    """A fault at its place in the text; at the kernel's name where that is in none of the program's files."""
+    other = None if fault.other is None else _place(sources.get(fault.other.file), fault.other.line, None, kernel)
+    launch = profile.launch
+    return RunFault(
+        fault.kind.value,
+        _place(sources.get(fault.file), fault.line, fault.array, kernel) or kernel.name_span,
+        fault.message,
+        tuple((thread.block, thread.thread) for thread in fault.threads),
+        other,
+        fault.array,
+        fault.address,
+        fault.count,
+        profile.basis,
+        launch.grid,
+        launch.block,
+        tuple(launch.shape.items()),
+    )
+
+
+def _place(source: Source | None, line: int, array: str | None, kernel: Kernel) -> Span | None:
+    """The only access of that array in a line, else what stands in the line."""
+    if source is None or not 0 < line <= len(source.line_starts):
+        return None
+    spans = {
+        access.span
+        for access in kernel.accesses
+        if array is not None and access.array == array and (access.span.path, access.span.line) == (source.path, line)
+    }
+    if len(spans) == 1:
+        return spans.pop()
+    start = source.line_starts[line - 1]
+    text = source.data[start : source.line_starts[line]] if line < len(source.line_starts) else source.data[start:]
+    code = text.partition(b"//")[0].rstrip() or text.rstrip()
+    return Span(source, start + len(code) - len(code.lstrip()), start + len(code))

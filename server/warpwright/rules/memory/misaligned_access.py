@@ -40,6 +40,7 @@ void run(float *out, const float *in, int n) { scale<<<n / 256, 256>>>(out, in, 
   start is wrong, in all lanes alike, the finding is a warning: a pointer into an array could make up for it.
 - An address with a number in it that the text does not give is not judged, unless the distance between the lanes alone
   is wrong.
+- Addresses that depend on data are judged by a run (`warpwright check --profile`).
 - Contiguous lanes off a sector are said once for each kernel, and not for stencils, whose neighbours come out of the L1
   cache.
   There is no fix to press.
@@ -51,7 +52,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from warpwright.facts.model import SECTOR_BYTES, WARP, Access, Basis, Kernel, Space
+from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Severity
+from warpwright.rules.faults import of_runs
 from warpwright.rules.memory._lanes import first_address, stride
 from warpwright.rules.weighing import SURE, worst_by_place
 from warpwright.rules.words import holds_for, launch_evidence, launch_of, launch_related, number, plural
@@ -65,6 +68,14 @@ STRADDLES = 0.9
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    read = list(_read(kernel))
+    yield from read
+    yield from of_runs(
+        kernel, FaultKind.MISALIGNED, told=(found for found in read if found.severity is not Severity.HINT)
+    )
+
+
+def _read(kernel: Kernel) -> Iterator[Finding]:
     faults = worst_by_place((a for a in kernel.accesses if _faults(kernel, a)), lambda a: a.bytes)
     places = {access.span.start for access in faults}
     for access in faults:

@@ -50,12 +50,13 @@ void run(float *host) {
 
 ## Limits
 
-- Only certain cases are reported: the grid, the block and the bytes of the array follow from the text, as do the
-  address and the conditions around the access. Sizes that come from outside are not judged.
+- From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text, as do
+  the address and the conditions around the access. Sizes that come from outside are not judged.
 - Of global memory, arrays that are allocated in the function that launches and handed over by their name. Of shared
   memory, the kernel's own arrays, and dynamic ones whose bytes the launch gives.
 - Of a long loop, its first iterations alone are judged.
-- `warpwright profile` and `verify` find the others in the kernel's run.
+- `warpwright check --profile` finds the others in a run of the kernel, where nothing that they depend on had to be
+  guessed.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ from collections.abc import Iterator
 
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import AccessKind, Kernel, OutOfBounds
+from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Severity
+from warpwright.rules.faults import of_runs
 from warpwright.rules.words import launch_evidence, launch_of, launch_related, plural
 
 severity = Severity.ERROR
@@ -78,6 +81,12 @@ _DOES = {AccessKind.LOAD: "reads", AccessKind.STORE: "writes", AccessKind.ATOMIC
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    read = list(_read(kernel))
+    yield from read
+    yield from of_runs(kernel, FaultKind.OUT_OF_BOUNDS, told=read)
+
+
+def _read(kernel: Kernel) -> Iterator[Finding]:
     found: set[tuple[str, int, int]] = set()
     shared = {array.name for array in kernel.shared_arrays}
     for access in kernel.outside:

@@ -56,22 +56,36 @@ void run(float *out, const float *in, int n) {
 - It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
   guard `i < n` splits a block only when n is no multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
-- A condition on data that a thread reads is not judged.
+- A condition on data that a thread reads is not judged from the text. A run finds threads of a block that wait at different
+  barriers, and lanes that a shuffle's or a vote's mask names and that do not come to it (`warpwright check --profile`); it
+  notes as information threads that ended before a barrier.
 - The fix leaves to the author what the other threads should put in shared memory: they put nothing there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from warpwright.facts.model import Basis, Kernel
+from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
+from warpwright.rules.faults import of_runs
 from warpwright.rules.weighing import COUNTED
 
 severity = Severity.ERROR
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    read = list(_read(kernel))
+    yield from read
+    for fault in kernel.faults:
+        only_ended = fault.other is None and len(fault.threads) < 2
+        grade = Severity.INFORMATION if only_ended else None
+        yield from of_runs(replace(kernel, faults=(fault,)), FaultKind.BARRIER_NOT_REACHED, told=read, severity=grade)
+
+
+def _read(kernel: Kernel) -> Iterator[Finding]:
     said: set[tuple[str, int]] = set()
     for barrier in kernel.barriers:
         condition = barrier.condition

@@ -41,11 +41,12 @@ void run(float *out, const float *in) {
 
 ## Limits
 
-- Only certain races are reported: of two warps whose addresses and conditions follow from the text, with a block that a
-  launch in sight gives.
-- Races within a warp, between blocks, of two writes, and of accesses whose index is data are not looked for.
-  `warpwright profile` and `verify` find them in the kernel's run.
-- A kernel that uses volatile memory or inline assembly may order its threads by these, and is not judged.
+- From the text only certain races are reported: of two warps whose addresses and conditions follow from the text, with a
+  block that a launch in sight gives. A kernel that uses volatile memory or inline assembly may order its threads by these,
+  and is not judged so.
+- Races of two writes, and of accesses whose index is data, are found by a run: `warpwright check --profile`, or a profile
+  in the editor. Those between blocks are [global-memory-race](global-memory-race.md), those within a warp
+  [missing-syncwarp](missing-syncwarp.md).
 """
 
 from __future__ import annotations
@@ -55,16 +56,26 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from warpwright.facts.model import AccessKind, Basis, Kernel, Race
+from warpwright.facts.profile import FaultKind
 from warpwright.rules.base import Finding, Fix, Related, Severity
+from warpwright.rules.faults import of_runs
 from warpwright.rules.words import block_of, launch_evidence, launch_of
 
 severity = Severity.ERROR
+
+FIXES = (Fix("add-barrier", "Add the missing barrier"),)
 
 _ORDERS = re.compile(r"\b(?:volatile|asm|__asm__|__asm)\b")
 """What may order threads that the analysis does not follow."""
 
 
 def check(kernel: Kernel) -> Iterator[Finding]:
+    read = list(_read(kernel))
+    yield from read
+    yield from of_runs(kernel, FaultKind.SHARED_RACE, told=read, fixes=FIXES)
+
+
+def _read(kernel: Kernel) -> Iterator[Finding]:
     texts = {kernel.source.path: kernel.source, **{a.span.path: a.span.source for a in kernel.accesses}}
     if not kernel.races or any(_ORDERS.search(source.text()) for source in texts.values()):
         return
@@ -83,7 +94,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
                 "byte": race.address,
                 **launch_evidence(launch),
             },
-            fixes=(Fix("add-barrier", "Add the missing barrier"),),
+            fixes=FIXES,
             related=(Related(race.write, "the other side of the race writes here"),),
         )
 

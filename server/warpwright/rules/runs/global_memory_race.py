@@ -1,0 +1,64 @@
+"""Two threads use the same global memory, one of them writes it, and nothing orders the two.
+
+## Why is this bad?
+
+Blocks run in any order and at the same time, and so do the warps of a block. Where one thread writes what another reads or
+writes, and neither a barrier of the block nor an atomic stands between, the result is decided by chance: it differs from run
+to run, from GPU to GPU, and with every change of the launch.
+
+## Example
+
+```cuda
+__global__ void total(float *sum, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    *sum += in[i];
+}
+
+void run(const float *host, int n) {
+  float *sum, *in;
+  cudaMalloc(&sum, sizeof(float));
+  cudaMalloc(&in, n * sizeof(float));
+  cudaMemcpy(in, host, n * sizeof(float), cudaMemcpyHostToDevice);
+  total<<<(n + 255) / 256, 256>>>(sum, in, n);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void total(float *sum, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    atomicAdd(sum, in[i]);
+}
+
+void run(const float *host, int n) {
+  float *sum, *in;
+  cudaMalloc(&sum, sizeof(float));
+  cudaMalloc(&in, n * sizeof(float));
+  cudaMemcpy(in, host, n * sizeof(float), cudaMemcpyHostToDevice);
+  total<<<(n + 255) / 256, 256>>>(sum, in, n);
+}
+```
+
+## Limits
+
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Two threads that write the same value are no race. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.model import Kernel
+from warpwright.facts.profile import FaultKind
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.faults import of_runs
+
+severity = Severity.ERROR
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    yield from of_runs(kernel, FaultKind.GLOBAL_RACE)

@@ -1,0 +1,73 @@
+"""Lanes of one warp pass values to each other through memory with no `__syncwarp()` between.
+
+## Why is this bad?
+
+Since Volta the lanes of a warp have program counters of their own and run in no fixed order. Code that relies on lockstep, as
+old reductions do that end without a barrier, may read a value before its lane has written it. Which GPU, compiler and
+neighbouring code make it fail is chance.
+
+## Example
+
+```cuda
+__global__ void pairs(float *out, const float *in) {
+  __shared__ float sum[64];
+  int lane = threadIdx.x;
+  sum[lane] = in[blockIdx.x * 32 + lane];
+  sum[lane + 32] = 0.0f;
+  sum[lane] += sum[lane + 1];
+  out[blockIdx.x * 32 + lane] = sum[lane];
+}
+
+void run(const float *host) {
+  float *out, *in;
+  cudaMalloc(&out, 64 * 32 * sizeof(float));
+  cudaMalloc(&in, 64 * 32 * sizeof(float));
+  cudaMemcpy(in, host, 64 * 32 * sizeof(float), cudaMemcpyHostToDevice);
+  pairs<<<64, 32>>>(out, in);
+}
+```
+
+## Use instead
+
+```cuda
+__global__ void pairs(float *out, const float *in) {
+  __shared__ float sum[64];
+  int lane = threadIdx.x;
+  sum[lane] = in[blockIdx.x * 32 + lane];
+  sum[lane + 32] = 0.0f;
+  __syncwarp();
+  float next = sum[lane + 1];
+  __syncwarp();
+  sum[lane] += next;
+  out[blockIdx.x * 32 + lane] = sum[lane];
+}
+
+void run(const float *host) {
+  float *out, *in;
+  cudaMalloc(&out, 64 * 32 * sizeof(float));
+  cudaMalloc(&in, 64 * 32 * sizeof(float));
+  cudaMemcpy(in, host, 64 * 32 * sizeof(float), cudaMemcpyHostToDevice);
+  pairs<<<64, 32>>>(out, in);
+}
+```
+
+## Limits
+
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Accesses of one instruction of the compiler's are done by all lanes at once and are no race. There is no fix to press.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpwright.facts.model import Kernel
+from warpwright.facts.profile import FaultKind
+from warpwright.rules.base import Finding, Severity
+from warpwright.rules.faults import of_runs
+
+severity = Severity.ERROR
+
+
+def check(kernel: Kernel) -> Iterator[Finding]:
+    yield from of_runs(kernel, FaultKind.MISSING_SYNCWARP)

@@ -1,0 +1,112 @@
+"""What a run finds of a defect that a rule also reads in the text: found where the text does not tell, and said once."""
+
+from __future__ import annotations
+
+import pytest
+from support.carets import Mark
+from support.findings import marks, program, ran
+from warpwright.rules.base import Finding
+from warpwright.rules.registry import run_rules
+
+RACE = """\
+__global__ void shift(float *out, const float *in, const int *from) {
+  __shared__ float tile[256];
+  int i = blockIdx.x * 256 + threadIdx.x;
+  tile[threadIdx.x] = in[i];
+  out[i] = tile[INDEX];
+}
+void run(const float *host, const int *places) {
+  float *out, *in;
+  int *from;
+  cudaMalloc(&out, 64 * 256 * sizeof(float));
+  cudaMalloc(&in, 64 * 256 * sizeof(float));
+  cudaMalloc(&from, 64 * 256 * sizeof(int));
+  cudaMemcpy(in, host, 64 * 256 * sizeof(float), cudaMemcpyHostToDevice);
+  cudaMemcpy(from, places, 64 * 256 * sizeof(int), cudaMemcpyHostToDevice);
+  shift<<<64, 256>>>(out, in, from);
+}
+"""
+BY_DATA = RACE.replace("INDEX", "from[i] & 255")
+BY_THREAD = RACE.replace("INDEX", "255 - threadIdx.x")
+pytestmark = pytest.mark.nvcc
+
+
+def _found(text: str, rule: str) -> list[Finding]:
+    return run_rules(ran(text), select=(rule,))
+
+
+def test_a_race_that_depends_on_data_is_found_by_the_run_with_both_places_and_threads() -> None:
+    assert not run_rules(program(BY_DATA), select=("shared-memory-race",))
+    (found,) = _found(BY_DATA, "shared-memory-race")
+    assert (found.span.line, found.related[0].span.line) == (5, 4)
+    first, second = found.evidence["threads"]  # type: ignore[misc]
+    assert first != second
+    assert found.evidence["basis"] == "emulated"
+    assert found.message.endswith("with no __syncthreads() between; emulated, block 256.")
+    assert [fix.rewrite for fix in found.fixes] == ["add-barrier"]
+
+
+def test_a_race_that_the_text_shows_is_told_once_and_in_its_words() -> None:
+    read = run_rules(program(BY_THREAD), select=("shared-memory-race",))
+    assert len(read) == 1
+    assert marks(_found(BY_THREAD, "shared-memory-race")) == marks(read)
+
+
+def test_a_comment_suppresses_what_a_run_finds() -> None:
+    line = "  out[i] = tile[from[i] & 255];"
+    assert not _found(BY_DATA.replace(line, line + "  // warpwright: ignore[shared-memory-race]"), "shared-memory-race")
+
+
+def test_a_finding_of_a_run_is_gone_with_the_barrier() -> None:
+    store = "  tile[threadIdx.x] = in[i];\n"
+    assert not _found(BY_DATA.replace(store, store + "  __syncthreads();\n"), "synchronization")
+
+
+def test_threads_that_ended_before_a_barrier_are_information() -> None:
+    text = """\
+__global__ void sum(float *out, const float *in, int n) {
+  __shared__ float tile[128];
+  int i = blockIdx.x * 128 + threadIdx.x;
+  if (i >= n) return;
+  tile[threadIdx.x] = in[i];
+  __syncthreads();
+  if (threadIdx.x > 0) out[i] = tile[threadIdx.x - 1];
+}
+void run(const float *host) {
+  float *out, *in;
+  cudaMalloc(&out, 1000 * sizeof(float));
+  cudaMalloc(&in, 1000 * sizeof(float));
+  cudaMemcpy(in, host, 1000 * sizeof(float), cudaMemcpyHostToDevice);
+  sum<<<8, 128>>>(out, in, 1000);
+}
+"""
+    assert marks(_found(text, "barrier-in-divergent-branch")) == [
+        Mark(
+            6,
+            3,
+            16,
+            "barrier-in-divergent-branch (information): 24 of the block's 128 threads ended before this barrier; "
+            "emulated, block 128.",
+        )
+    ]
+
+
+def test_an_access_outside_by_data_is_found_where_all_sizes_are_known() -> None:
+    text = """\
+__global__ void last(float *out, const float *in) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int places = 0;
+  for (int k = i; k > 0; k /= 2) places++;
+  out[i * 4 / (places > 0 ? 4 : 2)] = in[i + places];
+}
+void run(const float *host) {
+  float *out, *in;
+  cudaMalloc(&out, 1024 * sizeof(float));
+  cudaMalloc(&in, 1024 * sizeof(float));
+  cudaMemcpy(in, host, 1024 * sizeof(float), cudaMemcpyHostToDevice);
+  last<<<4, 256>>>(out, in);
+}
+"""
+    (found,) = _found(text, "missing-bounds-check")
+    assert found.span.line == 5
+    assert found.evidence["array"] == "in"
