@@ -1,4 +1,5 @@
-"""What a run finds of a defect that a rule also reads in the text: found where the text does not tell, and said once."""
+"""What a run finds of a defect that a rule also reads in the text: found where the text does not tell, and said
+once."""
 
 from __future__ import annotations
 

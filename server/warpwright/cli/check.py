@@ -74,8 +74,8 @@ def rule_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, 
     "--profile",
     "profiled",
     is_flag=True,
-    help="Judge by a run, its counts and the faults that it found: kept profiles of the present text, and where there is "
-    "none the emulator's.",
+    help="Judge by a run, its counts and the faults that it found: kept profiles of the present text, and where there "
+    "is none the emulator's.",
 )
 @compile_option
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file records: only new ones fail.")

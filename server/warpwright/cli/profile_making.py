@@ -15,8 +15,8 @@ from warpwright.syntax.source import SourceError, read_source
 
 
 def make_profiles(paths: Iterable[Path], compiled: Compiled, progress: Progress, is_cancelled: IsCancelled) -> None:
-    """Keep a profile of each kernel of some files that has none of its present text; say of which there is none. A file that
-    cannot be read is left to whoever checks it. Raises CancelledError."""
+    """Keep a profile of each kernel of some files that has none of its present text; say of which there is none. A file
+    that cannot be read is left to whoever checks it. Raises CancelledError."""
     paths = list(paths)
     for done, path in enumerate(paths):
         try:

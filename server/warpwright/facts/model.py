@@ -342,9 +342,9 @@ class RunFault:
     """What a run of the kernel did wrong at one place of its text. `kind` is a `facts.profile.FaultKind`, `message` one
     sentence for people.
 
-    `threads` are (block, thread), the first that did it; of a race `other` is where the other access stands, and the last
-    of `threads` is its thread. `address` is in bytes from the start of `array` where that is known. `basis` says who ran
-    it, the grid, the block and the sizes what was launched.
+    `threads` are (block, thread), the first that did it; of a race `other` is where the other access stands, and the
+    last of `threads` is its thread. `address` is in bytes from the start of `array` where that is known. `basis` says
+    who ran it, the grid, the block and the sizes what was launched.
     """
 
     kind: str

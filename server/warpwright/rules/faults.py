@@ -1,5 +1,5 @@
-"""What a run of a kernel did wrong, as findings: those of the rules that a run alone finds, and those that a rule adds to
-what it reads in the text. A kernel has faults of runs where a profile of its very text is kept."""
+"""What a run of a kernel did wrong, as findings: those of the rules that a run alone finds, and those that a rule adds
+to what it reads in the text. A kernel has faults of runs where a profile of its very text is kept."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ void run(float *host) {
 
 ## Limits
 
-- From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text, as do
-  the address and the conditions around the access. Sizes that come from outside are not judged.
+- From the text only certain cases are reported: the grid, the block and the bytes of the array follow from the text, as
+  do the address and the conditions around the access. Sizes that come from outside are not judged.
 - Of global memory, arrays that are allocated in the function that launches and handed over by their name. Of shared
   memory, the kernel's own arrays, and dynamic ones whose bytes the launch gives.
 - Of a long loop, its first iterations alone are judged.

@@ -2,8 +2,8 @@
 
 ## Why is this bad?
 
-The kernel does not end. The GPU is taken until the process is killed; where a display hangs on it, the driver ends the kernel
-after some seconds with "the launch timed out".
+The kernel does not end. The GPU is taken until the process is killed; where a display hangs on it, the driver ends the
+kernel after some seconds with "the launch timed out".
 
 ## Example
 
@@ -46,9 +46,10 @@ void run(const float *host) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
-- Threads that wait in a loop for a value that nobody stores are stopped at a limit of steps, which is told as a note of the
-  profile and not as a finding: such a loop may only take long. There is no fix to press.
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
+  values.
+- Threads that wait in a loop for a value that nobody stores are stopped at a limit of steps, which is told as a note of
+  the profile and not as a finding: such a loop may only take long. There is no fix to press.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ## Why is this bad?
 
-`assert` ends the kernel, and every later call of the CUDA runtime in the process returns an error. The condition is one that
-the author of the kernel took for granted.
+`assert` ends the kernel, and every later call of the CUDA runtime in the process returns an error. The condition is one
+that the author of the kernel took for granted.
 
 ## Example
 
@@ -43,7 +43,8 @@ void run() {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
+  values.
 - With `-DNDEBUG` there are no assertions. There is no fix to press.
 """
 

@@ -2,9 +2,9 @@
 
 ## Why is this bad?
 
-Blocks run in any order and at the same time, and so do the warps of a block. Where one thread writes what another reads or
-writes, and neither a barrier of the block nor an atomic stands between, the result is decided by chance: it differs from run
-to run, from GPU to GPU, and with every change of the launch.
+Blocks run in any order and at the same time, and so do the warps of a block. Where one thread writes what another reads
+or writes, and neither a barrier of the block nor an atomic stands between, the result is decided by chance: it differs
+from run to run, from GPU to GPU, and with every change of the launch.
 
 ## Example
 
@@ -44,7 +44,8 @@ void run(const float *host, int n) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
+  values.
 - Two threads that write the same value are no race. There is no fix to press.
 """
 

@@ -2,9 +2,9 @@
 
 ## Why is this bad?
 
-Since Volta the lanes of a warp have program counters of their own and run in no fixed order. Code that relies on lockstep, as
-old reductions do that end without a barrier, may read a value before its lane has written it. Which GPU, compiler and
-neighbouring code make it fail is chance.
+Since Volta the lanes of a warp have program counters of their own and run in no fixed order. Code that relies on
+lockstep, as old reductions do that end without a barrier, may read a value before its lane has written it. Which GPU,
+compiler and neighbouring code make it fail is chance.
 
 ## Example
 
@@ -53,7 +53,8 @@ void run(const float *host) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
+  values.
 - Accesses of one instruction of the compiler's are done by all lanes at once and are no race. There is no fix to press.
 """
 

@@ -2,8 +2,8 @@
 
 ## Why is this bad?
 
-Shared memory starts with whatever the block before left there, and memory from `cudaMalloc` with what was freed. A value of it
-is often zero in a test and something else in use.
+Shared memory starts with whatever the block before left there, and memory from `cudaMalloc` with what was freed. A
+value of it is often zero in a test and something else in use.
 
 ## Example
 
@@ -49,7 +49,8 @@ void run(const float *host) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
+  values.
 - Of global memory, arrays that the kernel only writes before the launch's own stores. There is no fix to press.
 """
 

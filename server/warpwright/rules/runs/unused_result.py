@@ -2,8 +2,8 @@
 
 ## Why is this bad?
 
-Shared memory lives as long as its block. What is stored there and never loaded is either work for nothing, or a load that was
-meant and reads from elsewhere.
+Shared memory lives as long as its block. What is stored there and never loaded is either work for nothing, or a load
+that was meant and reads from elsewhere.
 
 ## Example
 
@@ -44,7 +44,8 @@ void run(const float *host) {
 
 ## Limits
 
-- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up values.
+- Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
+  values.
 - The compiler drops most such stores itself, and then nothing is found. There is no fix to press.
 """
 

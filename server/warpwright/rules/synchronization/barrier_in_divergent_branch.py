@@ -56,9 +56,9 @@ void run(float *out, const float *in, int n) {
 - It is an error where the threads part at the launch in sight, and a warning where that depends on run-time values: a
   guard `i < n` splits a block only when n is no multiple of its size.
 - Of several barriers that one such condition may split, the first is shown.
-- A condition on data that a thread reads is not judged from the text. A run finds threads of a block that wait at different
-  barriers, and lanes that a shuffle's or a vote's mask names and that do not come to it (`warpwright check --profile`); it
-  notes as information threads that ended before a barrier.
+- A condition on data that a thread reads is not judged from the text. A run finds threads of a block that wait at
+  different barriers, and lanes that a shuffle's or a vote's mask names and that do not come to it (`warpwright check
+  --profile`); it notes as information threads that ended before a barrier.
 - The fix leaves to the author what the other threads should put in shared memory: they put nothing there.
 """
 

@@ -41,11 +41,11 @@ void run(float *out, const float *in) {
 
 ## Limits
 
-- From the text only certain races are reported: of two warps whose addresses and conditions follow from the text, with a
-  block that a launch in sight gives. A kernel that uses volatile memory or inline assembly may order its threads by these,
-  and is not judged so.
-- Races of two writes, and of accesses whose index is data, are found by a run: `warpwright check --profile`, or a profile
-  in the editor. Those between blocks are [global-memory-race](global-memory-race.md), those within a warp
+- From the text only certain races are reported: of two warps whose addresses and conditions follow from the text, with
+  a block that a launch in sight gives. A kernel that uses volatile memory or inline assembly may order its threads by
+  these, and is not judged so.
+- Races of two writes, and of accesses whose index is data, are found by a run: `warpwright check --profile`, or a
+  profile in the editor. Those between blocks are [global-memory-race](global-memory-race.md), those within a warp
   [missing-syncwarp](missing-syncwarp.md).
 """
 
