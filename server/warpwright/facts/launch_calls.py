@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.launch_api import API_NAMES, ApiLaunch, api_launch
 from warpwright.facts.constants import substitute
-from warpwright.facts.launch_api import API_NAMES, ApiLaunch, api_launch
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.unit import Unit, read_macro
 from warpwright.syntax.nodes import enclosing

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
+from warpwright.cuda.launch_api import addressed, configured
 from warpwright.facts import ir
 from warpwright.facts.allocations import allocation_of
 from warpwright.facts.constants import fold, integer_operation
@@ -28,7 +30,6 @@ from warpwright.facts.host_scopes import (
     read_definitions,
     written_names,
 )
-from warpwright.facts.launch_api import addressed, configured
 from warpwright.facts.launch_calls import LaunchUse, expanded, launch_uses, launching_macros, uses_in
 from warpwright.facts.launch_checks import LaunchChecks
 from warpwright.facts.launch_loops import loop_around
@@ -37,7 +38,7 @@ from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Basis, Dim3, HostLoop,
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.settled import is_settled, may_leave
 from warpwright.facts.types import CType
-from warpwright.facts.unit import Unit, VariableText, function_name, template_parameters
+from warpwright.facts.unit import Unit, VariableText, template_parameters
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from warpwright.cuda.functions import CONVERSION
 from warpwright.facts import ir
 from warpwright.facts.callees import fit
 from warpwright.facts.calls import MAX_CALL_DEPTH, Caller, own_parameters, parameter_count
@@ -12,7 +13,7 @@ from warpwright.facts.lower import Lowerer
 from warpwright.facts.places import FieldPlace, Frame, Location, MemoryPlace, Reference, SlotPlace
 from warpwright.facts.qualified import Origin, base_types
 from warpwright.facts.types import UNKNOWN_TYPE, CType
-from warpwright.facts.unit import CONVERSION, FunctionText
+from warpwright.facts.unit import FunctionText
 from warpwright.facts.values import AnyValue, ArrayValue, StructValue, Value, unknown
 from warpwright.syntax.nodes import parameters_of
 

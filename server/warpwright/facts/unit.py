@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.ir import Expr
 from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
 from warpwright.facts.preprocessor import Macro, condition
@@ -30,8 +31,6 @@ _PREDEFINED = {
     "__CUDACC_VER_MAJOR__": "13", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "13000",
 }  # fmt: skip
 """Macros of nvcc from CUDA 13 on Linux, where the flags say nothing else (nvcc's manual, "Compilation Macros")."""
-CONVERSION = "operator cast"
-"""What the member functions are called that turn a struct into another type."""
 MAX_EXPANSIONS = 20_000
 """Macros and constants inside of others that are read in one analysis beyond those that each use has free."""
 CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
@@ -240,19 +239,6 @@ def _collect_template(unit: Unit, source: Source, node: Node) -> None:
             _add_type(unit, source, child, parameters)
         elif child.type == "alias_declaration":
             _add_alias(unit, source, child, parameters)
-
-
-def function_name(source: Source, node: Node) -> str | None:
-    """The unqualified name of a function definition; CONVERSION for `operator T*()`."""
-    conversion = node.child_by_field_name("declarator")
-    if conversion is not None and conversion.type == "operator_cast":
-        return CONVERSION
-    declarator = function_declarator(node)
-    name = declarator.child_by_field_name("declarator") if declarator is not None else None
-    if name is None:
-        return None
-    text = source.node_text(name).rsplit("::", 1)[-1].strip()
-    return "".join(text.split()) if re.match(r"operator\W", text) else text.split("<")[0].strip()
 
 
 def _add_function(unit: Unit, source: Source, node: Node, template: Template, whole: Node | None) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
+from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Program
-from warpwright.facts.unit import function_name
 from warpwright.problems.expressions import Expression, ExpressionError, Value
 from warpwright.problems.host import MOST_CALLS, HostExpressions
 from warpwright.problems.sites import elements
-from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, enclosing, parameters_of
 from warpwright.syntax.source import Source

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.sites import LaunchText
 from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import CType
 from warpwright.problems.deduced import host_template_value, passed_type, template_parameters
@@ -17,11 +18,7 @@ from warpwright.problems.kernel_text import KernelText, filled_type, scalar_part
 from warpwright.problems.lacking import LackingError
 from warpwright.problems.model import Array, Scalar, Struct
 from warpwright.problems.overrides import Overrides
-from warpwright.problems.sites import (
-    LaunchText,
-    alias_target,
-    device_identifiers,
-)
+from warpwright.problems.sites import alias_target, device_identifiers
 from warpwright.problems.types import element_type
 from warpwright.syntax.nodes import enclosing
 

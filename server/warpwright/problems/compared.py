@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Kernel, Program
 from warpwright.problems.expressions import ExpressionError, Number, Value
 from warpwright.problems.host import HostExpressions
-from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import uncommented, walk
 from warpwright.syntax.source import Source

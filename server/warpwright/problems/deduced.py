@@ -9,9 +9,9 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
+from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Program
-from warpwright.facts.unit import function_name
-from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import template_arguments, unqualified
 from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source

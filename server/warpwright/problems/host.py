@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
+from warpwright.cuda.walks import nodes_below
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Program
-from warpwright.facts.unit import function_name
 from warpwright.problems.deduced import declared_type
 from warpwright.problems.expressions import (
     FUNCTIONS,
@@ -39,7 +40,6 @@ from warpwright.problems.expressions import (
 )
 from warpwright.problems.kernel_text import read_unit
 from warpwright.problems.types import element_type
-from warpwright.problems.walks import nodes_below
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of
 from warpwright.syntax.source import Source

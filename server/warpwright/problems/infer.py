@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from warpwright.cuda.sites import LaunchText, launch_sites
 from warpwright.facts.model import Basis, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.problems.arguments import ArgumentReader
@@ -37,7 +38,6 @@ from warpwright.problems.overrides import Overrides
 from warpwright.problems.reach import KernelReach, kernel_reach
 from warpwright.problems.renaming import with_names
 from warpwright.problems.shapes import CHECKED_WORK, Shape, check_shapes, profile_shape, timed_shapes
-from warpwright.problems.sites import LaunchText, launch_site, launch_sites
 from warpwright.problems.work import work_at
 from warpwright.syntax.nodes import enclosing
 
@@ -80,7 +80,7 @@ class _Finder:
         if kernel.node.child_by_field_name("body") is None:
             raise LackingError("it has no body")
         self.notes: list[str] = []
-        self.site: LaunchText | None = launch_site(program, kernel)
+        self.site: LaunchText | None = next(launch_sites(program.sources.values(), kernel.name), None)
         self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes)
         self.reader = self.arguments.reader
         self.text = self._text()
@@ -134,7 +134,7 @@ class _Finder:
     def _other_instances(self, own: tuple[str, ...]) -> list[str]:
         """A sentence on other types that the program launches a template with."""
         found: dict[tuple[str, ...], None] = {}
-        for site in launch_sites(self.program, self.kernel) if own else ():
+        for site in launch_sites(self.program.sources.values(), self.kernel.name) if own else ():
             with suppress(LackingError):
                 other = ArgumentReader(self.program, self.kernel, site, self.said, self.directives, []).instance()
                 found.setdefault(other)

@@ -1,86 +1,13 @@
-"""Launch sites, and the plain questions about host and kernel text that finding a problem asks."""
+"""The plain questions about host and kernel text that finding a problem asks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
-from tree_sitter import Node
-
-from warpwright.facts.model import Kernel, Program
+from warpwright.cuda.walks import nodes_below
+from warpwright.facts.model import Program
 from warpwright.problems.expressions import Binary, Expression, Number, substitute
-from warpwright.problems.walks import nodes_below
-from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, uncommented
-from warpwright.syntax.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchText:
-    """A launch in the host code: the call, what stands between <<< and >>>, and the arguments."""
-
-    source: Source
-    call: Node
-    configuration: tuple[Node, ...]
-    arguments: tuple[Node, ...]
-    instance: tuple[str, ...]
-
-
-def launch_site(program: Program, kernel: Kernel) -> LaunchText | None:
-    """The first `kernel<<<...>>>(...)` in the program, from host code; where there is none, the first launch of a local
-    variable that holds the kernel: `auto f = kernel<float>; f<<<...>>>(...)`."""
-    return next(launch_sites(program, kernel), None)
-
-
-def launch_sites(program: Program, kernel: Kernel) -> Iterator[LaunchText]:
-    """All launches that name the kernel; where there is none, the first of a variable that holds it."""
-    held: LaunchText | None = None
-    named_itself = False
-    for source in program.sources.values():
-        for call in nodes_below(source, source.root, "call_expression"):
-            configuration = launch_configuration(call)
-            function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-            if configuration is None or function is None or arguments is None:
-                continue
-            named: Node | None = function
-            if unqualified(source.node_text(function)) != kernel.name:
-                named = _held(source, function) if held is None else None
-                if named is None or unqualified(source.node_text(named)) != kernel.name:
-                    continue
-            template = next(descendants(named, "template_argument_list"), None) if named is not None else None
-            instance = tuple(source.node_text(a) for a in template.named_children) if template else ()
-            found = LaunchText(source, call, tuple(uncommented(configuration)), tuple(uncommented(arguments)), instance)
-            if named == function:
-                named_itself = True
-                yield found
-            else:
-                held = found
-    if held is not None and not named_itself:
-        yield held
-
-
-def _held(source: Source, function: Node) -> Node | None:
-    """What the one local variable of that name that stands before a call is declared as."""
-    around = enclosing(function, "function_definition", "lambda_expression")
-    if function.type != "identifier" or around is None:
-        return None
-    name = source.node_text(function)
-    found = [
-        node.child_by_field_name("value")
-        for node in nodes_below(source, around, "init_declarator")
-        if (declared := node.child_by_field_name("declarator")) is not None
-        and next(
-            (source.node_text(i) for i in (declared, *descendants(declared, "identifier")) if i.type == "identifier"),
-            "",
-        )
-        == name
-        and node.end_byte <= function.start_byte
-    ]
-    value = found[0] if len(found) == 1 else None
-    while value is not None and value.type in ("pointer_expression", "parenthesized_expression"):
-        value = value.child_by_field_name("argument") or next(iter(uncommented(value)), None)
-    return value
+from warpwright.syntax.nodes import descendants
 
 
 def device_identifiers(program: Program) -> frozenset[str]:

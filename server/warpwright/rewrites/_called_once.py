@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.model import Kernel
-from warpwright.facts.unit import function_name
 from warpwright.rewrites._code import body, called_name, in_macro, names
 from warpwright.rewrites._early import early_returns
 from warpwright.syntax.nodes import ancestors, enclosing, node_at

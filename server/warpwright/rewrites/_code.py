@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.model import Access, Kernel, Launch
-from warpwright.facts.unit import function_name
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented
 from warpwright.syntax.source import Source, Span
 

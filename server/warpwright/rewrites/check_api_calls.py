@@ -78,8 +78,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.model import Kernel
-from warpwright.facts.unit import function_name
 from warpwright.rewrites._code import called_name, in_macro, overlaps
 from warpwright.rewrites._error_checks import (
     fresh_name,

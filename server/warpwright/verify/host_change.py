@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.launch_loops import LOOPS
 from warpwright.facts.types import builtin_type
-from warpwright.facts.unit import function_name
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source

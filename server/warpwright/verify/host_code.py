@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.launch_calls import LaunchUse, uses_in
 from warpwright.facts.model import Program
-from warpwright.facts.unit import function_name
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, uncommented, walk
 from warpwright.syntax.source import Source

@@ -14,10 +14,10 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import function_name
 from warpwright.facts.launch_loops import LaunchLoop
 from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import builtin_type
-from warpwright.facts.unit import function_name
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem, Step, Struct
 from warpwright.rewrites._code import squeezed

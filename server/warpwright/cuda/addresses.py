@@ -1,0 +1,166 @@
+"""Where the pointers of a launch lead: which of them lie in one piece of memory, and how far from its start.
+
+A pointer is followed through casts, `p + e`, `&p[e]`, variables that are set once, and the arguments of the calls on
+the launch's path. What it ends at is the name of a variable in a host function: two pointers that end at one are one
+piece of memory; two that end at different ones are taken to be apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.cuda.paths import LaunchPath, parameter_place
+from warpwright.cuda.walks import nodes_below
+from warpwright.syntax.nodes import descendants, uncommented
+from warpwright.syntax.source import Source
+
+MOST_STEPS = 24
+_CASTS = ("reinterpret_cast", "static_cast", "const_cast")
+_GETTERS = (".data", ".get", ".begin", ".data_ptr", ".mutable_data_ptr", ".const_data_ptr")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step away from where a pointer began: the expression that is added to it, with its sign, in elements of `type`
+    (the text of the pointer's type where it is cast, "" where it is not), at one depth of the path."""
+
+    node: Node
+    sign: int
+    depth: int
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What a pointer ends at. `memory` tells pieces apart: a file, the start of a function, and a name there."""
+
+    memory: tuple[str, int, str]
+    moves: tuple[Move, ...] = ()
+
+
+def address_of(path: LaunchPath, argument: Node) -> Address:
+    """Where a pointer argument of the launch leads."""
+    return _followed(path, argument, 0, (), MOST_STEPS, "")
+
+
+def _followed(path: LaunchPath, node: Node, depth: int, moves: tuple[Move, ...], steps: int, cast: str) -> Address:
+    source, function = path.scope(depth)
+    while True:
+        inner, moved, kind = _peeled(source, node)
+        if inner is None:
+            break
+        cast = cast or kind
+        moves = (*moves, *(Move(each, sign, depth, kind) for each, sign in moved))
+        node = inner
+    text = re.sub(r"\s", "", source.node_text(node)).replace("->", ".")
+    start = function.start_byte if function is not None else -1
+    here = Address((source.path, start, text), moves)
+    if steps == 0 or node.type != "identifier":
+        return here
+    place = parameter_place(source, function, text)
+    if place is not None:
+        if _is_set(source, function, text):
+            return here
+        passed = path.argument(depth, place)
+        return _followed(path, passed[0], passed[1], moves, steps - 1, cast) if passed is not None else here
+    value = _only_value(source, function, text, path.position(depth))
+    return _followed(path, value, depth, moves, steps - 1, cast) if value is not None else here
+
+
+def _peeled(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Node, int]], str]:
+    """The pointer inside of an expression, what is added to it, and the type that it is cast to; None where it is no
+    such expression."""
+    match node.type:
+        case "parenthesized_expression" if len(uncommented(node)) == 1:
+            return uncommented(node)[0], (), ""
+        case "cast_expression":
+            kind = node.child_by_field_name("type")
+            return node.child_by_field_name("value"), (), source.node_text(kind) if kind is not None else ""
+        case "pointer_expression" if source.node_text(node).startswith("&"):
+            inner = node.child_by_field_name("argument")
+            if inner is None or inner.type != "subscript_expression":
+                return None, (), ""
+            indices = uncommented(inner.child_by_field_name("indices"))
+            return inner.child_by_field_name("argument"), [(each, 1) for each in indices[:1]], ""
+        case "binary_expression":
+            operator = node.child_by_field_name("operator")
+            left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+            sign = {"+": 1, "-": -1}.get(source.node_text(operator) if operator is not None else "")
+            if sign is None or left is None or right is None:
+                return None, (), ""
+            if sign == 1 and left.type == "number_literal":
+                return right, [(left, 1)], ""
+            return left, [(right, sign)], ""
+        case "call_expression":
+            return _within_call(source, node)
+    return None, (), ""
+
+
+def _within_call(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Node, int]], str]:
+    called, given = node.child_by_field_name("function"), uncommented(node.child_by_field_name("arguments"))
+    text = source.node_text(called) if called is not None else ""
+    name = text.partition("<")[0].strip()
+    if len(given) == 1 and (name in _CASTS or name.rpartition("::")[2] == "raw_pointer_cast"):
+        return given[0], (), text.partition("<")[2].rpartition(">")[0]
+    plain = re.sub(r"<.*>$", "", re.sub(r"\s", "", text).replace("->", "."))
+    if called is not None and not given and plain.endswith(_GETTERS):
+        field = called if called.type == "field_expression" else next(descendants(called, "field_expression"), None)
+        return (field.child_by_field_name("argument") if field is not None else None), (), ""
+    return None, (), ""
+
+
+def _is_set(source: Source, function: Node | None, name: str) -> bool:
+    return bool(_assigned(source, function, name))
+
+
+def _assigned(source: Source, function: Node | None, name: str) -> list[Node]:
+    """The values that are assigned to a variable; where it is stepped or its address is taken for a swap, more."""
+    if function is None:
+        return []
+    return [
+        node
+        for node in nodes_below(source, function, "assignment_expression", "update_expression")
+        if (target := node.child_by_field_name("left") or node.child_by_field_name("argument")) is not None
+        and source.node_text(target) == name
+    ]
+
+
+def _only_value(source: Source, function: Node | None, name: str, before: int) -> Node | None:
+    """What a local pointer is: its initial value where nothing is assigned to it, or the one value that is, before the
+    launch; None for others, such as one that an allocation sets."""
+    if function is None:
+        return None
+    initial = [
+        value
+        for node in nodes_below(source, function, "init_declarator")
+        if node.start_byte < before
+        and (declared := node.child_by_field_name("declarator")) is not None
+        and (value := node.child_by_field_name("value")) is not None
+        and _declared_name(source, declared) == name
+    ]
+    assigned = _assigned(source, function, name)
+    empty = not initial or source.node_text(initial[-1]) in ("NULL", "nullptr", "0")
+    if not assigned:
+        return initial[-1] if not empty and _is_pointer(initial[-1]) else None
+    if len(assigned) > 1 or not empty or assigned[0].type != "assignment_expression" or assigned[0].start_byte > before:
+        return None
+    operator, value = assigned[0].child_by_field_name("operator"), assigned[0].child_by_field_name("right")
+    is_plain = operator is not None and source.node_text(operator) == "="
+    return value if is_plain and value is not None and _is_pointer(value) else None
+
+
+def _declared_name(source: Source, declarator: Node) -> str:
+    found = declarator if declarator.type == "identifier" else next(descendants(declarator, "identifier"), None)
+    return source.node_text(found) if found is not None else ""
+
+
+def _is_pointer(value: Node) -> bool:
+    """Whether a value may be another pointer, and is no allocation, list or number."""
+    return value.type in (
+        "identifier", "binary_expression", "pointer_expression", "cast_expression", "parenthesized_expression",
+        "call_expression", "field_expression",
+    )  # fmt: skip
