@@ -25,10 +25,13 @@ from warpwright_harness.device import (
     synchronize,
 )
 from warpwright_harness.events import Emit
+from warpwright_harness.prints import captured
 from warpwright_harness.shared_memory import SharedMemory
 from warpwright_harness.variables import Variable
 
 DEVICE = "cuda"
+MOST_STATE_BYTES = 256 << 20
+"""Of a module's variables whose first contents are kept, to be put back."""
 Values = Mapping[str, torch.Tensor]
 
 
@@ -42,17 +45,19 @@ class MisbehaviourError(Exception):
 
 @dataclass(frozen=True)
 class Outputs:
-    """What one launch left: the output arrays, and where the poison still stands."""
+    """What one launch left: the output arrays and variables, and where the poison still stands; the lines that it
+    printed."""
 
     values: Mapping[str, torch.Tensor]
     poisoned: Mapping[str, torch.Tensor]
+    printed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Case:
     """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side, and
     `repeats` how often each kernel of a side is launched (see `moved_addresses`), nothing where all are launched once;
-    `variables` are those of the file that host code sets."""
+    `variables` are those of the file that host code sets, `results` those of which both sides are compared."""
 
     index: int
     shape: Mapping[str, int]
@@ -64,6 +69,12 @@ class Case:
     check: bool
     time: bool
     variables: tuple[ArraySpec, ...] = ()
+    results: tuple[ArraySpec, ...] = ()
+
+    @property
+    def compared(self) -> tuple[ArraySpec, ...]:
+        """What a launch leaves, in arrays and in variables of the file."""
+        return (*self.outputs, *self.results)
 
     @property
     def inputs(self) -> tuple[ArraySpec, ...]:
@@ -89,6 +100,7 @@ class Session:
         self._functions: dict[str, tuple[tuple[Function, tuple[str, ...]], ...]] = {}
         self._modules: dict[str, Module] = {}
         self._variables: dict[str, dict[str, Variable]] = {}
+        self._begun: dict[str, dict[str, bytes]] = {}
 
     def __enter__(self) -> Session:
         torch.zeros(1, device=DEVICE)  # makes torch's context current, in which the driver then loads
@@ -104,6 +116,9 @@ class Session:
                 (module.function(launch["function"]), tuple(launch["arguments"])) for launch in described["launches"]
             )
             self._variables[side] = {v.name: v for v in variables.variables_in(image)}
+            writable = [v for v in self._variables[side].values() if not v.is_constant]
+            if sum(v.size for v in writable) <= MOST_STATE_BYTES:
+                self._begun[side] = {v.name: variables.read(module, v) for v in writable}
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -144,6 +159,7 @@ class Session:
             bool(described["check"]),
             bool(described["time"]),
             tuple(map(spec, self.request["variables"])),
+            tuple(map(spec, self.request.get("results", ()))),
         )
 
     @property
@@ -179,23 +195,86 @@ class Session:
                 launches.append(function.module.prepare(function, grid, block, shared, arguments))
         return launches[0] if len(launches) == 1 else Launches(tuple(launches))
 
-    def run(self, side: str, case: Case, buffers: Mapping[str, Buffer], values: Values, poison: int) -> Outputs:
-        """Fill, launch, wait, and look for damage. Raises MisbehaviourError, LaunchRefusedError or CudaFaultError."""
+    def run(
+        self,
+        side: str,
+        case: Case,
+        buffers: Mapping[str, Buffer],
+        values: Values,
+        poison: int,
+        *,
+        goes_on: bool = False,
+    ) -> Outputs:
+        """Fill, launch, wait, and look for damage. One that `goes_on` finds in the file's variables what the launch
+        before it left there. Raises MisbehaviourError, LaunchRefusedError or CudaFaultError."""
         sealed = values if isinstance(values, Inputs) else Inputs(values)
         for spec in case.arrays:
             buffers[spec.name].fill(poison, sealed.get(spec.name))
-        self.set_variables(side, case, sealed)
+        if not goes_on:
+            self._begin_results(side, case, poison)
+            self.set_variables(side, case, sealed)
         synchronize()
         self.begin("check", case, side)
         self.poison_shared_memory(poison)
-        self.launch(side, case, buffers)
-        synchronize()
+        with captured(bool(self.request.get("prints"))) as printed:
+            self.launch(side, case, buffers)
+            synchronize()
         if why := _damage(case, buffers, sealed, poison):
             raise MisbehaviourError(side, why)
+        left = {spec.name: self._result(side, spec, poison) for spec in case.results}
         return Outputs(
-            {s.name: buffers[s.name].data.clone() for s in case.outputs},
-            {s.name: buffers[s.name].poisoned(poison) for s in case.outputs},
+            {
+                **{s.name: buffers[s.name].data.clone() for s in case.outputs},
+                **{n: data for n, (data, _) in left.items()},
+            },
+            {
+                **{s.name: buffers[s.name].poisoned(poison) for s in case.outputs},
+                **{name: mask for name, (_, mask) in left.items()},
+            },
+            tuple(printed),
         )
+
+    def _begin_results(self, side: str, case: Case, poison: int) -> None:
+        """Put into the variables that are compared what they hold when the program starts, or the poison where a kernel
+        only writes them."""
+        for spec in case.results:
+            name = variables.variable_named(spec.name, self._variables[side])
+            if name is not None:
+                begun = self._begun.get(side, {}).get(name)
+                content = _poison_bytes(spec, poison) if not spec.is_input else begun
+                if content is not None:
+                    variables.write(self._modules[side], self._variables[side][name], content)
+
+    def _result(self, side: str, spec: ArraySpec, poison: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """What one of these variables holds, and where the poison still stands; one that the compiler left out of a
+        module holds what it began with."""
+        name = variables.variable_named(spec.name, self._variables[side])
+        filled = _poison_bytes(spec, poison)
+        if name is not None:
+            content = variables.read(self._modules[side], self._variables[side][name])
+        elif spec.is_input:
+            content = self._first_content(spec)
+        else:
+            content = filled
+        held, reference = (
+            torch.frombuffer(bytearray(each.ljust(len(filled), b"\0")[: len(filled)]), dtype=spec.dtype).to(DEVICE)
+            for each in (content, filled)
+        )
+        return held, bits(held) == bits(reference)
+
+    def _first_content(self, spec: ArraySpec) -> bytes:
+        for side, known in self._variables.items():
+            name = variables.variable_named(spec.name, known)
+            if name is not None:
+                return self._begun.get(side, {}).get(name, b"")
+        return b""
+
+    def begin_again(self, side: str) -> bool:
+        """Put back what all of one side's variables held when they were loaded; False where that is not known."""
+        if side not in self._begun:
+            return False
+        self.set_state(side, self._begun[side])
+        return True
 
     def poison_shared_memory(self, word: int) -> None:
         """Have the next launch find `word` wherever it reads shared memory that it has not written."""
@@ -231,6 +310,11 @@ class Session:
         buffers = self.buffers(case)
         first, second = (self.run(side, case, buffers, values, poison) for poison in self.poisons)
         return first, second
+
+
+def _poison_bytes(spec: ArraySpec, poison: int) -> bytes:
+    size = spec.scalars * int(spec.dtype.itemsize)
+    return (poison.to_bytes(4, "little") * -(-size // 4))[:size]
 
 
 def _damage(case: Case, buffers: Mapping[str, Buffer], sealed: Inputs, poison: int) -> str:

@@ -85,8 +85,8 @@ class Run:
     where a fault ended the run, they are as far as it came and `is_complete` is False. `printed` is what each call of
     `printf` wrote, of the first ones. `changed_inputs` are the arrays of role "in" that do not hold what they held;
     `lane_steps` is what the run took of `most_lane_steps`; `changed_variables` are the module's `__device__` variables
-    that do not hold what they held. Of a run of some blocks outputs and changes are left out. `reach` is what of global
-    memory it touched, where that was asked for."""
+    that do not hold what they held, `variables` what all of them hold at the end. Of a run of some blocks outputs and
+    changes are left out. `reach` is what of global memory it touched, where that was asked for."""
 
     outputs: Mapping[str, Any]
     tallies: Tallies
@@ -96,6 +96,7 @@ class Run:
     changed_inputs: tuple[str, ...] = ()
     lane_steps: int = 0
     changed_variables: frozenset[str] = frozenset()
+    variables: Mapping[str, bytes] = field(default_factory=dict)
     reach: Reach | None = None
 
 
@@ -247,6 +248,7 @@ def run(
         frozenset(
             a.name for a, old in zip(kept, held, strict=True) if not np.array_equal(memory.data[a.start : a.end], old)
         ),
+        {a.name: memory.data[a.start : a.end].tobytes() for a in kept},
         prepared.reach,
     )
 

@@ -113,6 +113,22 @@ def variables_of(
     return {name: given.data.tobytes() for name, given in made.items() if isinstance(given, ArrayArgument)}
 
 
+def results_of(problem: Problem, case: Case, poison: int) -> dict[str, bytes]:
+    """What those of the file's variables hold before a launch that it only writes, by their names."""
+    made: dict[str, bytes] = {}
+    for array in problem.results:
+        element = element_type(array.type)
+        if array.role == "out" and element is not None:
+            count = case.counts[array.name] * element.components
+            made[array.name] = poisoned(np.dtype(_DTYPES[element.scalar]), count, poison).tobytes()
+    return made
+
+
+def as_numbers(scalar: str, content: bytes) -> Any:
+    """The bytes of a variable as an array of its scalar type."""
+    return np.frombuffer(content, dtype=_DTYPES[scalar])
+
+
 @dataclass(frozen=True, slots=True)
 class _Filling:
     case: Case

@@ -101,6 +101,19 @@ class ArrayReader:
             for name, (kind, extent) in self._globals.items()
         )
 
+    def variables(self) -> tuple[Array, ...]:
+        """`__device__` and `__managed__` variables that the kernel names, with what it does to them; but for those of a
+        type of which nothing can be compared, such as addresses."""
+        found: list[Array] = []
+        for name, kind in self.reach.globals.items():
+            variable, reach = self.arguments.text.unit.variables.get(name), self.reach.arrays.get(f"::{name}")
+            if variable is None or variable.space != "global" or reach is None:
+                continue
+            filled, count = filled_type(reach.element), _count(kind)
+            if filled is not None and count:
+                found.append(Array(name, filled, str(count), reach.role, "inferred"))
+        return tuple(found)
+
     def _said_values(self, name: str) -> str | None:
         override = self.said.get(name)
         return override.values if override is not None else None

@@ -120,6 +120,7 @@ class _Finder:
             instance=self.arguments.instance(),
             reference=self._reference(),
             globals=reader.globals(),
+            variables=reader.variables(),
             compared=compared_numbers(self.program, self.kernel),
             shared_opt_in=self._shared_opt_in(symbols) if launch_origin == "launch" and shared == of_launch else None,
         )

@@ -110,7 +110,9 @@ class Problem:
     the dynamic shared memory that the host code asks for, in bytes: "0" where it asks for none, None where it is not
     known how much, or the launch's text does not say how much it takes. `compared` are the numbers that its text
     compares with. `notes` are what was assumed, one sentence each. `steps` are the launches in whose place the kernel's
-    stands, where the problem is theirs.
+    stands, where the problem is theirs. `variables` are the `__device__` and `__managed__` variables that its text
+    names, with what it does to them; `results` those of which a comparison with another version looks at what is left,
+    and `prints` says whether it looks at what is printed.
     """
 
     kernel: str
@@ -131,6 +133,9 @@ class Problem:
     shared_opt_in: str | None = None
     compared: tuple[Value, ...] = ()
     steps: tuple[Step, ...] = ()
+    variables: tuple[Array, ...] = ()
+    results: tuple[Array, ...] = ()
+    prints: bool = False
 
     @property
     def parts(self) -> tuple[Array | Scalar, ...]:
@@ -159,7 +164,8 @@ class Problem:
             raise ExpressionError(f"a block of {block[0]} x {block[1]} x {block[2]} threads is larger than 1,024")
         for axis, blocks, threads in zip("xyz", grid, block, strict=True):
             values[f"gridDim.{axis}"], values[f"blockDim.{axis}"] = blocks, threads
-        counts = {a.name: _whole(a.extent, values, f"the extent of {a.name}", least=0) for a in self.arrays}
+        held = (*self.arrays, *self.results)
+        counts = {a.name: _whole(a.extent, values, f"the extent of {a.name}", least=0) for a in held}
         limits = {
             a.name: _whole(a.values.removeprefix("index(").removesuffix(")"), values, f"the values of {a.name}")
             for a in self.arrays

@@ -82,6 +82,8 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "candidate": _side(candidate),
         "arguments": [_argument(a) for a in problem.arguments],
         "variables": [_argument(a) for a in problem.globals],
+        "results": [_argument(a) for a in problem.results],
+        "prints": problem.prints,
         "thresholds": threshold_values(problem),
         "cases": cases,
         "notes": [*problem.notes, *([no_empty] if no_empty else []), *_refused(original, [case for case, _ in pairs])],

@@ -16,6 +16,7 @@ from warpwright.verify.lower_rungs import Lower
 from warpwright.verify.plan import PlanError, Side, make_request
 from warpwright.verify.sequence import fused_sides, replaced_launches
 from warpwright.verify.thresholds import with_thresholds
+from warpwright.verify.variables import with_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def planned(lower: Lower, goal: str) -> Plan | PlanError:
         sides.append(Side(compiled.cubin, resources, problem))
     own = with_added_sizes(sides[0].problem, sides[1].problem)
     steps = (sides[0].resources,) * len(own.steps)
-    sides[0] = replace(sides[0], problem=with_thresholds(own, sides[1].problem), steps=steps)
+    own = with_results(with_thresholds(own, sides[1].problem), sides[1].problem, (old, new))
+    sides[0] = replace(sides[0], problem=own, steps=steps)
     return _requested(sides[0], sides[1], goal, after.arch)
 
 

@@ -250,6 +250,8 @@ def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
     observed.status = Status.CORRECT
     if any(case.details.get("restless") for case in observed.cases):
         observed.notes.append("the candidate's last bits differ from run to run; the original's do not")
+    if any(case.details.get("prints_lost") for case in observed.cases):
+        observed.notes.append("what it prints was not compared everywhere: it is too much, or not the same twice")
     if not observed.speed:
         return
     first = observed.speed[0]

@@ -69,7 +69,7 @@ def check_dependence(session: Session, case: Case, reference: Reference | None, 
             if not depends and what.startswith("only "):
                 name = what.removeprefix("only ").removesuffix(" changed")
                 session.emit({"event": "note", "text": f"no output was seen to depend on {name}"})
-        return check_state(session, case, values, base)
+        return check_state(session, case, values, base, judge == "baseline")
     except UnsupportedError as error:
         session.emit({"event": "note", "text": f"what the outputs depend on was not looked at: {error}"})
         return True
@@ -97,11 +97,31 @@ def _changes(session: Session, case: Case, values: Inputs) -> Iterator[tuple[str
 
 
 def _differ(case: Case, one: Outputs, other: Outputs, due: Mapping[str, torch.Tensor]) -> bool:
-    return any(bool((bits(one.values[s.name]) != bits(other.values[s.name]))[due[s.name]].any()) for s in case.outputs)
+    compared = [spec.name for spec in case.compared if spec.name in due]
+    return any(bool((bits(one.values[name]) != bits(other.values[name]))[due[name]].any()) for name in compared)
 
 
-def check_state(session: Session, case: Case, values: Inputs, base: Checked) -> bool:
-    """Does what earlier launches left in the candidate's variables change its result?
+def _second_launches(session: Session, case: Case, values: Inputs, base: Checked) -> str:
+    """How the candidate's second launch leaves something else than the original's, both begun as they were loaded; ""
+    where it does not."""
+    left: dict[str, Outputs] = {}
+    for side in ("baseline", "candidate"):
+        if not session.begin_again(side):
+            return ""
+        buffers = session.buffers(case)
+        session.run(side, case, buffers, values, session.poisons[0])
+        left[side] = session.run(side, case, buffers, values, session.poisons[0], goes_on=True)
+    tolerance = float(base.result["tolerance"])
+    for spec in case.outputs:
+        due = base.due[spec.name]
+        own, expected = (left[side].values[spec.name] for side in ("candidate", "baseline"))
+        if why := compare(spec, own, expected, (due, due), tolerance).why:
+            return why
+    return ""
+
+
+def check_state(session: Session, case: Case, values: Inputs, base: Checked, judged_by_original: bool) -> bool:
+    """Does what earlier launches left in the candidate's variables change its result, otherwise than the original's?
 
     Of the variables that a launch of the candidate changes, and one of the original does not, each byte is set to 1 and
     then to 255. Their old content is put back.
@@ -118,9 +138,9 @@ def check_state(session: Session, case: Case, values: Inputs, base: Checked) -> 
 
     try:
         before, kept = after("candidate", lambda: launched("candidate"))
-        if not kept:
-            return True
         _, known = after("baseline", lambda: launched("baseline"))
+        if not kept and not known:
+            return True
         suspects = kept - known
         why = ""
         for byte in (1, 255) if suspects else ():
@@ -131,6 +151,12 @@ def check_state(session: Session, case: Case, values: Inputs, base: Checked) -> 
                 own, expected = outputs.values[spec.name], base.candidate.values[spec.name]
                 why = why or compare(spec, own, expected, (due, due), tolerance).why
         session.set_state("candidate", before)
+        if not why and judged_by_original and (again := _second_launches(session, case, values, base)):
+            reason = f"launched a second time, {again}"
+            emit_case(
+                session, case, "a second launch", {"ok": False, "reason": reason, "max_abs": None, "max_rel": None}
+            )
+            return False
     except MisbehaviourError as error:
         why, suspects = str(error), frozenset({"its variables"})
     if not why:

@@ -89,8 +89,17 @@ class ReferenceComparison(Comparison):
         return EVERY_DISTRIBUTION
 
     def compared(
-        self, index: int, steps: int, distribution: str, salt: int, stop: IsCancelled, change: Change | None = None
+        self,
+        index: int,
+        steps: int,
+        distribution: str,
+        salt: int,
+        stop: IsCancelled,
+        change: Change | None = None,
+        after: tuple[Ran | None, Ran | None] = (None, None),
     ) -> Event:
+        if after != (None, None):
+            return unsupported("a reference has no launches before")
         run = partial(self.run, self.original, index, distribution, salt, stop, change=change)
         try:
             runs = [run(poison=poison, most=4 * self.budget.launch) for poison in POISONS]

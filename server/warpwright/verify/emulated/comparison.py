@@ -43,12 +43,15 @@ from warpwright.emulator.values import (
     Change,
     UnknownTypeError,
     arguments_of,
+    as_numbers,
+    results_of,
     variables_of,
 )
 from warpwright.emulator.work import work_of
 from warpwright.facts.profile import FaultKind
 from warpwright.facts.work import Work
 from warpwright.problems.model import Case, Problem
+from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.toolchain.names import demangle
 from warpwright.verify.child import Event
@@ -65,6 +68,7 @@ from warpwright.verify.emulated.outputs import (
     wider_tolerance,
     written_of,
 )
+from warpwright.verify.emulated.prints import are_prints_lost, other_prints, stops_alone
 from warpwright.verify.emulated.steps import behind, launches_of, put_behind
 from warpwright.verify.emulation import Budget
 from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
@@ -289,8 +293,10 @@ class Comparison:
         unwritten: Collection[str] = (),
         most: int | None = None,
         atomic_order: int | None = None,
+        after: Ran | None = None,
     ) -> Ran:
-        """One launch on values that depend on the seed, the shape and the salt alone. Raises LaunchError."""
+        """One launch on values that depend on the seed, the shape and the salt alone; `after` is the launch of this
+        side that its variables hold the contents of. Raises LaunchError."""
         if stop():
             raise CancelledError
         asked = self.original.problem
@@ -300,41 +306,70 @@ class Comparison:
         given = arguments_of(asked, case, distribution, seed, poison=poison, alter=alter, change=change)
         held = {argument.name: argument for argument in given}
         variables = variables_of(asked, case, distribution, seed, alter=alter, change=change)
+        poisoned = results_of(asked, case, poison)
+        state = dict(after.variables) if after is not None else {}
         all_of: list[Ran] = []
         for number, names, starts in launches_of(side.problem, own, tuple(held)):
             program = side.programs[number]
+            first = _mangled({**variables, **poisoned}, program)
             ran = run(
                 program,
                 Launch(own.grid, own.block, own.dynamic_shared_bytes),
                 [behind(held[name], start) for name, start in zip(names, starts, strict=True)],
-                variables=_mangled(variables, program),
-                unwritten=unwritten,
+                variables={**first, **state},
+                unwritten=unwritten if state else {*unwritten, *_mangled(poisoned, program)},
                 most_lane_steps=most or self.budget.launch,
                 atomic_order=atomic_order,
                 is_cancelled=stop,
             )
             faults = faults_of(program, ran, side.own)
             grave = tuple(fault for fault in faults if fault.kind is not FaultKind.UNUSED_RESULT)
-            changed = ran.changed_variables - {*_mangled(dict.fromkeys((a.name for a in asked.globals), b""), program)}
             places = dict(zip(names, starts, strict=True))
             outputs = {n: put_behind(held.get(n), places.get(n, 0), data) for n, data in ran.outputs.items()}
             spent = ran.lane_steps + (LAUNCH_STEPS if side.problem.steps else 0)
-            all_of.append(Ran(outputs, grave, ran.changed_inputs, changed, spent, ran.tallies.lane_steps))
+            left = self._results(program, ran.variables, {**variables, **poisoned})
+            kept = ran.changed_inputs, ran.changed_variables, spent, ran.tallies.lane_steps, ran.variables, ran.printed
+            all_of.append(Ran({**outputs, **left}, grave, *kept))
             if not ran.is_complete:
                 break
             # what a step wrote is there for the next one
+            state = dict(ran.variables)
             held |= {n: ArrayArgument(n, data) for n, data in outputs.items() if side.problem.steps}
         return all_of[0] if len(all_of) == 1 else in_order(all_of)
+
+    def _results(self, program: Program, left: Mapping[str, bytes], before: Mapping[str, bytes]) -> dict[str, Any]:
+        """What a launch left in the variables that are compared. One that the compiler left out of a program holds what
+        it held before."""
+        found: dict[str, Any] = {}
+        for array in self.original.problem.results:
+            (name,) = _mangled({array.name: b""}, program)
+            element = element_type(array.type)
+            first = self.original.programs[0]
+            (its,) = _mangled({array.name: b""}, first)
+            variable = first.module.variables.get(its) or program.module.variables.get(name)
+            if element is None or variable is None:
+                continue
+            begun = before.get(array.name) or (variable.initial or b"").ljust(variable.size or 0, b"\0")
+            found[array.name] = as_numbers(element.scalar, left.get(name, begun))
+        return found
 
     def seed_of(self, index: int, salt: int) -> int:
         return (self.seed * 1009 + index) * 101 + salt
 
     def compared(
-        self, index: int, steps: int, distribution: str, salt: int, stop: IsCancelled, change: Change | None = None
+        self,
+        index: int,
+        steps: int,
+        distribution: str,
+        salt: int,
+        stop: IsCancelled,
+        change: Change | None = None,
+        after: tuple[Ran | None, Ran | None] = (None, None),
     ) -> Event:
-        """One shape and distribution: an event "case", or "unsupported" where the original is not sound there."""
+        """One shape and distribution: an event "case", or "unsupported" where the original is not sound there. `after`
+        are the launches that went before, of both sides, where the file's variables hold what these left."""
         run_ = partial(self.run, index=index, distribution=distribution, salt=salt, stop=stop, change=change)
-        original = partial(run_, self.original, most=4 * self.budget.launch)
+        original = partial(run_, self.original, most=4 * self.budget.launch, after=after[0])
         try:
             own = [original(poison=poison, atomic_order=order) for poison, order in zip(POISONS, _ORDERS, strict=True)]
         except LaunchError as error:
@@ -347,12 +382,14 @@ class Comparison:
         theirs: list[Ran] = []
         for poison, order in zip(POISONS, _ORDERS, strict=True):
             try:
-                theirs.append(run_(self.candidate, poison=poison, most=most, atomic_order=order))
+                theirs.append(run_(self.candidate, poison=poison, most=most, atomic_order=order, after=after[1]))
             except LaunchError as error:
                 return unsafe(f"it cannot be launched: {error}")
             if fault := theirs[-1].fault(but=own[0].kinds):
                 ends = fault.kind is not FaultKind.STEP_LIMIT
                 return unsafe(said(fault)) if ends else {**unsafe(said(fault)), "timed_out": True}
+        if stopped := stops_alone(own[0], theirs[0]):
+            return unsafe(stopped)
         if fault := own[0].fault() or own[1].fault():
             cured = "" if theirs[0].faults else "; the candidate does not do that"
             return unsupported(f"the original is not sound here: {said(fault)}{cured}")
@@ -379,9 +416,14 @@ class Comparison:
         loose: dict[str, str] = {}
         weighed = 0
         sample = {}
-        why = ""
+        why = other_prints(own, theirs)
+        variables = {array.name for array in self.original.problem.results}
         for output, role in outputs_of(self.original.problem):
+            if any(output.name not in ran.outputs for ran in (*own, *theirs)):
+                continue  # a variable that neither program has
             mine, others = ([ran.outputs[output.name] for ran in runs] for runs in (own, theirs))
+            if output.name in variables and not output.is_float and not equal_bits(*mine):
+                continue  # such as a list in the order in which blocks come; the state after it shows in later launches
             due, wrote = (written_of(each, role) for each in (mine, others))
             if not output.is_float and not equal_bits(mine[0][due], mine[1][due]):
                 return unsupported(f"the original's own {output.name} differs from run to run")
@@ -403,12 +445,18 @@ class Comparison:
             steady, steady_too = equal_bits(mine[0][due], mine[1][due]), equal_bits(others[0][wrote], others[1][wrote])
             restless = restless or (steady and not steady_too)
             if output.is_float and tolerance >= 0.0 and distribution != "zeros":
-                before = given[output.name] if role == "in-out" else None
+                before = given.get(output.name) if role == "in-out" else None
                 if found_loose := impostor_that_passes(output, mine[0], due, tolerance, before, case.shape):
                     loose[output.name] = found_loose
             sample[output.name] = repr(mine[0][:1].tolist())
         event = case_event(differences, why, spread=spread, sample=sample)
-        return {**event, "restless": restless, "loose": loose, "weighed": weighed}
+        return {
+            **event,
+            "restless": restless,
+            "loose": loose,
+            "weighed": weighed,
+            "prints_lost": are_prints_lost(own, theirs),
+        }
 
 
 _counted_works: dict[tuple[str, ...], Work] = {}

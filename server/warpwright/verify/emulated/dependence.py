@@ -58,9 +58,14 @@ def dependence_events(comparison: Comparison, index: int, stop: IsCancelled) -> 
             return
         if not depends and name:
             yield {"event": "note", "text": f"no output was seen to depend on {name}"}
-    kept = base[comparison.candidate].changed_variables - base[comparison.original].changed_variables
-    if kept:
-        yield from _state_events(comparison, index, kept, stop)
+    original, candidate = base[comparison.original], base[comparison.candidate]
+    kept = candidate.changed_variables - original.changed_variables
+    if kept and (events := list(_state_events(comparison, index, kept, stop))):
+        yield from events
+    elif candidate.changed_variables or original.changed_variables:
+        event = comparison.compared(index, steps, "normal", 0, stop, after=(original, candidate))
+        if event["event"] != "unsupported":
+            yield {"shape": dict(case.shape), "distribution": "a second launch", **event}
 
 
 def _state_events(comparison: Comparison, index: int, kept: frozenset[str], stop: IsCancelled) -> Iterator[Event]:

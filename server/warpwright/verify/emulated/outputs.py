@@ -47,6 +47,9 @@ class Ran:
     lane_steps: int
     thread_steps: int
     """Without what `lane_steps` adds for each instruction that lanes execute together."""
+    variables: Mapping[str, bytes]
+    """What the module's writable variables hold, by their names in the PTX."""
+    printed: tuple[str, ...]
 
     def fault(self, but: frozenset[FaultKind] = frozenset()) -> Fault | None:
         return next((fault for fault in self.faults if fault.kind not in but), None)
@@ -68,15 +71,18 @@ def in_order(runs: Sequence[Ran]) -> Ran:
         frozenset().union(*(ran.changed_variables for ran in runs)),
         sum(ran.lane_steps for ran in runs),
         sum(ran.thread_steps for ran in runs),
+        runs[-1].variables,
+        tuple(text for ran in runs for text in ran.printed),
     )
 
 
 def outputs_of(problem: Problem) -> Iterator[tuple[Output, str]]:
-    """What the kernel gives back, with its role."""
+    """What the kernel gives back, in its arrays and in the file's variables, with its role."""
     arguments = {part.name for part in problem.parts}
-    for array in problem.arrays:
+    given = [array for array in problem.arrays if array.role != "in" and array.name in arguments]
+    for array in (*given, *problem.results):
         element = element_type(array.type)
-        if element is not None and array.role != "in" and array.name in arguments:
+        if element is not None:
             yield Output(array.name, element.scalar, element.components), array.role
 
 
