@@ -34,6 +34,7 @@ _PREDEFINED = {
 MAX_EXPANSIONS = 20_000
 """Macros and constants inside of others that are read in one analysis beyond those that each use has free."""
 CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
+_NOT_LINE_ENDS = re.compile(rb"[^\r\n]")
 _INCLUDED = ("string_literal", "system_lib_string")
 _TYPE_SPECIFIERS = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
 _CONTAINERS = {"namespace_definition", "linkage_specification", "declaration_list", "translation_unit", "ERROR"}
@@ -117,6 +118,8 @@ class Unit:
     include: IncludeReader = lambda _from_path, _name: None
     finished: list[Source] = field(default_factory=lambda: [])  # in the order in which their texts end
     expansions: int = MAX_EXPANSIONS  # that are left: macros that double one another have no end
+    skipped: dict[str, dict[int, int]] = field(default_factory=lambda: {})  # by path: what is not live, start to end
+    judged: set[tuple[str, int]] = field(default_factory=lambda: set())  # the #if and #elif that were looked at
 
     def kernels(self) -> Iterator[FunctionText]:
         for overloads in self.functions.values():
@@ -342,7 +345,8 @@ def live_children(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
 
 
 def live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
-    """What an #if, #ifdef or #else holds in the branch that is live."""
+    """What an #if, #ifdef or #else holds in the branch that is live; what the others hold is noted in the unit."""
+    unit.judged.add((source.path, node.start_byte))
     taken: bool | None = True
     skip: Node | None = None
     if node.type in ("preproc_ifdef", "preproc_elifdef"):
@@ -360,8 +364,44 @@ def live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
                     yield from live_branch(unit, source, child)
                 else:
                     yield child
-    elif alternative is not None:
-        yield from live_branch(unit, source, alternative)
+        _skip(unit, source, alternative)
+    else:
+        _skip_own(unit, source, node)
+        if alternative is not None:
+            yield from live_branch(unit, source, alternative)
+
+
+def _skip(unit: Unit, source: Source, node: Node | None) -> None:
+    """Note an alternative that is not live, and those behind it."""
+    while node is not None:
+        _skip_own(unit, source, node)
+        node = node.child_by_field_name("alternative")
+
+
+def _skip_own(unit: Unit, source: Source, node: Node) -> None:
+    kept = [node.child_by_field_name(name) for name in ("name", "condition", "alternative")]
+    noted = unit.skipped.setdefault(source.path, {})
+    for child in node.named_children:
+        if child not in kept:
+            noted.setdefault(child.start_byte, child.end_byte)
+
+
+def live_text(unit: Unit, source: Source) -> bytes:
+    """The text with blanks in place of what the preprocessor leaves out, line ends kept: the same offsets.
+
+    A branch inside of a function is judged by the macros as they stand at the end of the unit.
+    """
+    if b"#" not in source.data:
+        return source.data
+    judged = {at for at in unit.judged if at[0] == source.path}
+    for node in descendants(source.closed_root, "preproc_if", "preproc_ifdef"):
+        if (source.path, node.start_byte) not in judged:
+            for _ in live_branch(unit, source, node):
+                pass
+    text = bytearray(source.data)
+    for start, end in unit.skipped.get(source.path, {}).items():
+        text[start:end] = _NOT_LINE_ENDS.sub(b" ", source.data[start:end])
+    return bytes(text)
 
 
 def _condition(unit: Unit, source: Source, text: str) -> bool:

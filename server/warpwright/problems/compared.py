@@ -33,11 +33,18 @@ def compared_numbers(program: Program, kernel: Kernel) -> tuple[Value, ...]:
     for source in program.sources.values():
         for function in nodes_below(source, source.root, "function_definition"):
             kinds = {child.type for child in function.children}
-            if function == kernel.node or ("__device__" in kinds and "__global__" not in kinds):
+            if _is_of(source, function, kernel) or ("__device__" in kinds and "__global__" not in kinds):
                 for value in _numbers(_Constants(HostExpressions(program, source, None), source, function), function):
                     is_small = value == int(value) and abs(value) <= ALWAYS_TRIED if math.isfinite(value) else True
                     found |= set() if is_small else {value}
     return tuple(sorted(found)[:MOST_NUMBERS])
+
+
+def _is_of(source: Source, function: Node, kernel: Kernel) -> bool:
+    return kernel.node is not None and (source.path, function.start_byte) == (
+        kernel.source.path,
+        kernel.node.start_byte,
+    )
 
 
 def _numbers(constants: _Constants, function: Node) -> Iterator[Value]:

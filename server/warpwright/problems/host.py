@@ -10,7 +10,7 @@ One class, past 400 lines, because the reading of names, calls, sizes and `dim3`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -18,7 +18,8 @@ from warpwright.cuda.functions import function_name
 from warpwright.cuda.walks import nodes_below
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Program
-from warpwright.problems.deduced import declared_type
+from warpwright.facts.preprocessor import Macro
+from warpwright.problems.deduced import declared_type, host_template_value
 from warpwright.problems.expressions import (
     FUNCTIONS,
     OPERATORS,
@@ -57,7 +58,12 @@ class HostExpressions:
     """Expressions of one host function of one file. `defaults` collects the values of the symbols met."""
 
     def __init__(
-        self, program: Program, source: Source, function: Node | None, symbolic: frozenset[str] = frozenset()
+        self,
+        program: Program,
+        source: Source,
+        function: Node | None,
+        symbolic: frozenset[str] = frozenset(),
+        active: list[str] | None = None,
     ) -> None:
         self.program = program
         self.sources = tuple(program.sources.values())
@@ -67,7 +73,7 @@ class HostExpressions:
         self.defaults: dict[str, Value] = {}
         self.assumed: list[str] = []
         self.called_with: dict[str, str] = {}  # a caller's variable -> the parameter that it is passed as
-        self._active: list[str] = []
+        self._active: list[str] = [] if active is None else active  # what is being followed
 
     def text(self, node: Node) -> str:
         return self.source.node_text(node)
@@ -255,19 +261,18 @@ class HostExpressions:
         """A macro, an enumerator or a global with a constant value. Raises ExpressionError."""
         if name == "warpSize":
             return Number(32)
+        macro = self._macro(name)
+        if macro is not None and macro.parameters is None:
+            return HostExpressions(self.program, self.source, None, self.symbolic, self._active).resolve_text(macro.body)
         for source in self.sources:
-            for node in nodes_below(source, source.root, "preproc_def", "init_declarator", "enumerator"):
+            for node in nodes_below(source, source.root, "init_declarator", "enumerator"):
                 named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
                 value = node.child_by_field_name("value")
                 if named is None or value is None or source.node_text(named) != name:
                     continue
                 if node.type == "init_declarator" and any(a.type == "function_definition" for a in ancestors(node)):
                     continue
-                whole = HostExpressions(self.program, source, None, self.symbolic)
-                whole._active = self._active
-                if node.type == "preproc_def":
-                    return whole.resolve_text(re.sub(r"//.*|/\*.*?\*/", "", source.node_text(value)))
-                return whole.resolve(value)
+                return HostExpressions(self.program, source, None, self.symbolic, self._active).resolve(value)
         if self._is_global(name):
             first = self._first_assignment(name)
             return self._symbol(name, first) if first is not None else Name(name)
@@ -299,20 +304,35 @@ class HostExpressions:
         """A call of a function-like macro, or of a function that only returns an expression."""
         if called in self._active:
             raise ExpressionError(f"`{called}` calls itself")
+        macro = self._macro(called)
+        if macro is not None and macro.parameters is not None:
+            return self._bound(called, macro.parameters, macro.body, arguments)
         for source in self.sources:
-            for definition in nodes_below(source, source.root, "preproc_function_def", "function_definition"):
+            for definition in nodes_below(source, source.root, "function_definition"):
                 body = _body(source, definition, called)
-                if body is None or len(body[0]) != len(arguments):
-                    continue
-                self._active.append(called)
-                try:
-                    tree = self._expanded(parse(body[1]))
-                    bound = dict(zip(body[0], arguments, strict=True))
-                    others = {n: self.constant(n) for n in names(tree) - bound.keys()}
-                    return substitute(tree, {**others, **bound})
-                finally:
-                    self._active.pop()
+                if body is not None and len(body[0]) == len(arguments):
+                    return self._bound(called, *body, arguments)
         raise ExpressionError(f"`{called}` cannot be followed")
+
+    def _bound(
+        self, called: str, parameters: Sequence[str], body: str, arguments: Sequence[Expression]
+    ) -> Expression:
+        """What a call is, with its arguments in place."""
+        if len(parameters) != len(arguments):
+            raise ExpressionError(f"`{called}` is called with {len(arguments)} arguments")
+        self._active.append(called)
+        try:
+            tree = self._expanded(parse(body))
+            bound = dict(zip(parameters, arguments, strict=True))
+            others = {n: self.constant(n) for n in names(tree) - bound.keys()}
+            return substitute(tree, {**others, **bound})
+        finally:
+            self._active.pop()
+
+    def _macro(self, name: str) -> Macro | None:
+        """The macro of that name as the preprocessor has it, those of the compiler's command line included."""
+        unit, _ = read_unit(self.program)
+        return unit.macros.get(name)
 
     def _expanded(self, tree: Expression) -> Expression:
         """The expression with the calls of the program's own functions and macros written out."""
@@ -365,6 +385,10 @@ class HostExpressions:
         element, declared = element_type(text), None
         if element is None:
             declared = self.declared_type(text.strip("()* ").split("[")[0])
+            kind = declared or text
+            if self.function is not None:
+                plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", kind).split())
+                declared = host_template_value(self.program, self.source, self.function, plain) or declared
             element = element_type(declared) if declared else None
         if element is not None:
             return element.bytes
@@ -465,13 +489,7 @@ def _field(node: Node, name: str) -> Node:
 
 
 def _body(source: Source, definition: Node, name: str) -> tuple[list[str], str] | None:
-    """Parameter names and the expression of a function-like macro, or of a function that only returns one."""
-    if definition.type == "preproc_function_def":
-        named, value = definition.child_by_field_name("name"), definition.child_by_field_name("value")
-        parameters = definition.child_by_field_name("parameters")
-        if named is None or value is None or parameters is None or source.node_text(named) != name:
-            return None
-        return [source.node_text(p) for p in parameters.named_children], source.node_text(value)
+    """Parameter names and the expression of a function that only returns one."""
     body = definition.child_by_field_name("body")
     if body is None or function_name(source, definition) != name or len(body.named_children) != 1:
         return None

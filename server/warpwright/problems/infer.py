@@ -29,7 +29,7 @@ from warpwright.problems.expressions import (
     substitute,
 )
 from warpwright.problems.host import Dims
-from warpwright.problems.kernel_text import KernelText, kernel_text
+from warpwright.problems.kernel_text import KernelText, kernel_text, live
 from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
 from warpwright.problems.launching import covering_grid, found_block, found_grid
 from warpwright.problems.model import Array, Problem, Scalar, grid_symbols
@@ -61,7 +61,7 @@ def find_problem(
     try:
         said = with_names(read_document(folder / FILE_NAME, kernel.name), renamed or {})
         directives = with_names(read_directives(kernel), renamed or {})
-        return _Finder(program, kernel, said, directives, folder).problem()
+        return _Finder(live(program), kernel, said, directives, folder).problem()
     except (ExpressionError, LackingError) as error:
         example = error.example if isinstance(error, LackingError) else ARRAY_EXAMPLE
         reason = f"How to run {kernel.name} is not known: {str(error).rstrip('.')}."
@@ -313,7 +313,7 @@ class _Finder:
             try:
                 return show(self.arguments.settled(self.reader.resolve(self.site.configuration[2]), symbols))
             except ExpressionError:
-                pass
+                return None
         return None if any(array.dynamic for array in self.kernel.shared_arrays) else "0"
 
     def _shared_opt_in(self, symbols: tuple[str, ...]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Kernel, Program
 from warpwright.facts.overloads import by_kernel
 from warpwright.facts.types import CType
-from warpwright.facts.unit import FunctionText, Unit, collect
+from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect, live_text
 from warpwright.facts.unit_launches import UnitLaunches
 from warpwright.problems.types import element_type
 from warpwright.syntax.source import Source
@@ -53,9 +53,33 @@ def read_unit(program: Program) -> tuple[Unit, Mapping[FunctionText, list[Launch
     return _read_unit(_Files(tuple(program.sources.values()), repr(program.assume), program))
 
 
+def live(program: Program) -> Program:
+    """The program with blanks in place of what the preprocessor leaves out of its files, which keep their offsets.
+
+    Its kernels stay those of the text as it is.
+    """
+    return _live(_Files(tuple(program.sources.values()), repr(program.assume), program))
+
+
+@lru_cache(maxsize=2)
+def _live(files: _Files) -> Program:
+    unit = collect(files.program.source, _reader(files.program), files.program.assume)
+    texts = {path: live_text(unit, source) for path, source in files.program.sources.items()}
+    sources = {
+        path: source if texts[path] == source.data else Source(path, texts[path])
+        for path, source in files.program.sources.items()
+    }
+    return replace(files.program, source=sources[files.program.source.path], sources=sources)
+
+
 @lru_cache(maxsize=2)
 def _read_unit(files: _Files) -> tuple[Unit, Mapping[FunctionText, list[LaunchSite]]]:
-    program = files.program
+    unit = collect(files.program.source, _reader(files.program), files.program.assume)
+    return unit, by_kernel(unit.kernels(), UnitLaunches(None).of(unit))
+
+
+def _reader(program: Program) -> IncludeReader:
+    """Reads what the program holds."""
 
     def include(path: str, name: str) -> Source | None:
         wanted = os.path.normpath(Path(path).parent / name)
@@ -63,8 +87,7 @@ def _read_unit(files: _Files) -> tuple[Unit, Mapping[FunctionText, list[LaunchSi
         tail = f"/{name.strip('<>')}"
         return exact or next((s for p, s in program.sources.items() if p.endswith(tail)), None)
 
-    unit = collect(program.source, include, program.assume)
-    return unit, by_kernel(unit.kernels(), UnitLaunches(None).of(unit))
+    return include
 
 
 def kernel_text(
