@@ -1,7 +1,7 @@
 """Sound kernels as tutorials have them, each in a program of its own: none may be called unsound in a run.
 
-What tutorials do that is easily read wrong: template arguments from macros, `using` and defaults, dynamic shared memory by
-`sizeof`, elements of structs and typedefs, values that `#if` decides, launches through wrappers.
+What tutorials do that is easily read wrong: template arguments from macros, `using` and defaults, dynamic shared memory
+by `sizeof`, elements of structs and typedefs, values that `#if` decides, launches through wrappers.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class Unit:
     finished: list[Source] = field(default_factory=lambda: [])  # in the order in which their texts end
     expansions: int = MAX_EXPANSIONS  # that are left: macros that double one another have no end
     skipped: dict[str, dict[int, int]] = field(default_factory=lambda: {})  # by path: what is not live, start to end
-    judged: set[tuple[str, int]] = field(default_factory=lambda: set())  # the #if and #elif that were looked at
+    judged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])  # the #if and #elif that were looked at
 
     def kernels(self) -> Iterator[FunctionText]:
         for overloads in self.functions.values():

@@ -263,7 +263,9 @@ class HostExpressions:
             return Number(32)
         macro = self._macro(name)
         if macro is not None and macro.parameters is None:
-            return HostExpressions(self.program, self.source, None, self.symbolic, self._active).resolve_text(macro.body)
+            return HostExpressions(self.program, self.source, None, self.symbolic, self._active).resolve_text(
+                macro.body
+            )
         for source in self.sources:
             for node in nodes_below(source, source.root, "init_declarator", "enumerator"):
                 named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
@@ -314,9 +316,7 @@ class HostExpressions:
                     return self._bound(called, *body, arguments)
         raise ExpressionError(f"`{called}` cannot be followed")
 
-    def _bound(
-        self, called: str, parameters: Sequence[str], body: str, arguments: Sequence[Expression]
-    ) -> Expression:
+    def _bound(self, called: str, parameters: Sequence[str], body: str, arguments: Sequence[Expression]) -> Expression:
         """What a call is, with its arguments in place."""
         if len(parameters) != len(arguments):
             raise ExpressionError(f"`{called}` is called with {len(arguments)} arguments")
@@ -385,9 +385,8 @@ class HostExpressions:
         element, declared = element_type(text), None
         if element is None:
             declared = self.declared_type(text.strip("()* ").split("[")[0])
-            kind = declared or text
             if self.function is not None:
-                plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", kind).split())
+                plain = " ".join(re.sub(r"\bconst\b|[*&]", " ", declared or text).split())
                 declared = host_template_value(self.program, self.source, self.function, plain) or declared
             element = element_type(declared) if declared else None
         if element is not None:
