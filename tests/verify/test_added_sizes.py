@@ -71,9 +71,10 @@ def test_what_is_no_size_behind_the_others_is_not_added(old: str, new: str) -> N
 
 
 def test_nothing_is_said_of_the_argument_more() -> None:
-    assert host_differences(analyze(source(ORIGINAL)), analyze(source(CANDIDATE))) == ""
+    assert host_differences(analyze(source(ORIGINAL)), analyze(source(CANDIDATE))) == ()
     other = analyze(source(CANDIDATE.replace("(out, step, n)", "(out + 1, step, n)")))
-    assert "ramp is passed `(out + 1, step, n)`" in host_differences(analyze(source(ORIGINAL)), other)
+    (difference,) = host_differences(analyze(source(ORIGINAL)), other)
+    assert "ramp is passed `(out + 1, step, n)`" in difference.text
 
 
 @pytest.mark.nvcc

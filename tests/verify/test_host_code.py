@@ -6,6 +6,7 @@ import pytest
 from warpwright.facts.analyze import analyze
 from warpwright.syntax.source import Source
 from warpwright.verify.host_code import host_differences
+from warpwright.verify.report import What
 from warpwright.verify.verify import verify
 
 TEXT = """#include <cstdio>
@@ -40,7 +41,8 @@ def told(*edits: tuple[str, str]) -> str:
     for old, new in edits:
         assert old in text
         text = text.replace(old, new, 1)
-    return host_differences(analyze(Source("a.cu", TEXT.encode())), analyze(Source("b.cu", text.encode())))
+    found = host_differences(analyze(Source("a.cu", TEXT.encode())), analyze(Source("b.cu", text.encode())))
+    return "; ".join(f"{each.text} ({each.file}:{each.line})" for each in found)
 
 
 @pytest.mark.parametrize(
@@ -70,28 +72,28 @@ def test_nothing_is_said_of_what_is_read_or_shows_nowhere(edits: list[tuple[str,
 @pytest.mark.parametrize(
     ("edits", "words"),
     [
-        ([(CLEARED, "")], "`cudaMemset(d, 0, n * sizeof(float))` of the original's line 10 is gone"),
+        ([(CLEARED, "")], "`cudaMemset(d, 0, n * sizeof(float))` is gone (a.cu:10)"),
         (
             [("cudaMemset(d, 0,", "cudaMemset(d, 1,")],
-            "`cudaMemset(d, 1, n * sizeof(float))` at line 10 was `cudaMemset(d, 0, n * sizeof(float))`",
+            "`cudaMemset(d, 1, n * sizeof(float))` was `cudaMemset(d, 0, n * sizeof(float))` (b.cu:10)",
         ),
-        ([("DeviceToHost", "DeviceToDevice")], "cudaMemcpyDeviceToDevice)` at line 18 was `cudaMemcpy(h, d,"),
+        ([("DeviceToHost", "DeviceToDevice")], "cudaMemcpyDeviceToDevice)` was `cudaMemcpy(h, d,"),
         (
             [(FIRST, "    first<<<blocks, block>>>(d, n / 2);\n")],
-            "first is passed `(d, n / 2)` at line 14, and `(d, n)` by the original",
+            "first is passed `(d, n / 2)`, and `(d, n)` by the original (b.cu:14)",
         ),
-        ([(FIRST + SECOND, SECOND + FIRST)], "`second<<<blocks, block>>>(d, n)` stands elsewhere, at line 14"),
-        ([(SECOND, SECOND + SECOND)], "`second<<<blocks, block>>>(d, n)` at line"),
-        ([("N 1000", "N 999")], "`#define N 999` at line 3 was `#define N 1000`"),
+        ([(FIRST + SECOND, SECOND + FIRST)], "`second<<<blocks, block>>>(d, n)` stands elsewhere (b.cu:14)"),
+        ([(SECOND, SECOND + SECOND)], "`second<<<blocks, block>>>(d, n)` is new"),
+        ([("N 1000", "N 999")], "`#define N 999` was `#define N 1000` (b.cu:3)"),
         ([("first<<<blocks, block>>>", "first<<<blocks, block, 0, one>>>")], "was `first<<<blocks, block>>>(d, n)`"),
         (
             [(SECOND + "    float", "    second<<<blocks / 2, block>>>(d, n);\n    float")],
-            "`second<<<blocks / 2, block>>>(d, n)` at line 16 was `second<<<blocks, block>>>(d, n)`",
+            "`second<<<blocks / 2, block>>>(d, n)` was `second<<<blocks, block>>>(d, n)` (b.cu:16)",
         ),
-        ([(FIRST, "    for (int k = 0; k < 2; ++k)\n    " + FIRST)], "`for (int k = 0; k < 2; ++k)` at line 14 is new"),
+        ([(FIRST, "    for (int k = 0; k < 2; ++k)\n    " + FIRST)], "`for (int k = 0; k < 2; ++k)` is new (b.cu:14)"),
         (
             [(CLEARED, ""), ("N 1000", "N 999"), ("i < n; ++i", "i < 1; ++i"), ("return 0", "return 1")],
-            "; and 1 more",
+            "`return 1` was `return 0`",
         ),
     ],
     ids=[
@@ -107,4 +109,6 @@ def test_what_is_not_read_is_said(edits: list[tuple[str, str]], words: str) -> N
 def test_the_report_says_it() -> None:
     original, candidate = (Source("/nowhere/a.cu", text.encode()) for text in (TEXT, TEXT.replace(CLEARED, "")))
     report = verify(original, candidate, kernel="first", backend="emulator", goal="fix", again=True)
-    assert any("`cudaMemset(d, 0, n * sizeof(float))` of the original's line 10 is gone" in n for n in report.notes)
+    (unread,) = report.uncovered
+    assert (unread.what, unread.line) == (What.HOST_CODE, 10)
+    assert "`cudaMemset(d, 0, n * sizeof(float))` is gone" in unread.text

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
@@ -22,7 +22,6 @@ from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, uncommented, walk
 from warpwright.syntax.source import Source
 
-SHOWN = 3
 SHOWN_CHARACTERS = 80
 _SHAPE = 3
 """Parts of `<<<grid, block, shared, stream>>>` that are read."""
@@ -36,6 +35,11 @@ _CONTROL = (
     "if_statement", "for_statement", "while_statement", "do_statement", "switch_statement", "for_range_loop",
     "try_statement",
 )  # fmt: skip
+_AROUND = (
+    "preproc_if", "preproc_el", "namespace", "declaration_list", "linkage", "template_d", "struct_specifier",
+    "class_specifier", "field_declaration_list",
+)  # fmt: skip
+"""What has functions in it, or around it."""
 _NESTED = ("else_clause", "catch_clause", "preproc_else", "preproc_elif")
 
 
@@ -55,28 +59,47 @@ class _Step:
     uses: frozenset[str] = frozenset()
     launch: str = ""
     passed: str = ""
+    file: str = ""
+
+    def told(self, text: str, *, is_gone: bool = False) -> HostDifference:
+        return HostDifference(text, self.file, self.line, is_gone)
 
 
-def host_differences(old: Program, new: Program) -> str:
-    """A note on host code that differs beyond what is read of it; "" where none does."""
-    if old.source.data == new.source.data:
-        return ""
+@dataclass(frozen=True, slots=True)
+class HostDifference:
+    """One statement of host code that the candidate has otherwise, in words, at its place: in the original, where it is
+    gone, else in the candidate."""
+
+    text: str
+    file: str
+    line: int
+    is_gone: bool = False
+
+
+def host_differences(
+    old: Program, new: Program, replaced: Collection[tuple[str, int]] = (), by: Collection[tuple[str, int]] = ()
+) -> tuple[HostDifference, ...]:
+    """Where host code differs beyond what is read of it. The lines `replaced` of the original, and `by` of the
+    candidate, each with its file, are compared by other means."""
+    if all(_same_text(old, new, path) for path in {*old.sources, *new.sources}):
+        return ()
     before, after = _host_code(old), _host_code(new)
-    told = [
-        words
+    return tuple(
+        difference
         for name in dict.fromkeys([*before, *after])
-        for words in _differences(before.get(name, []), after.get(name, []))
-    ]
-    if not told:
-        return ""
-    more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return (
-        "the host code differs, of which only the grid, block and shared memory of first launches were read: "
-        f"{'; '.join(told[:SHOWN])}{more}"
+        for difference in _differences(before.get(name, []), after.get(name, []))
+        if (difference.file, difference.line) not in (replaced if difference.is_gone else by)
     )
 
 
-def _differences(before: list[_Step], after: list[_Step]) -> Iterator[str]:
+def _same_text(old: Program, new: Program, path: str) -> bool:
+    if path == old.source.path:
+        return old.source.data == new.source.data
+    mine, theirs = old.sources.get(path), new.sources.get(path)
+    return path == new.source.path or (mine is not None and theirs is not None and mine.data == theirs.data)
+
+
+def _differences(before: list[_Step], after: list[_Step]) -> Iterator[HostDifference]:
     matcher = difflib.SequenceMatcher(None, [s.text for s in before], [s.text for s in after], autojunk=False)
     changed = [(before[a:b], after[c:d]) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"]
     gone = [step for removed, _ in changed for step in removed if step.shown]
@@ -86,15 +109,15 @@ def _differences(before: list[_Step], after: list[_Step]) -> Iterator[str]:
         if same is not None:
             gone.remove(same)
             came.remove(step)
-            yield f"`{step.shown}` stands elsewhere, at line {step.line}"
+            yield step.told(f"`{step.shown}` stands elsewhere")
     for removed, added in changed:
         left, right = [s for s in removed if s in gone], [s for s in added if s in came]
         if len(left) == len(right):
             pairs = zip(left, right, strict=True)
             yield from (_replaced(mine, theirs) for mine, theirs in pairs if not _has_more_passed(mine, theirs))
         else:
-            yield from (f"`{step.shown}` of the original's line {step.line} is gone" for step in left)
-            yield from (f"`{step.shown}` at line {step.line} is new" for step in right)
+            yield from (step.told(f"`{step.shown}` is gone", is_gone=True) for step in left)
+            yield from (step.told(f"`{step.shown}` is new") for step in right)
 
 
 def _has_more_passed(mine: _Step, theirs: _Step) -> bool:
@@ -105,10 +128,10 @@ def _has_more_passed(mine: _Step, theirs: _Step) -> bool:
     )
 
 
-def _replaced(mine: _Step, theirs: _Step) -> str:
+def _replaced(mine: _Step, theirs: _Step) -> HostDifference:
     if mine.launch and mine.launch == theirs.launch and mine.passed != theirs.passed:
-        return f"{mine.launch} is passed `{theirs.passed}` at line {theirs.line}, and `{mine.passed}` by the original"
-    return f"`{theirs.shown}` at line {theirs.line} was `{mine.shown}`"
+        return theirs.told(f"{mine.launch} is passed `{theirs.passed}`, and `{mine.passed}` by the original")
+    return theirs.told(f"`{theirs.shown}` was `{mine.shown}`")
 
 
 def _host_code(program: Program) -> dict[str, list[_Step]]:
@@ -148,9 +171,7 @@ def _outermost(root: Node) -> Iterator[Node]:
         if child.type in ("function_definition", "declaration", "preproc_def"):
             if not any(part.type in ("__global__", "__device__", "__constant__") for part in child.children):
                 yield child
-        elif child.type.startswith(
-            ("preproc_if", "preproc_el", "namespace", "declaration_list", "linkage", "template_d")
-        ):
+        elif child.type.startswith(_AROUND):
             yield from _outermost(child)
 
 
@@ -223,7 +244,8 @@ class _Reader:
             self.source.position(node.start_byte)[0],
             frozenset() if without or self._acts(node) else self._defined(node),
             frozenset(self._words(leaves)),
-            *(launches[0][:2] if launches else ()),
+            *(launches[0][:2] if launches else ("", "")),
+            self.source.path,
         )
 
     def _words(self, leaves: Iterable[Node]) -> Iterator[str]:

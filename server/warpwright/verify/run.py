@@ -250,8 +250,12 @@ def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
     observed.status = Status.CORRECT
     if any(case.details.get("restless") for case in observed.cases):
         observed.notes.append("the candidate's last bits differ from run to run; the original's do not")
+    for name in dict.fromkeys(n for case in observed.cases for n in case.details.get("restless_variables", ())):
+        said = f"what it leaves in the variable {name} was not compared: the original's differs from run to run"
+        observed.uncovered.append(Uncovered(What.OUTPUT, said))
     if any(case.details.get("prints_lost") for case in observed.cases):
-        observed.notes.append("what it prints was not compared everywhere: it is too much, or not the same twice")
+        lost = "what it prints was not compared everywhere: it is too much, or the original's differs from run to run"
+        observed.uncovered.append(Uncovered(What.OUTPUT, lost))
     if not observed.speed:
         return
     first = observed.speed[0]

@@ -29,6 +29,9 @@ from warpwright.toolchain.names import instance_of
 from warpwright.verify.plan import PlanError, Side
 from warpwright.verify.repeated import batched_loop, repeated
 
+Place = tuple[str, int]
+"""A file and a line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
@@ -39,6 +42,19 @@ class Replaced:
     launch: Node
     before: tuple[Node, ...]
     loop: LaunchLoop | None = None
+
+
+def lines_of(replaced: Replaced | None, old: Source, new: Source) -> tuple[frozenset[Place], frozenset[Place]]:
+    """The lines of the original's launches and of the new kernel's, which are compared with each other."""
+    if replaced is None:
+        return frozenset(), frozenset()
+    gone = [replaced.loop.loop] if replaced.loop is not None else list(replaced.before)
+    return _lines(old, gone), _lines(new, [replaced.launch])
+
+
+def _lines(source: Source, nodes: list[Node]) -> frozenset[Place]:
+    places = [(source.position(node.start_byte)[0], source.position(node.end_byte)[0]) for node in nodes]
+    return frozenset((source.path, line) for first, last in places for line in range(first, last + 1))
 
 
 def replaced_launches(old: Program, new: Program) -> Replaced | None:

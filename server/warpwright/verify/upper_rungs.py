@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -23,10 +24,12 @@ from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
 from warpwright.verify.recorded.run import observe_recorded
 from warpwright.verify.recorded.timed import with_times
-from warpwright.verify.report import EMULATOR, RECORDER, Level, Report, Status
+from warpwright.verify.report import EMULATOR, RECORDER, Level, Report, Status, Uncovered, What
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import look_for_hidden_faults
+from warpwright.verify.sequence import lines_of, replaced_launches
 from warpwright.verify.thresholds import threshold_shapes
+from warpwright.verify.variables import other_beginnings
 
 _SIDES = ("original", "candidate")
 
@@ -41,8 +44,7 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
         return _call(climb, base, climb.torch, gpu, units, after.arch)
     if launches_new_graph(claim.original, claim.candidate):
         return _record(climb, base, units[0], after.arch, gpu)
-    if unread := host_differences(*units):
-        base = replace(base, notes=(*base.notes, unread))
+    base = replace(base, uncovered=(*base.uncovered, *_unread(units, name)))
     plan = planned(lower, claim.goal)
     if isinstance(plan, CandidateLaunchError):
         return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
@@ -55,6 +57,16 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
     if isinstance(gpu, Gpu):
         return _launch(climb, base, plan, gpu, asked)
     return _emulate(climb, base, plan, units, gpu, asked)
+
+
+def _unread(units: tuple[Program, Program], kernel: str) -> Iterator[Uncovered]:
+    """What the candidate's text does otherwise and no run of the kernel shows."""
+    old, new = units
+    replaced = lines_of(replaced_launches(old, new), old.source, new.source)
+    for each in host_differences(old, new, *replaced):
+        yield Uncovered(What.HOST_CODE, f"{each.text}, which was not run", each.file, each.line)
+    for path, line, text in other_beginnings(units, kernel):
+        yield Uncovered(What.OUTPUT, text, path, line)
 
 
 def _launch(climb: Climb, base: Report, plan: Plan, gpu: Gpu, asked: tuple[object, ...]) -> Report:

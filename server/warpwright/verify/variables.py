@@ -41,8 +41,8 @@ def with_results(original: Problem, candidate: Problem, units: tuple[Program, Pr
     return replace(original, results=tuple(results), prints=prints)
 
 
-def other_beginnings(units: tuple[Program, Program], kernel: str) -> Iterator[str]:
-    """Sentences on variables that others read and that begin with another value in the candidate."""
+def other_beginnings(units: tuple[Program, Program], kernel: str) -> Iterator[tuple[str, int, str]]:
+    """Variables that others read and that begin with another value in the candidate: file, line and a sentence."""
     old, new = (read_unit(program)[0] for program in units)
     others = _named_by_others(old, kernel)
     for name, variable in new.variables.items():
@@ -50,7 +50,8 @@ def other_beginnings(units: tuple[Program, Program], kernel: str) -> Iterator[st
         if before is None or variable.space not in ("global", "constant") or name not in others:
             continue
         if _squeezed(before, before.value) != _squeezed(variable, variable.value):
-            yield f"{name}, which not {kernel} alone uses, begins with another value"
+            line = variable.source.position(variable.declaration.start_byte)[0]
+            yield variable.source.path, line, f"{name}, which not {kernel} alone uses, begins with another value"
 
 
 def _named_by_others(unit: Unit, kernel: str) -> frozenset[str]:

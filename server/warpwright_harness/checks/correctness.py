@@ -118,10 +118,12 @@ def checked(
     loose: dict[str, str] = {}
     masks: dict[str, torch.Tensor] = {}
     results = {spec.name for spec in case.results}
+    restless_variables: list[str] = []  # such as a list in the order in which blocks come
     for spec in case.outputs if judge == "reference" else case.compared:
         name = spec.name
         if name in results and not spec.is_float and _differs(own, name):
-            continue  # such as a list in the order in which blocks come; the state after it shows in later launches
+            restless_variables.append(name)
+            continue
         tolerance = _tolerance(session, case, values, distribution, judge, own, name)
         wrote, due = _written(candidate, name), _written(own, name)
         if judge == "reference" and truth is not None:
@@ -158,6 +160,7 @@ def checked(
         "spread": spread,
         "restless": restless,
         "loose": loose,
+        "restless_variables": restless_variables,
         "prints_lost": judge == "baseline" and are_prints_lost(*prints),
         "weighed": max((int(mask.sum()) for mask in masks.values()), default=0),
         "sample": {name: repr(expected.values[name][:1].tolist()) for name in masks},

@@ -418,12 +418,14 @@ class Comparison:
         sample = {}
         why = other_prints(own, theirs)
         variables = {array.name for array in self.original.problem.results}
+        restless_variables: list[str] = []  # such as a list in the order in which blocks come
         for output, role in outputs_of(self.original.problem):
             if any(output.name not in ran.outputs for ran in (*own, *theirs)):
                 continue  # a variable that neither program has
             mine, others = ([ran.outputs[output.name] for ran in runs] for runs in (own, theirs))
             if output.name in variables and not output.is_float and not equal_bits(*mine):
-                continue  # such as a list in the order in which blocks come; the state after it shows in later launches
+                restless_variables.append(output.name)
+                continue
             due, wrote = (written_of(each, role) for each in (mine, others))
             if not output.is_float and not equal_bits(mine[0][due], mine[1][due]):
                 return unsupported(f"the original's own {output.name} differs from run to run")
