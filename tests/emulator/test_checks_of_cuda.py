@@ -122,6 +122,8 @@ def test_a_cooperative_launch_meets_across_its_blocks() -> None:
 
     assert found("cg::this_grid().sync();") == set()
     assert found("__syncthreads();") == {("global-memory-race", 6), ("global-memory-race", 8)}
+    ((kind, _),) = found("if (blockIdx.x == 100) return; cg::this_grid().sync();")
+    assert kind == "deadlock"
 
 
 LAST = """

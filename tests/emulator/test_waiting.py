@@ -18,6 +18,9 @@ def sentences(result: Emulated) -> list[str]:
     return [f"{f.kind} {f.line}: {f.message}" for f in faults_of(result.program, result.run, {"a.cu": "a.cu"})]
 
 
+SOON = 1_000_000
+"""Lane-steps, of the 20 million after which a run is given up: a deadlock is found, not waited for."""
+
 LOCK = """
 TRY:
 atom.acquire.gpu.global.cas.b32 %r1, [%rd0], 0, 1;
@@ -153,13 +156,163 @@ def test_each_block_waits_for_the_one_before_it() -> None:
     assert result.run.outputs["x"].tolist() == list(range(1, 301))
 
 
-def test_a_loop_that_never_ends_is_named() -> None:
-    spin = "add.u32 %r5, %r0, 1;\nWAIT:\nld.volatile.global.u32 %r1, [%rd0];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra WAIT;"
-    result = emulate(spin, arrays=[zeros(1)], grid=3)
-    assert result.found == [("step-limit", 3, None)]
+def test_a_flag_that_nobody_sets() -> None:
+    spin = (
+        "add.u32 %r5, %r0, 1;\nWAIT:\nld.volatile.global.u32 %r1, [%rd0+8];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra WAIT;"
+    )
+    result = emulate(spin, arrays=[zeros(4)], grid=3)
+    assert sentences(result) == [
+        "deadlock 3: Thread (0, 0, 0) of block (0, 0, 0) goes round a loop until byte 8 of x changes, and no thread "
+        "changes it any more: 192 threads go round such a loop."
+    ]
     assert not result.run.is_complete
-    silent = "WAIT:\nadd.u32 %r1, %r1, 2;\nsetp.ne.u32 %p1, %r1, 1;\n@%p1 bra WAIT;"
-    assert emulate(silent, block=1).found == [("step-limit", 2, None)]
+    assert result.run.lane_steps < SOON
+
+
+def test_loops_that_change_nothing_and_wait_for_nothing() -> None:
+    """The compiler makes such a loop of `while (!flag);` where `flag` is not volatile."""
+    for loop in ("WAIT:\nbra WAIT;", "WAIT:\nmov.u32 %r2, 5;\nld.global.u32 %r1, [%rd0];\nbra WAIT;"):
+        result = emulate("setp.eq.u32 %p2, %r0, 7;\n@!%p2 bra END;\n" + loop + "\nEND:\n", arrays=[words(1)])
+        (fault,) = result.run.faults
+        assert (fault.kind, fault.thread, fault.count) == (FaultKind.DEADLOCK, Thread((0, 0, 0), (7, 0, 0)), 1)
+        assert result.run.lane_steps < SOON
+
+
+def test_what_changes_in_each_turn_is_not_judged() -> None:
+    counts = "WAIT:\nadd.u32 %r1, %r1, 2;\nsetp.ne.u32 %p1, %r1, 1;\n@%p1 bra WAIT;"
+    assert emulate(counts, block=1).found == [("step-limit", 2, None)]
+    gives_up = """
+    WAIT:
+    add.u32 %r1, %r1, 1;
+    setp.gt.u32 %p2, %r1, 2000;
+    @%p2 bra END;
+    ld.volatile.global.u32 %r2, [%rd0];
+    setp.eq.u32 %p1, %r2, 0;
+    @%p1 bra WAIT;
+    END:
+    st.global.u32 [%rd0+4], %r1;
+    """
+    result = emulate(gives_up, grid=3, arrays=[zeros(2)], most_lane_steps=1_000_000_000)
+    assert (result.run.is_complete, result.run.outputs["x"].tolist()) == (True, [0, 2001])
+    looks_at_the_clock = """
+    mov.u64 %rd5, %clock64;
+    add.u64 %rd5, %rd5, 2000000;
+    WAIT:
+    ld.volatile.global.u32 %r2, [%rd0];
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra END;
+    mov.u64 %rd6, %clock64;
+    setp.lt.u64 %p2, %rd6, %rd5;
+    mov.u64 %rd6, 0;
+    @%p2 bra WAIT;
+    END:
+    """
+    assert emulate(looks_at_the_clock, arrays=[zeros(1)], most_lane_steps=1_000_000_000).run.is_complete
+
+
+def test_threads_that_take_locks_and_give_them_back_in_vain_are_not_judged() -> None:
+    """Each holds one lock and tries the other's: on a GPU they go on sooner or later, as they do not run in step."""
+    code = """
+    and.b32 %r1, %r0, 1;
+    shl.b32 %r2, %r1, 2;
+    cvt.u64.u32 %rd2, %r2;
+    add.u64 %rd3, %rd0, %rd2;
+    xor.b32 %r2, %r2, 4;
+    cvt.u64.u32 %rd2, %r2;
+    add.u64 %rd4, %rd0, %rd2;
+    TRY:
+    atom.global.exch.b32 %r5, [%rd3], 1;
+    bar.warp.sync 3;
+    atom.global.cas.b32 %r6, [%rd4], 0, 1;
+    bar.warp.sync 3;
+    st.volatile.global.u32 [%rd3], 0;
+    bar.warp.sync 3;
+    setp.ne.u32 %p1, %r6, 0;
+    @%p1 bra TRY;
+    """
+    assert [kind for kind, *_ in emulate(code, block=2, arrays=[zeros(2)]).found if "race" not in kind] == [
+        "step-limit"
+    ]
+
+
+def test_a_lock_whose_holder_waits_for_its_warp() -> None:
+    code = LOCK.replace("ld.volatile.global.u32 %r2, [%rd0+4];", "bar.warp.sync 0xffffffff;\nmov.u32 %r2, 3;")
+    result = emulate(code, block=32, grid=2, arrays=[zeros(2)])
+    assert sentences(result) == [
+        "deadlock 2: Thread (1, 0, 0) of block (0, 0, 0) goes round a loop until byte 0 of x changes, and no thread "
+        "changes it any more: 63 threads go round such a loop, 1 waits at a barrier; thread (0, 0, 0) of block "
+        "(0, 0, 0) waits at line 5."
+    ]
+    assert result.run.lane_steps < SOON
+
+
+def test_a_flag_that_is_set_behind_the_barrier_of_whoever_waits_for_it() -> None:
+    code = """
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 st.shared.u32 [tile], 0;
+    bar.sync 0;
+    setp.ne.u32 %p1, %r0, 0;
+    @%p1 bra MEET;
+    WAIT:
+    ld.volatile.shared.u32 %r1, [tile];
+    setp.eq.u32 %p2, %r1, 0;
+    @%p2 bra WAIT;
+    MEET:
+    bar.sync 0;
+    st.volatile.shared.u32 [tile], 1;
+    """
+    result = emulate(code, block=96, grid=2)
+    assert sentences(result) == [
+        "deadlock 7: Thread (0, 0, 0) of block (0, 0, 0) goes round a loop until byte 0 of tile changes, and no thread "
+        "changes it any more: 2 threads go round such a loop, 190 wait at a barrier; thread (1, 0, 0) of block "
+        "(0, 0, 0) waits at line 11."
+    ]
+
+
+def test_blocks_that_wait_for_each_other_before_they_say_so() -> None:
+    """Blocks 0 and 199, of different batches."""
+    code = """
+    setp.ne.u32 %p1, %r0, 0;
+    @%p1 bra END;
+    rem.u32 %r1, %r39, 199;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra END;
+    setp.eq.u32 %p2, %r39, 0;
+    selp.u64 %rd2, 0, 4, %p2;
+    add.u64 %rd3, %rd0, %rd2;
+    sub.u64 %rd2, 4, %rd2;
+    add.u64 %rd4, %rd0, %rd2;
+    WAIT:
+    ld.acquire.gpu.global.u32 %r2, [%rd3];
+    setp.eq.u32 %p3, %r2, 0;
+    @%p3 bra WAIT;
+    st.release.gpu.global.u32 [%rd4], 1;
+    END:
+    """
+    result = emulate(code, block=256, grid=200, arrays=[zeros(2)])
+    assert result.found == [("deadlock", 12, None)]
+    assert "2 threads go round such a loop" in sentences(result)[0]
+    assert (
+        emulate(code.replace("ne.u32 %p1, %r1, 0", "ge.u32 %p1, %r0, 0"), block=256, grid=200, arrays=[zeros(2)]).found
+        == []
+    )
+
+
+def test_a_barrier_of_more_blocks_than_a_gpu_holds() -> None:
+    code = """
+    setp.ne.u32 %p1, %r0, 0;
+    @%p1 bra END;
+    atom.add.relaxed.gpu.global.u32 %r1, [%rd0], 1;
+    WAIT:
+    ld.acquire.gpu.global.u32 %r2, [%rd0];
+    setp.lt.u32 %p2, %r2, 400;
+    @%p2 bra WAIT;
+    END:
+    """
+    result = emulate(code, block=1024, grid=400, arrays=[zeros(1)], most_lane_steps=1_000_000_000)
+    (said,) = sentences(result)
+    assert said.endswith("go round such a loop, 112 blocks start only when others have ended.")
+    assert emulate(code.replace("400", "200"), block=1024, grid=200, arrays=[zeros(1)]).run.is_complete
 
 
 def test_a_reader_waits_at_syncwarp_for_a_writer_that_comes_later() -> None:

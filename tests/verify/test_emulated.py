@@ -126,6 +126,24 @@ def test_a_loop_without_an_end_is_stopped() -> None:
     assert f"line {line_of(SAXPY, 'if (i < n)')} of kernel.cu" in report.reason
 
 
+def test_a_candidate_that_waits_for_ever_is_unsafe_and_says_for_what(tmp_path: Path) -> None:
+    plain = copying("out[i] = in[i];")
+    waits = copying("if (threadIdx.x == 0) while (*(volatile float*)in != 12345.0f) {} out[i] = in[i];")
+    report = run_texts(tmp_path, plain, waits)
+    assert report.status is Status.UNSAFE
+    assert "goes round a loop until byte 0 of in changes, and no thread changes it any more" in report.reason
+    assert "line 5" in report.reason
+
+
+def test_an_original_that_waits_for_ever_is_not_its_candidates_fault(tmp_path: Path) -> None:
+    waits = copying("if (threadIdx.x == 0) while (*(volatile float*)in != 12345.0f) {} out[i] = in[i];")
+    also = waits.replace("!= 12345.0f", "!= 54321.0f")
+    for candidate in (copying("out[i] = in[i];"), also, copying("for (volatile int v = 0;; v = v + 1) {}")):
+        report = run_texts(tmp_path, waits, candidate)
+        assert report.status is Status.NOT_RUN
+        assert "the original is not sound here: line 5 of a.cu: thread" in report.reason
+
+
 def test_right_for_one_size_only_is_wrong() -> None:
     report = run_changed(SAXPY, ("y[i] = ", "if (n != 1009) y[i] = "))
     assert report.status is Status.WRONG

@@ -16,10 +16,11 @@ from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.races import Watch
 from warpwright.emulator.machine.reach import Reach
 from warpwright.emulator.machine.special import GRID_BARRIER, MULTIPROCESSORS
+from warpwright.emulator.machine.standstill import gone_on
 from warpwright.emulator.machine.tallies import Tallies
 from warpwright.emulator.program import MOST_SHARED_BYTES, Program
 from warpwright.facts.model import Dim3
-from warpwright.facts.profile import FaultKind
+from warpwright.facts.profile import FaultKind, Thread
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 
 MOST_THREADS = 1024
@@ -102,7 +103,8 @@ class Run:
 
 @dataclass(slots=True)
 class Prepared:
-    """One launch as its batches see it."""
+    """One launch as its batches see it. `is_whole` says that all blocks of the grid are run. Where `awaited` is there,
+    it gets a thread, a space and an address for each access to memory."""
 
     program: Program
     grid: Dim3
@@ -120,6 +122,8 @@ class Prepared:
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
     printed: list[str] = field(default_factory=lambda: [])
     spent: int = 0
+    is_whole: bool = True
+    awaited: dict[int, tuple[Thread, str, int]] | None = None
     costs: tuple[int, ...] = field(init=False)
     watch: Watch = field(init=False)
 
@@ -207,15 +211,16 @@ def run(
         try:
             waiting: list[Batch] = []
             asked = min(some_blocks or prepared.blocks, prepared.blocks)
+            prepared.is_whole = asked == prepared.blocks
             begin = (prepared.blocks - asked) // 2
             for first in range(begin, begin + asked, per_batch):
                 progress(f"Emulating {program.kernel}", (first - begin) / asked)
                 while len(waiting) * per_batch * prepared.threads >= MOST_RESIDENT_LANES:
-                    waiting = [batch for batch in waiting if not batch.run()]
+                    waiting = gone_on(prepared, waiting, begin + asked - first)
                 waiting.append(Batch(prepared, first, min(per_batch, begin + asked - first)))
                 waiting = [batch for batch in waiting if not batch.run()]
             while waiting:
-                waiting = [batch for batch in waiting if not batch.run()]
+                waiting = gone_on(prepared, waiting, 0)
             for fault in prepared.watch.unused():
                 prepared.note(fault)
             for argument, allocation in placed if is_whole else ():

@@ -9,6 +9,7 @@ from dataclasses import replace
 from warpwright.emulator.launch import Run
 from warpwright.emulator.lines import place_of
 from warpwright.emulator.machine.faults import FoundFault
+from warpwright.emulator.machine.special import GRID_BARRIER
 from warpwright.emulator.program import Program
 from warpwright.emulator.ptx.model import Instruction
 from warpwright.emulator.ptx.model import Place as Position
@@ -116,9 +117,22 @@ def _sentence(program: Program, found: FoundFault, own: Mapping[str, str]) -> st
             return f"No thread loads from {name} what this line stores there"
         case FaultKind.ASSERTION:
             return f"{who} fails the assertion {found.text}"
+        case FaultKind.DEADLOCK if found.address is not None:
+            return _waiting(program, found, own, who)
         case FaultKind.TRAP:
             return f"{who} executes {found.text}"
     return f"{found.text[:1].upper()}{found.text[1:]}"
+
+
+def _waiting(program: Program, found: FoundFault, own: Mapping[str, str], who: str) -> str:
+    """Of lanes that go round a loop for ever."""
+    if found.array == GRID_BARRIER:
+        text = f"{who} waits at the barrier of the whole grid for threads that never come"
+    else:
+        text = f"{who} goes round a loop until {_where(found)} changes, and no thread changes it any more"
+    text += f": {found.text}"
+    position = None if found.other_step is None else _position(program, found.other_step, own)
+    return text if position is None else f"{text}; {found.other_thread} waits at line {position.line}"
 
 
 def _race(program: Program, found: FoundFault, own: Mapping[str, str], who: str) -> str:

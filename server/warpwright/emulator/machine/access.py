@@ -310,6 +310,9 @@ class Access:
         self._count(step, group, space, address, self._locate(step, group, space, address, size)[1], size)
 
     def _count(self, step: int, group: Group, space: str, address: Array, index: Array, size: int) -> None:
+        if self.prepared.awaited is not None:
+            first = int(address[0] if address.ndim else address)
+            self.prepared.awaited[step] = (self.thread(group, 0), space, first)
         if step in self.program.merged:
             one = self.program.merged[step]
             if one is None:

@@ -79,7 +79,7 @@ def apply(
             taken = np.concatenate([current[place : place + 1], operands[0][who].astype(dtype, copy=False)])
             passed = function.accumulate(taken, dtype=dtype)
             found[who], current[place] = passed[:-1], passed[-1]
-        stretch.store(places[starts], size, current.view(UNSIGNED[size]))
+        _leave(stretch, places, starts, by_place, found, current)
         return found
     alive = np.arange(len(starts))
     turn = 0
@@ -89,5 +89,13 @@ def apply(
         current[alive] = function(current[alive], *(operand[who] for operand in operands))
         turn += 1
         alive = alive[lengths[alive] > turn]
-    stretch.store(places[starts], size, current.view(UNSIGNED[size]))
+    _leave(stretch, places, starts, by_place, found, current)
     return found
+
+
+def _leave(stretch: Stretch, places: Array, starts: Array, by_place: Array, found: Array, current: Array) -> None:
+    """Store what the last lane of each place left. What a lane before it left for a moment is a change, too."""
+    word = UNSIGNED[found.itemsize]
+    if stretch.is_watched:
+        stretch.changes += bool((stretch.load(places, found.itemsize) != found[by_place].view(word)).any())
+    stretch.store(places[starts], found.itemsize, current.view(word))

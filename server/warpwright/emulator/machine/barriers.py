@@ -38,6 +38,8 @@ class Barriers:
         self.arrived: dict[int, Array] = {}
         self.needed: dict[int, Array] = {}
         self.waiting: dict[int, list[Waiting]] = {}
+        self.changes = 0
+        """How often lanes came or ended."""
 
     def arrive(self, step: int, group: Group, numbers: Sequence[Array], vote: Array | None, then: Goto) -> None:
         """Lanes come to a barrier. `numbers` are its number and, where the text gives it, the count of threads."""
@@ -60,6 +62,7 @@ class Barriers:
 
     def exit(self, group: Group) -> None:
         """Lanes end. Those that wait no longer wait for them."""
+        self.changes += 1
         self.alive -= np.bincount(group.block, minlength=self.batch.layout.blocks)
         self.alive_bits &= ~_bits(group)
         for barrier in [b for b, waiting in self.waiting.items() if waiting]:
@@ -79,8 +82,11 @@ class Barriers:
 
     def step_of(self, lane: int) -> int | None:
         """The barrier at which a lane waits."""
-        entries = (entry for waiting in self.waiting.values() for entry in waiting)
-        return next((entry.step for entry in entries if lane in entry.group.lanes), None)
+        return next((entry.step for entry in self.entries() if lane in entry.group.lanes), None)
+
+    def entries(self) -> list[Waiting]:
+        """Who waits."""
+        return [entry for waiting in self.waiting.values() for entry in waiting]
 
     def _one(self, number: Array, step: int, group: Group) -> int:
         if number.ndim and (number != number[0]).any():
@@ -89,6 +95,7 @@ class Barriers:
         return int(number[0] if number.ndim else number)
 
     def _come(self, barrier: int, group: Group, count: int | None) -> None:
+        self.changes += 1
         blocks = self.batch.layout.blocks
         here = np.bincount(group.block, minlength=blocks)
         if barrier not in self.arrived:

@@ -37,6 +37,7 @@ class Batch(Access):
         self.barriers = Barriers(self)
         self.held = Held(self)
         self._rounds = 0
+        self._looks_at_clock = 0
         self._pending: dict[tuple[float, int], list[Group]] = {}
         self._order: list[tuple[float, int]] = []
         self._special: dict[str, Array] = {}
@@ -94,6 +95,15 @@ class Batch(Access):
             group = self.held.gather(number, group)
             if group.size:
                 self._execute(number, group)
+
+    def watch(self) -> None:
+        """Count changes from here on."""
+        self.memory.is_watched = self.shared.is_watched = self.local.is_watched = True
+
+    def changes(self) -> tuple[int, ...]:
+        """Another one wherever something has changed that lanes see of each other, of time or of what they did."""
+        counts = self.memory.changes, self.shared.changes, self.local.changes, self.barriers.changes
+        return (*counts, self._looks_at_clock, self.copies.started, len(self.prepared.printed))
 
     def _execute(self, number: int, group: Group) -> None:
         prepared = self.prepared
@@ -215,6 +225,7 @@ class Batch(Access):
         return group.pick(self._special[name])
 
     def _clock(self, name: str) -> Array:
+        self._looks_at_clock += 1
         ticks = self.tallies.lane_steps
         return np.uint64(ticks) if name in {"%clock64", "%globaltimer"} else np.uint32(ticks & 0xFFFFFFFF)
 

@@ -35,6 +35,7 @@ class Copies:
         self.batch = batch
         self.committed: Array = np.zeros(batch.layout.lanes, dtype=np.int64)
         self.under_way: list[_Copy] = []
+        self.started = 0
 
     def start(
         self, step: int, group: Group, target: Array, source: Array, size: int, read: Array, mask: Array | None
@@ -66,6 +67,7 @@ class Copies:
             inner, places = group.where(reading)
             batch.count(step, inner, "global", source[places], size)
         batch.count(step, group, "shared", target, size)
+        self.started += 1
         number = self.committed[group.lanes].copy()
         self.under_way.append(_Copy(step, group, target.copy(), tuple(values), word, number))
 

@@ -23,15 +23,23 @@ if TYPE_CHECKING:
 
 TRIES = 16
 """How often lanes go round a loop that none of them leaves before others run."""
+TURNS_BEFORE_LOOK = 128
+"""How often they go round any other loop before it is looked whether a turn of it changes anything."""
+
+State = tuple[Array, list[Array]]
+"""Lanes, and what their registers hold."""
 
 
 @dataclass(slots=True)
 class _Turns:
-    """How a loop goes: the lanes that last came round, how often in a row none had left, whether that was too often."""
+    """How a loop goes: the lanes that last came round, how often in a row none had left, whether that was too often;
+    after how many turns it is looked at, and what was seen one turn ago, with what had changed where that counts."""
 
     lanes: int = 0
     same: int = 0
     is_slow: bool = False
+    look_at: int = TURNS_BEFORE_LOOK
+    seen: tuple[State, tuple[int, ...] | None] | None = None
 
 
 @dataclass(slots=True)
@@ -142,7 +150,7 @@ class Held:
 
     def is_spinning(self, number: int, rank: float, group: Group) -> bool:
         """Hold lanes that have come round the loop that begins at this block, if that leads nowhere."""
-        if rank == number or number not in self.batch.program.spins:
+        if rank == number:
             return False
         turns = self._turns.setdefault(number, _Turns())
         left = group.size < turns.lanes
@@ -151,13 +159,65 @@ class Held:
             turns.same = TRIES - 1 if turns.is_slow else 0
             return False
         turns.same += 1
-        if turns.same < TRIES:
+        if turns.is_slow or number in self.batch.program.spins:
+            leads_nowhere = turns.same >= TRIES
+        else:
+            leads_nowhere = turns.same >= turns.look_at and self._changes_nothing(turns, group)
+        if not leads_nowhere:
             return False
         turns.is_slow = True
         held = self.spinning.get(number)
         self.spinning[number] = group if held is None else self.batch.joined([held, group])
         return True
 
+    def _changes_nothing(self, turns: _Turns, group: Group) -> bool:
+        """Whether a turn of a loop that does not wait for memory left everything as it was: it never ends.
+
+        One turn is looked at for registers, and, where that leaves them, another one for memory too; then none for as
+        many turns as there have been."""
+        state = self._state_of(group)
+        if turns.seen is None:
+            turns.seen = state, None
+            return False
+        before, changes = turns.seen
+        if _same(before, state) and changes is None:
+            self.batch.watch()
+            turns.seen = state, self.batch.changes()
+            return False
+        turns.seen = None
+        turns.look_at = 2 * turns.same
+        return changes == self.batch.changes() and _same(before, state)
+
     def take_spinning(self) -> dict[int, Group]:
         taken, self.spinning = self.spinning, {}
         return taken
+
+    # For whoever asks whether anything goes on
+
+    def state(self) -> dict[int, State]:
+        """The held lanes of each loop, and their registers."""
+        return {number: self._state_of(group) for number, group in self.spinning.items()}
+
+    def is_in(self, state: dict[int, State]) -> bool:
+        now = self.state()
+        return now.keys() == state.keys() and all(_same(state[number], each) for number, each in now.items())
+
+    def meetings(self) -> list[tuple[int, Group]]:
+        """The instructions at which lanes wait for lanes of their warp."""
+        return [(self.batch.program.block_steps[number][0], group) for number, group in self.meeting.items()]
+
+    def _state_of(self, group: Group) -> State:
+        return group.lanes, [np.array(group.pick(register)) for register in self.batch.registers]
+
+
+def _same(one: State, other: State) -> bool:
+    """Whether these are the same lanes with the same bits in their registers; one bit pattern that all share may be
+    stored once."""
+    if not np.array_equal(one[0], other[0]):
+        return False
+    pairs = zip(one[1], other[1], strict=True)
+    return all(bool((_bits(a) == _bits(b)).all()) for a, b in pairs)
+
+
+def _bits(register: Array) -> Array:
+    return register.view(f"u{register.itemsize}") if register.dtype.kind == "f" else register

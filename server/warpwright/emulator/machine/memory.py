@@ -61,6 +61,9 @@ class Stretch:
         self.state: Array = np.full(padded, state, dtype=np.uint8) if state else np.zeros(padded, dtype=np.uint8)
         self._data_views = {n: self.data.view(t) for n, t in UNSIGNED.items()}
         self._state_views = {n: self.state.view(t) for n, t in UNSIGNED.items()}
+        self.is_watched = False
+        self.changes = 0
+        """How many stores changed something since it is watched."""
 
     def load(self, index: Array, size: int) -> Array:
         """Words of `size` bytes at byte places that are multiples of it."""
@@ -68,6 +71,8 @@ class Stretch:
 
     def store(self, index: Array, size: int, values: Array) -> None:
         """Of lanes that name one place the last wins."""
+        if self.is_watched:
+            self.changes += bool((self.load(index, size) != values).any())
         self._data_views[size][index >> _SHIFT[size]] = values[-1] if values.ndim > index.ndim else values
 
     def lacks(self, index: Array, size: int, bits: int) -> Array:
