@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from warpwright_harness.device import pointer_argument, scalar_argument, struct_argument
@@ -11,16 +11,33 @@ from warpwright_harness.device import pointer_argument, scalar_argument, struct_
 def kernel_arguments(
     described: Sequence[Mapping[str, Any]], addresses: Mapping[str, int], scalars: Mapping[str, float]
 ) -> list[Any]:
-    """`described` are a request's arguments; `addresses` are those of its arrays, members of structs among them."""
+    """`described` are a request's arguments; `addresses` are what its pointers are, members of structs among them."""
 
     def value(argument: Mapping[str, Any]) -> Any:
         if argument["kind"] == "struct":
             return struct_argument(argument["bytes"], [(m["offset"], value(m)) for m in argument["members"]])
-        if argument["kind"] == "array":
+        if argument["kind"] in ("array", "pointer"):
             return pointer_argument(addresses[argument["name"]])
         return scalar_argument(argument["scalar"], scalars[argument["name"]])
 
     return [value(argument) for argument in described]
+
+
+def passed_addresses(
+    described: Iterable[Mapping[str, Any]], starts: Mapping[str, int], offsets: Mapping[str, int]
+) -> dict[str, int]:
+    """What is passed for each array and each pointer into one: so many bytes behind the start of its array.
+
+    >>> described = [{"kind": "array", "name": "y"}, {"kind": "pointer", "name": "x", "array": "y"}]
+    >>> passed_addresses(described, {"y": 256}, {"x": 4})
+    {'y': 256, 'x': 260}
+    """
+    parts = (part for each in described for part in (each["members"] if each["kind"] == "struct" else [each]))
+    return {
+        part["name"]: starts[part.get("array", part["name"])] + offsets.get(part["name"], 0)
+        for part in parts
+        if part["kind"] in ("array", "pointer")
+    }
 
 
 def moved_addresses(

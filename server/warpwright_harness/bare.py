@@ -15,7 +15,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TextIO
 
-from warpwright_harness.arguments import kernel_arguments, moved_addresses
+from warpwright_harness.arguments import kernel_arguments, moved_addresses, passed_addresses
 from warpwright_harness.device import Module, allocate, make_context, release, synchronize, write_memory
 from warpwright_harness.gpu_lock import gpu_shared
 from warpwright_harness.variables import variable_named, variables_in, write
@@ -57,6 +57,7 @@ def _run(request: Mapping[str, Any]) -> None:
         addresses[array["name"]] = allocate(len(content))
         if array["role"] != "out":
             write_memory(addresses[array["name"]], content)
+    passed = passed_addresses(request["arguments"], addresses, request["offsets"])
     image = Path(request["cubin"]).read_bytes()
     with Module(image) as module:
         known = {variable.name: variable for variable in variables_in(image)}
@@ -68,7 +69,7 @@ def _run(request: Mapping[str, Any]) -> None:
         for launch, repeat in zip_longest(request["launches"], request["repeats"]):
             handed = [described[name] for name in launch["arguments"]]
             function = module.function(launch["function"])
-            for moved in moved_addresses(addresses, launch["arguments"], repeat):
+            for moved in moved_addresses(passed, launch["arguments"], repeat):
                 arguments = kernel_arguments(handed, moved, request["scalars"])
                 module.prepare(function, request["grid"], request["block"], request["shared"], arguments).start(0)
         synchronize()

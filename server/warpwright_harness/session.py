@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from warpwright_harness import variables
-from warpwright_harness.arguments import kernel_arguments, moved_addresses
+from warpwright_harness.arguments import kernel_arguments, moved_addresses, passed_addresses
 from warpwright_harness.buffers import ArraySpec, Buffer, Inputs, bits, fingerprint, guards_broken, poisons_of
 from warpwright_harness.device import (
     Function,
@@ -57,7 +57,8 @@ class Outputs:
 class Case:
     """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side, and
     `repeats` how often each kernel of a side is launched (see `moved_addresses`), nothing where all are launched once;
-    `variables` are those of the file that host code sets, `results` those of which both sides are compared."""
+    `variables` are those of the file that host code sets, `results` those of which both sides are compared; `offsets`
+    are for `passed_addresses`."""
 
     index: int
     shape: Mapping[str, int]
@@ -70,6 +71,7 @@ class Case:
     time: bool
     variables: tuple[ArraySpec, ...] = ()
     results: tuple[ArraySpec, ...] = ()
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def compared(self) -> tuple[ArraySpec, ...]:
@@ -160,6 +162,7 @@ class Session:
             bool(described["time"]),
             tuple(map(spec, self.request["variables"])),
             tuple(map(spec, self.request.get("results", ()))),
+            described["offsets"],
         )
 
     @property
@@ -185,7 +188,8 @@ class Session:
 
     def prepared(self, side: str, case: Case, buffers: Mapping[str, Buffer]) -> Launch | Launches:
         """One side on these buffers, to be started many times. Raises LaunchRefusedError."""
-        addresses = {name: buffer.address for name, buffer in buffers.items()}
+        starts = {name: buffer.address for name, buffer in buffers.items()}
+        addresses = passed_addresses(self.request["arguments"], starts, case.offsets)
         grid, block, shared = case.launches[side]
         described = {argument["name"]: argument for argument in self.request["arguments"]}
         launches = []

@@ -626,16 +626,6 @@ def test_without_a_launch_tiles_cover_the_sizes_and_no_more(guard: str, grid: st
     assert (problem.grid[0], problem.symbols) == (grid, ("n",))
 
 
-@pytest.mark.parametrize(("passed", "is_said"), [("d, d, n", True), ("d, e, n", False)])
-def test_an_array_that_is_passed_twice_is_said(passed: str, is_said: bool) -> None:
-    problem = found(
-        f"// warpwright: array in[n] in\n// warpwright: array out[n] out\n{COPY}"
-        f"\nvoid host(float* d, float* e, int n) {{ copy<<<(n + 127) / 128, 128>>>({passed}); }}"
-    )
-    said = "in and out are one array in the launch; here each has memory of its own"
-    assert (said in problem.notes) == is_said
-
-
 REVERSED = """
 __global__ void mirror(const float* in, float* out, int n) {
     extern __shared__ float tile[];

@@ -45,7 +45,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def seen(candidate: str, original: str = "sound", others: threading.Barrier | None = None) -> Observed:
     """What is seen of a candidate that passed so far; it asks when the others do."""
     launch = {"grid": [4, 1, 1], "block": [32, 1, 1], "shared": 0, "repeats": []}
-    case = {"shape": {"n": 100}, "counts": {"a": 100}, "scalars": {}, "limits": {}}
+    case = {"shape": {"n": 100}, "counts": {"a": 100}, "scalars": {}, "limits": {}, "offsets": {}}
     request: dict[str, Any] = {
         "arguments": [], "variables": [], "lock": "", "seed": 1,
         "candidate": {"function": candidate}, "baseline": {"function": original},
@@ -93,7 +93,15 @@ def test_of_several_that_are_watched_together_only_the_guilty_is_unsafe(log: Pat
 
 def test_a_cancel_ends_the_tools(log: Path) -> None:
     launch = {"grid": [1, 1, 1], "block": [32, 1, 1], "shared": 0, "repeats": []}
-    case = {"shape": {}, "counts": {"a": 1}, "scalars": {}, "limits": {}, "candidate": launch, "baseline": launch}
+    case = {
+        "shape": {},
+        "counts": {"a": 1},
+        "scalars": {},
+        "limits": {},
+        "offsets": {},
+        "candidate": launch,
+        "baseline": launch,
+    }
     request: dict[str, Any] = {
         "arguments": [], "variables": [], "lock": "", "seed": 1, "cases": [case], "candidate": {"function": "hangs"},
     }  # fmt: skip

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
+from warpwright.cuda.functions import declared_type
 from warpwright.cuda.paths import LaunchPath, parameter_place
 from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.nodes import descendants, uncommented
@@ -25,8 +26,8 @@ _GETTERS = (".data", ".get", ".begin", ".data_ptr", ".mutable_data_ptr", ".const
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A step away from where a pointer began: the expression that is added to it, with its sign, in elements of `type`
-    (the text of the pointer's type where it is cast, "" where it is not), at one depth of the path."""
+    """A step away from where a pointer began: the expression that is added to it, with its sign, in elements of what
+    `type` says, the text of a type or "" where that is not known, at one depth of the path."""
 
     node: Node
     sign: int
@@ -44,18 +45,19 @@ class Address:
 
 def address_of(path: LaunchPath, argument: Node) -> Address:
     """Where a pointer argument of the launch leads."""
-    return _followed(path, argument, 0, (), MOST_STEPS, "")
+    return _followed(path, argument, 0, (), MOST_STEPS)
 
 
-def _followed(path: LaunchPath, node: Node, depth: int, moves: tuple[Move, ...], steps: int, cast: str) -> Address:
+def _followed(path: LaunchPath, node: Node, depth: int, moves: tuple[Move, ...], steps: int) -> Address:
     source, function = path.scope(depth)
     while True:
         inner, moved, kind = _peeled(source, node)
         if inner is None:
             break
-        cast = cast or kind
-        moves = (*moves, *(Move(each, sign, depth, kind) for each, sign in moved))
+        moves = (*_in_elements_of(moves, kind), *(Move(each, sign, depth) for each, sign in moved))
         node = inner
+    if node.type == "identifier" and function is not None:
+        moves = _in_elements_of(moves, declared_type(source, function, source.node_text(node)) or "")
     text = re.sub(r"\s", "", source.node_text(node)).replace("->", ".")
     start = function.start_byte if function is not None else -1
     here = Address((source.path, start, text), moves)
@@ -66,9 +68,14 @@ def _followed(path: LaunchPath, node: Node, depth: int, moves: tuple[Move, ...],
         if _is_set(source, function, text):
             return here
         passed = path.argument(depth, place)
-        return _followed(path, passed[0], passed[1], moves, steps - 1, cast) if passed is not None else here
+        return _followed(path, passed[0], passed[1], moves, steps - 1) if passed is not None else here
     value = _only_value(source, function, text, path.position(depth))
-    return _followed(path, value, depth, moves, steps - 1, cast) if value is not None else here
+    return _followed(path, value, depth, moves, steps - 1) if value is not None else here
+
+
+def _in_elements_of(moves: tuple[Move, ...], kind: str) -> tuple[Move, ...]:
+    """What was added to a pointer before its type was seen, in elements of that type."""
+    return tuple(each if each.type or not kind else replace(each, type=kind) for each in moves)
 
 
 def _peeled(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Node, int]], str]:

@@ -6,7 +6,8 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.syntax.nodes import function_declarator
+from warpwright.cuda.walks import nodes_below
+from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import Source
 
 CONVERSION = "operator cast"
@@ -24,3 +25,16 @@ def function_name(source: Source, node: Node) -> str | None:
         return None
     text = source.node_text(name).rsplit("::", 1)[-1].strip()
     return "".join(text.split()) if re.match(r"operator\W", text) else text.split("<")[0].strip()
+
+
+def declared_type(source: Source, function: Node, name: str) -> str | None:
+    """The text of the type that a local variable or parameter of a function was declared with."""
+    for node in nodes_below(source, function, "declaration", "parameter_declaration"):
+        declared = node.child_by_field_name("type")
+        if declared is not None and any(
+            source.node_text(i) == name
+            for d in node.children_by_field_name("declarator")
+            for i in [*descendants(d, "identifier")][:1]
+        ):
+            return source.node_text(declared)
+    return None

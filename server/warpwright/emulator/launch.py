@@ -45,12 +45,23 @@ class LaunchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
-    """A pointer. `data` is any array; the kernel's view of it is its bytes. `role` is "in", "out" or "in-out": what an
-    "out" array holds before is there, and counts as never written."""
+    """A pointer to an array of its own, `offset` bytes behind its start. `data` is any array; the kernel's view of it
+    is its bytes. `role` is "in", "out" or "in-out": what an "out" array holds before is there, and counts as never
+    written."""
 
     name: str
     data: Any
     role: str = "in-out"
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PointerArgument:
+    """A pointer into the array of another argument, `offset` bytes behind its start."""
+
+    name: str
+    array: str
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +78,10 @@ class StructArgument:
 
     name: str
     size: int
-    members: tuple[tuple[int, ArrayArgument | ScalarArgument], ...]
+    members: tuple[tuple[int, ArrayArgument | PointerArgument | ScalarArgument], ...]
 
 
-Argument = ArrayArgument | ScalarArgument | StructArgument
+Argument = ArrayArgument | PointerArgument | ScalarArgument | StructArgument
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,14 +359,16 @@ def _prepare(
     return prepared, placed
 
 
-def _parts(argument: Argument) -> Sequence[ArrayArgument | ScalarArgument]:
+def _parts(argument: Argument) -> Sequence[ArrayArgument | PointerArgument | ScalarArgument]:
     return [part for _, part in argument.members] if isinstance(argument, StructArgument) else [argument]
 
 
 def _content(argument: Argument, addresses: Mapping[str, int]) -> bytes:
     """An argument as it lies in the parameters."""
     if isinstance(argument, ArrayArgument):
-        return addresses[argument.name].to_bytes(8, "little")
+        return (addresses[argument.name] + argument.offset).to_bytes(8, "little")
+    if isinstance(argument, PointerArgument):
+        return (addresses[argument.array] + argument.offset).to_bytes(8, "little")
     if isinstance(argument, ScalarArgument):
         return argument.data
     content = bytearray(argument.size)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from warpwright.emulator.launch import Argument, ArrayArgument, ScalarArgument, StructArgument
+from warpwright.emulator.launch import Argument, ArrayArgument, PointerArgument, ScalarArgument, StructArgument
 from warpwright.emulator.numerics.halves import bf16_of_f32, f32_of_bf16
-from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
+from warpwright.problems.model import Array, Case, Part, Pointer, Problem, Struct
 from warpwright.problems.types import ElementType, element_type
 
 DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special", "threshold")
@@ -138,7 +138,10 @@ class _Filling:
     change: Change | None
     thresholds: tuple[float, ...]
 
-    def argument(self, argument: Array | Scalar, seed: list[int]) -> ArrayArgument | ScalarArgument:
+    def argument(self, argument: Part, seed: list[int]) -> ArrayArgument | PointerArgument | ScalarArgument:
+        offset = self.case.offsets.get(argument.name, 0)
+        if isinstance(argument, Pointer):
+            return PointerArgument(argument.name, argument.array, offset)
         if isinstance(argument, Array):
             element = element_type(argument.type)
             if element is not None:
@@ -148,7 +151,7 @@ class _Filling:
                 is_free = argument.role != "out" and argument.name not in self.case.limits
                 if self.alter is not None and is_free and element.scalar in EPSILON:
                     data = self._altered(element.scalar, data, np.random.default_rng([*seed, 1]))
-                return ArrayArgument(argument.name, data, argument.role)
+                return ArrayArgument(argument.name, data, argument.role, offset)
         elif argument.type in _DTYPES:
             value = self.case.scalars[argument.name]
             if self.change is not None and self.change.name == argument.name:

@@ -13,10 +13,10 @@ from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import CType
 from warpwright.problems.deduced import host_template_value, passed_type, template_parameters
 from warpwright.problems.expressions import Expression, ExpressionError, Name, Number, names, parse, show, substitute
-from warpwright.problems.host import HostExpressions, symbol_name
+from warpwright.problems.host import HostExpressions, Way, symbol_name
 from warpwright.problems.kernel_text import KernelText, filled_type, scalar_parts
 from warpwright.problems.lacking import LackingError
-from warpwright.problems.model import Array, Scalar, Struct
+from warpwright.problems.model import Argument, Array, Part, Pointer, Scalar, Struct
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.sites import alias_target, device_identifiers
 from warpwright.problems.types import element_type
@@ -51,6 +51,7 @@ class ArgumentReader:
         said: Overrides,
         directives: Overrides,
         notes: list[str],
+        way: Way | None = None,
     ) -> None:
         self.program = program
         self.kernel = kernel
@@ -58,6 +59,7 @@ class ArgumentReader:
         self.said = said
         self.directives = directives
         self.notes = notes
+        self.way = way
         self.reader = self._host_reader()
         self.passed = self._passed()
         self.renamed: dict[str, Expression] = {}
@@ -70,7 +72,7 @@ class ArgumentReader:
         device = device_identifiers(self.program)
         passed = {self.site.source.node_text(a) for a in self.site.arguments if a.type == "identifier"}
         function = enclosing(self.site.call, "function_definition", "lambda_expression")
-        return HostExpressions(self.program, self.site.source, function, frozenset(passed - device))
+        return HostExpressions(self.program, self.site.source, function, frozenset(passed - device), way=self.way)
 
     def _passed(self) -> dict[str, Node]:
         if self.site is None:
@@ -306,10 +308,10 @@ class ArgumentReader:
                         whole = f"{text.strip()}{path}" if re.fullmatch(r"\s*\w+\s*", text) else ""
                         yield PointerArgument(f"{parameter.name}{path}", part.to, False, whole, part.to.name)
 
-    def filled(self, arrays: Mapping[str, Array]) -> tuple[Array | Scalar | Struct, ...]:
+    def filled(self, arrays: Mapping[str, Array | Pointer]) -> tuple[Argument, ...]:
         """The arguments in the order of the parameters."""
-        every: dict[str, Array | Scalar] = {**self.scalar_values, **arrays}
-        out: list[Array | Scalar | Struct] = []
+        every: dict[str, Part] = {**self.scalar_values, **arrays}
+        out: list[Argument] = []
         for parameter in self.kernel.parameters:
             kind = self.text.types[parameter.name]
             members = self.structs.get(parameter.name)

@@ -9,7 +9,7 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.cuda.functions import function_name
+from warpwright.cuda.functions import declared_type, function_name
 from warpwright.cuda.walks import nodes_below
 from warpwright.facts.model import Program
 from warpwright.syntax.names import template_arguments, unqualified
@@ -103,19 +103,6 @@ def passed_type(source: Source, function: Node | None, node: Node) -> str | None
         case _:
             return None
     return passed_type(source, function, inner) if inner is not None else None
-
-
-def declared_type(source: Source, function: Node, name: str) -> str | None:
-    """The text of the type that a local variable or parameter of a function was declared with."""
-    for node in nodes_below(source, function, "declaration", "parameter_declaration"):
-        declared = node.child_by_field_name("type")
-        if declared is not None and any(
-            source.node_text(i) == name
-            for d in node.children_by_field_name("declarator")
-            for i in [*descendants(d, "identifier")][:1]
-        ):
-            return source.node_text(declared)
-    return None
 
 
 def _variable_type(source: Source, function: Node | None, name: str) -> str | None:

@@ -10,16 +10,19 @@ One class, past 400 lines, because the reading of names, calls, sizes and `dim3`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
-from warpwright.cuda.functions import function_name
+from warpwright.cuda.functions import declared_type, function_name
+from warpwright.cuda.paths import LaunchPath
 from warpwright.cuda.walks import nodes_below
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Program
 from warpwright.facts.preprocessor import Macro
-from warpwright.problems.deduced import declared_type, host_template_value
+from warpwright.problems.deduced import host_template_value
 from warpwright.problems.expressions import (
     FUNCTIONS,
     OPERATORS,
@@ -54,8 +57,22 @@ _ONE = Number(1)
 Dims = tuple[Expression, Expression, Expression]
 
 
+Pinned = Mapping[tuple[int, str], Expression]
+"""What variables are taken to be: by how many calls from the launch outwards the function is, and the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The path on which a launch is reached, what variables are on it, and how many calls outwards a reader is."""
+
+    path: LaunchPath
+    pinned: Pinned
+    depth: int = 0
+
+
 class HostExpressions:
-    """Expressions of one host function of one file. `defaults` collects the values of the symbols met."""
+    """Expressions of one host function of one file. `defaults` collects the values of the symbols met. Parameters have
+    the values that the first call passes which can be followed, or with a `way` those of its path."""
 
     def __init__(
         self,
@@ -64,12 +81,14 @@ class HostExpressions:
         function: Node | None,
         symbolic: frozenset[str] = frozenset(),
         active: list[str] | None = None,
+        way: Way | None = None,
     ) -> None:
         self.program = program
         self.sources = tuple(program.sources.values())
         self.source = source
         self.function = function
         self.symbolic = symbolic
+        self.way = way
         self.defaults: dict[str, Value] = {}
         self.assumed: list[str] = []
         self.called_with: dict[str, str] = {}  # a caller's variable -> the parameter that it is passed as
@@ -88,7 +107,7 @@ class HostExpressions:
             case "identifier":
                 return self.resolve_name(self.text(node))
             case "field_expression" | "subscript_expression":
-                return self.resolve_name(re.sub(r"\s", "", self.text(node)).replace("->", "."))
+                return self.resolve_name(re.sub(r"\s", "", self._at_index(node)).replace("->", "."))
             case "parenthesized_expression":
                 return self.resolve(node.named_children[0])
             case "cast_expression":
@@ -119,6 +138,8 @@ class HostExpressions:
 
     def resolve_name(self, name: str) -> Expression:
         """A variable, macro or `block.x`. Raises ExpressionError."""
+        if self.way is not None and (pinned := self.way.pinned.get((self.way.depth, name))) is not None:
+            return pinned
         if name in self._active:
             raise ExpressionError(f"`{name}` is defined by itself")
         self._active.append(name)
@@ -147,6 +168,17 @@ class HostExpressions:
         return substitute(tree, {name: self.resolve_name(name) for name in names(tree)})
 
     # Values ---------------------------------------------------------------------------------------------------------
+
+    def _at_index(self, node: Node) -> str:
+        """The text of a part of a variable, of `sizes[i]` with the number that i is on the way to the launch."""
+        indices = node.child_by_field_name("indices")
+        if self.way is None or indices is None or len(indices.named_children) != 1:
+            return self.text(node)
+        with suppress(ExpressionError):
+            index = self.resolve(indices.named_children[0])
+            if isinstance(index, Number):
+                return f"{self.text(_field(node, 'argument'))}[{index.value}]"
+        return self.text(node)
 
     def _without_arguments(self, node: Node) -> Node | None:
         """In `argc > 1 ? atoi(argv[1]) : 1024`, what holds without arguments."""
@@ -232,6 +264,15 @@ class HostExpressions:
 
     def _take_from_caller(self, name: str, place: int) -> None:
         """A parameter's value where the first call of the host function that can be followed passes it."""
+        if self.way is not None:
+            passed_here = self.way.path.argument(self.way.depth, place)
+            if passed_here is not None and name not in self.defaults:
+                node, depth = passed_here
+                source, function = self.way.path.scope(depth)
+                outer = HostExpressions(self.program, source, function, way=replace(self.way, depth=depth))
+                with suppress(ExpressionError):
+                    self._take(name, outer, node)
+            return
         own = function_name(self.source, self.function) if self.function is not None else None
         if not own or name in self.defaults or len(self._active) > MOST_CALLS or f"{own}()" in self._active:
             return
@@ -246,13 +287,17 @@ class HostExpressions:
                 # A name means another variable there, which may well have the same one.
                 caller._active = [*(each for each in self._active if each.endswith("()")), f"{own}()"]
                 try:
-                    passed = caller.resolve(arguments.named_children[place])
-                    if isinstance(passed, Name):
-                        self.called_with.setdefault(passed.name, name)
-                    self.defaults[name] = evaluate(passed, caller.defaults)
+                    self._take(name, caller, arguments.named_children[place])
                     return
                 except ExpressionError:
                     continue
+
+    def _take(self, name: str, caller: HostExpressions, argument: Node) -> None:
+        """A parameter's value as a caller passes it. Raises ExpressionError where that has none."""
+        passed = caller.resolve(argument)
+        if isinstance(passed, Name):
+            self.called_with.setdefault(passed.name, name)
+        self.defaults[name] = evaluate(passed, caller.defaults)
 
     def _initial(self, value: Node) -> Expression:
         return self.resolve_text(_inside(self.text(value))) if value.type == "parameter_list" else self.resolve(value)

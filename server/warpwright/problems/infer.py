@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,13 +27,14 @@ from warpwright.problems.expressions import (
     show,
     substitute,
 )
-from warpwright.problems.host import Dims
+from warpwright.problems.host import Dims, Way
 from warpwright.problems.kernel_text import KernelText, kernel_text, live
 from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
 from warpwright.problems.launching import covering_grid, found_block, found_grid
-from warpwright.problems.model import Array, Problem, Scalar, grid_symbols
+from warpwright.problems.model import Problem, Scalar, grid_symbols
 from warpwright.problems.opt_in import opt_in
 from warpwright.problems.overrides import Overrides
+from warpwright.problems.placed import placed
 from warpwright.problems.reach import KernelReach, kernel_reach
 from warpwright.problems.renaming import with_names
 from warpwright.problems.shapes import CHECKED_WORK, Shape, check_shapes, profile_shape, timed_shapes
@@ -47,9 +47,16 @@ _AXES = frozenset(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in
 
 
 def find_problem(
-    program: Program, kernel: Kernel, renamed: Mapping[str, str] | None = None, like: Kernel | None = None
+    program: Program,
+    kernel: Kernel,
+    renamed: Mapping[str, str] | None = None,
+    like: Kernel | None = None,
+    way: Way | None = None,
 ) -> Problem | Missing:
     """How to run `kernel`, each part with its origin, or what is missing and how to say it.
+
+    Without a `way` it is run as its first launch says, each array in memory of its own; with one as the launch on that
+    way, where pointers may lead into one piece of memory.
 
     What the user says may use names that `renamed` has, for the parameters that it gives for them. Reads sample.toml
     and reference.py beside the kernel's file, or where there is no sample.toml, as for another version of `like` that
@@ -61,7 +68,7 @@ def find_problem(
     try:
         said = with_names(read_document(folder / FILE_NAME, kernel.name), renamed or {})
         directives = with_names(read_directives(kernel), renamed or {})
-        return _Finder(live(program), kernel, said, directives, folder).problem()
+        return _Finder(live(program), kernel, said, directives, folder, way).problem()
     except (ExpressionError, LackingError) as error:
         example = error.example if isinstance(error, LackingError) else ARRAY_EXAMPLE
         reason = f"How to run {kernel.name} is not known: {str(error).rstrip('.')}."
@@ -69,7 +76,9 @@ def find_problem(
 
 
 class _Finder:
-    def __init__(self, program: Program, kernel: Kernel, said: Overrides, directives: Overrides, folder: Path) -> None:
+    def __init__(
+        self, program: Program, kernel: Kernel, said: Overrides, directives: Overrides, folder: Path, way: Way | None
+    ) -> None:
         self.program = program
         self.folder = folder
         self.kernel = kernel
@@ -80,8 +89,10 @@ class _Finder:
         if kernel.node.child_by_field_name("body") is None:
             raise LackingError("it has no body")
         self.notes: list[str] = []
-        self.site: LaunchText | None = next(launch_sites(program.sources.values(), kernel.name), None)
-        self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes)
+        self.way = way
+        first = next(launch_sites(program.sources.values(), kernel.name), None) if way is None else way.path.site
+        self.site: LaunchText | None = first
+        self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes, way)
         self.reader = self.arguments.reader
         self.text = self._text()
         self.arguments.text = self.text
@@ -108,7 +119,9 @@ class _Finder:
         shared = said_shared or reader.dynamic_shared_bytes(of_launch, self.text.site)
         draft = Problem(
             kernel=self.kernel.name,
-            arguments=self.arguments.filled(arrays),
+            arguments=self.arguments.filled(
+                arrays if self.way is None else placed(self.arguments, arrays, self.way, symbols)
+            ),
             symbols=symbols,
             grid=grid,
             block=block,
@@ -125,26 +138,10 @@ class _Finder:
             shared_opt_in=self._shared_opt_in(symbols) if launch_origin == "launch" and shared == of_launch else None,
         )
         self.notes += dict.fromkeys(self.reader.assumed)
-        self.notes += _shared_arrays(draft, self.site)
-        self.notes += self._other_instances(draft.instance)
         draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
         return _with_shapes(self.kernel, draft, self.said, self.directives, reader)
-
-    def _other_instances(self, own: tuple[str, ...]) -> list[str]:
-        """A sentence on other types that the program launches a template with."""
-        found: dict[tuple[str, ...], None] = {}
-        for site in launch_sites(self.program.sources.values(), self.kernel.name) if own else ():
-            with suppress(LackingError):
-                other = ArgumentReader(self.program, self.kernel, site, self.said, self.directives, []).instance()
-                found.setdefault(other)
-        others = [f"{self.kernel.name}<{', '.join(each)}>" for each in found if each not in (own, ())]
-        if not others:
-            return []
-        return [
-            f"it is run as {self.kernel.name}<{', '.join(own)}>; {' and '.join(others)} of other launches are not run"
-        ]
 
     # Symbols --------------------------------------------------------------------------------------------------------
 
@@ -352,22 +349,6 @@ class _Finder:
             return path
         beside = self.folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
-
-
-def _shared_arrays(problem: Problem, site: LaunchText | None) -> list[str]:
-    """Sentences on pointers that the launch passes the same array, one of them to write to: each gets memory of its
-    own here, so a candidate that is right only where they do not overlap is not told from one that is right."""
-    if site is None:
-        return []
-    passed: dict[str, list[Array]] = {}
-    for argument, node in zip(problem.arguments, site.arguments, strict=False):
-        if isinstance(argument, Array):
-            passed.setdefault(site.source.node_text(node), []).append(argument)
-    return [
-        f"{' and '.join(array.name for array in arrays)} are one array in the launch; here each has memory of its own"
-        for arrays in passed.values()
-        if len(arrays) > 1 and any(array.role != "in" for array in arrays)
-    ]
 
 
 def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, str]:

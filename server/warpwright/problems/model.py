@@ -24,7 +24,7 @@ class Array:
 
     `values` says what an input may hold: "any", or "index(E)" for whole numbers from 0 to E - 1. `origin` is where it
     was read: "sample.toml", "directive", "launch" or "inferred", most trusted first. A member of a struct is named
-    with it, as `p.data`.
+    with it, as `p.data`. What is passed is the address `offset` elements behind the array's start, as in `k(in + 1)`.
     """
 
     name: str
@@ -33,6 +33,20 @@ class Array:
     role: str
     origin: str
     values: str = "any"
+    offset: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A pointer argument that leads into another one's array: `offset` elements of `type` behind its start.
+
+    Example: of `k<<<...>>>(x, x + n)` the first is the array and the second a pointer with the offset "n".
+    """
+
+    name: str
+    type: str
+    array: str
+    offset: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,10 @@ class Scalar:
     origin: str
 
 
+Part = Array | Pointer | Scalar
+"""What a kernel takes by itself or as a member of a struct."""
+
+
 @dataclass(frozen=True, slots=True)
 class Struct:
     """A struct passed by value, `bytes` long. `members` are its numbers and pointers with their byte offsets, each
@@ -53,7 +71,10 @@ class Struct:
     name: str
     type: str
     bytes: int
-    members: tuple[tuple[int, Array | Scalar], ...]
+    members: tuple[tuple[int, Part], ...]
+
+
+Argument = Array | Pointer | Scalar | Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +99,8 @@ class Case:
     dynamic_shared_bytes: int
     shared_opt_in: int | None = None
     repeats: tuple[Repeat, ...] = ()
+    offsets: Mapping[str, int] = field(default_factory=lambda: {})
+    """By how many bytes an address that is passed lies behind the start of its array, where it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +139,7 @@ class Problem:
     """
 
     kernel: str
-    arguments: tuple[Array | Scalar | Struct, ...]
+    arguments: tuple[Argument, ...]
     symbols: tuple[str, ...]
     grid: tuple[str, str, str]
     block: tuple[str, str, str]
@@ -138,7 +161,7 @@ class Problem:
     prints: bool = False
 
     @property
-    def parts(self) -> tuple[Array | Scalar, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """The arguments, with the members of a struct in its place."""
         return tuple(
             part
@@ -175,7 +198,12 @@ class Problem:
         shared = _whole(self.dynamic_shared_bytes, values, "the dynamic shared memory", least=0)
         asked = None if self.shared_opt_in is None else int(evaluate(self.shared_opt_in, values))
         repeats = tuple(self._repeat(step, values) for step in self.steps)
-        return Case(dict(shape), counts, scalars, limits, grid, block, shared, asked, repeats)
+        offsets = {
+            each.name: int(evaluate(each.offset, values)) * _element_bytes(each.type)
+            for each in self.parts
+            if isinstance(each, Array | Pointer) and each.offset != "0"
+        }
+        return Case(dict(shape), counts, scalars, limits, grid, block, shared, asked, repeats, offsets)
 
     def _repeat(self, step: Step, values: Mapping[str, Value]) -> Repeat:
         sizes = {array.name: _element_bytes(array.type) for array in self.arrays}
@@ -211,6 +239,7 @@ class Problem:
         """Names in the expressions that no symbol gives a value."""
         texts = [*self.grid, *self.block, self.dynamic_shared_bytes, *(s.value for s in self.scalars)]
         texts += [a.extent for a in self.arrays]
+        texts += [each.offset for each in self.parts if isinstance(each, Array | Pointer)]
         known = {*self.symbols, *(f"{dim}.{axis}" for dim in ("gridDim", "blockDim") for axis in "xyz")}
         return frozenset().union(*(names(parse(text)) for text in texts)) - known
 

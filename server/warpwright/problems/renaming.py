@@ -8,13 +8,12 @@ from dataclasses import replace
 from warpwright.facts.model import Kernel
 from warpwright.problems.expressions import Name, parse, show, substitute
 from warpwright.problems.host import symbol_name
-from warpwright.problems.model import Array, Problem, Scalar, Struct
+from warpwright.problems.model import Argument, Array, Part, Pointer, Problem, Struct
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.shapes import Shape
 
 Names = Mapping[str, str]
 """From a name to the one that stands for it."""
-Argument = Array | Scalar | Struct
 Dims = tuple[str, str, str]
 
 
@@ -96,16 +95,20 @@ def _argument(argument: Argument, names: Names, symbols: Names) -> Argument:
     return _part(argument, names, symbols)
 
 
-def _part(argument: Array | Scalar, names: Names, symbols: Names) -> Array | Scalar:
+def _part(argument: Part, names: Names, symbols: Names) -> Part:
     if isinstance(argument, Array):
         return _array(argument, names, symbols)
     name = names.get(argument.name, argument.name)
+    if isinstance(argument, Pointer):
+        array = names.get(argument.array, argument.array)
+        return replace(argument, name=name, array=array, offset=_text(argument.offset, symbols))
     return replace(argument, name=name, value=_text(argument.value, symbols))
 
 
 def _array(array: Array, names: Names, symbols: Names) -> Array:
     name, extent = names.get(array.name, array.name), _text(array.extent, symbols)
-    return replace(array, name=name, extent=extent, values=_values(array.values, symbols))
+    values, offset = _values(array.values, symbols), _text(array.offset, symbols)
+    return replace(array, name=name, extent=extent, values=values, offset=offset)
 
 
 def _member(name: str, names: Names) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from warpwright.facts.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, architecture_number, occupancy
 from warpwright.facts.resources import KernelResources
 from warpwright.problems.expressions import ExpressionError
-from warpwright.problems.model import Array, Case, Problem, Scalar, Struct
+from warpwright.problems.model import Argument, Array, Case, Pointer, Problem, Struct
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 from warpwright.verify.thresholds import THRESHOLD, has_threshold_values, threshold_shapes, threshold_values
@@ -242,7 +242,7 @@ def _side(side: Side) -> dict[str, Any]:
     return {"cubin": str(side.cubin), "launches": launches, "sha256": digest}
 
 
-def _argument(argument: Array | Scalar | Struct) -> dict[str, Any]:
+def _argument(argument: Argument) -> dict[str, Any]:
     if isinstance(argument, Struct):
         members = [{"offset": offset, **_argument(member)} for offset, member in argument.members]
         return {"kind": "struct", "name": argument.name, "bytes": argument.bytes, "members": members}
@@ -257,6 +257,8 @@ def _argument(argument: Array | Scalar | Struct) -> dict[str, Any]:
             "components": element.components,
             "role": argument.role,
         }
+    if isinstance(argument, Pointer):
+        return {"kind": "pointer", "name": argument.name, "array": argument.array}
     return {"kind": "scalar", "name": argument.name, "scalar": argument.type}
 
 
@@ -266,6 +268,7 @@ def _case(own: Case, other: Case, *, whole: bool, timed: bool) -> dict[str, Any]
         "counts": dict(own.counts),
         "scalars": dict(own.scalars),
         "limits": dict(own.limits),
+        "offsets": dict(own.offsets),
         "baseline": _launch(own),
         "candidate": _launch(other),
         "distributions": EVERY_DISTRIBUTION if whole else EDGE_DISTRIBUTIONS,

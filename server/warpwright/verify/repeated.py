@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from warpwright.facts.launch_loops import MOST_ROWS, STEP_WORD, LaunchLoop, Moved, is_alike, launch_loop, loop_around
 from warpwright.facts.model import Kernel, Program
-from warpwright.problems.model import Array, Problem, Scalar, Step, Struct
+from warpwright.problems.model import Argument, Array, Problem, Scalar, Step
 from warpwright.rewrites._formulas import formula
 from warpwright.syntax.names import template_arguments, unqualified
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
@@ -79,7 +79,7 @@ def repeated(source: Source, kernel: Kernel, loop: LaunchLoop, problem: Problem)
     return replace(problem, kernel=kernel.name, arguments=arguments, grid=grid, steps=(step,))
 
 
-def _of_all_rows(argument: Array | Scalar | Struct, rows: str) -> Array | Scalar | Struct:
+def _of_all_rows(argument: Argument, rows: str) -> Argument:
     """An argument whose size does not depend on the launch: each of the original's has one row."""
     if isinstance(argument, Array):
         extent, values = (_ROWS.sub(f"({rows})", text) for text in (argument.extent, argument.values))

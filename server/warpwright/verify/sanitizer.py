@@ -103,7 +103,7 @@ def _case(observed: Observed, request: Mapping[str, Any]) -> Mapping[str, Any] |
 def _launch(request: Mapping[str, Any], case: Mapping[str, Any], side: str) -> dict[str, Any]:
     """One side at one case, as `warpwright_harness.bare` reads it."""
     launch = {name: request[name] for name in ("arguments", "variables", "lock", "seed")}
-    launch |= {name: case[name] for name in ("counts", "scalars", "limits")}
+    launch |= {name: case[name] for name in ("counts", "scalars", "limits", "offsets")}
     return {**launch, **request[side], **case[side]}
 
 

@@ -1,0 +1,63 @@
+"""The launches of a kernel that a program makes: each on each way on which it is reached, in the iterations of the
+loops around it and with the block sizes that it may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warpwright.cuda.paths import launch_paths
+from warpwright.cuda.sites import launch_sites
+from warpwright.facts.model import Kernel, Program
+from warpwright.missing import Missing
+from warpwright.problems.host import Way
+from warpwright.problems.infer import find_problem
+from warpwright.problems.iterations import iterations, open_blocks, shown
+from warpwright.problems.kernel_text import live
+from warpwright.problems.model import Problem
+
+MOST_WAYS = 48
+"""That are looked at for one kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One launch: how the kernel is run by it, or why that is not known. `said` is what tells it from others of its
+    place: the variables of loops and blocks."""
+
+    file: str
+    line: int
+    said: str
+    problem: Problem | Missing
+
+    @property
+    def name(self) -> str:
+        """
+        >>> Launched("src/a.cu", 9, "t = 49", Missing("problem", "", "")).name
+        'a.cu:9 with t = 49'
+        """
+        place = f"{self.file.rpartition('/')[2]}:{self.line}"
+        return f"{place} with {self.said}" if self.said else place
+
+
+def launch_ways(program: Program, kernel: Kernel) -> Iterator[tuple[Way, str]]:
+    """The ways on which a kernel is launched, each with what variables are taken to be on it."""
+    sources = list(program.sources.values())
+    for site in launch_sites(sources, kernel.name):
+        for path in launch_paths(sources, site):
+            for pinned in (*iterations(program, path), *open_blocks(path)):
+                yield Way(path, pinned), shown(pinned)
+
+
+def launches_of(
+    program: Program, kernel: Kernel, renamed: dict[str, str] | None = None, like: Kernel | None = None
+) -> list[Launched]:
+    """All launches of a kernel, in the order of the text; see `find_problem` for the other parameters."""
+    program = live(program)
+    found: list[Launched] = []
+    for way, said in launch_ways(program, kernel):
+        if len(found) == MOST_WAYS:
+            break
+        file, line = way.path.place
+        found.append(Launched(file, line, said, find_problem(program, kernel, renamed, like, way)))
+    return found
