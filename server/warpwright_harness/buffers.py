@@ -1,4 +1,4 @@
-"""Device buffers with guard zones, and the values that inputs hold."""
+"""Device buffers with guard zones, and inputs with what is made of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ import torch
 GUARD_BYTES = 64 << 10
 POISONS = (0x7FFDA5A5, 0x3FFB5A5B)
 """Filled into outputs and guards, a different one in each of two runs; `poisons_of` draws secret ones."""
-
-DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special", "threshold")
-MOST_THRESHOLD = 1e8
-"""Around larger ones sums would overflow, which may depend on their order."""
-SPECIAL = (float("nan"), float("inf"), float("-inf"), -0.0)
-"""Among the "special" values, with denormal numbers of both signs. The largest finite numbers are not: whether a sum of
-them overflows depends on its order, which an honest rewrite may change."""
 
 _TORCH: dict[str, Any] = {
     "float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16,
@@ -39,7 +32,8 @@ _BITS: dict[int, Any] = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torc
 @dataclass(frozen=True)
 class ArraySpec:
     """One array argument at one shape: `count` elements of `components` scalars each; `limit` bounds index values.
-    `thresholds` are the numbers that the kernels' texts compare with."""
+    `thresholds` are the numbers that the kernels' texts compare with, `scales` those by which they multiply or divide;
+    `is_guarded` says that the original looks at indices before it uses them."""
 
     name: str
     scalar: str
@@ -48,6 +42,8 @@ class ArraySpec:
     count: int
     limit: int | None
     thresholds: tuple[float, ...] = ()
+    scales: tuple[float, ...] = ()
+    is_guarded: bool = False
 
     @property
     def dtype(self) -> Any:
@@ -139,92 +135,6 @@ def guards_broken(buffers: Sequence[Buffer], poison: int) -> torch.Tensor:
 def bits(tensor: torch.Tensor) -> torch.Tensor:
     """The same memory as whole numbers, so that NaN equals itself."""
     return tensor.view(_BITS[tensor.element_size()])
-
-
-def make_values(spec: ArraySpec, distribution: str, seed: int, device: str) -> torch.Tensor:
-    """Input values; the same seed gives the same values.
-
-    normal: N(0, 1). integers: -8 to 8, on which sums and products stay exact. large: magnitudes from 1e-6 to 1e6.
-    zeros. special: N(0, 1) with NaN, infinities, denormals and -0 among it, one of each at least where there
-    is room. threshold: N(0, 1) with the spec's thresholds and numbers around them. Whole-number types take small
-    numbers for each but large and threshold, which has numbers of the whole range, too; arrays of indices always
-    take indices.
-    """
-    generator = torch.Generator(device=device).manual_seed(seed)
-    n = spec.scalars
-
-    def uniform() -> torch.Tensor:
-        return torch.rand(n, generator=generator, device=device, dtype=torch.float64)
-
-    if spec.limit is not None:
-        return torch.randint(0, max(1, spec.limit), (n,), generator=generator, device=device).to(spec.dtype)
-    if distribution == "zeros":
-        return torch.zeros(n, dtype=spec.dtype, device=device)
-    if spec.scalar == "bool":
-        return torch.randint(0, 2, (n,), generator=generator, device=device).to(spec.dtype)
-    if distribution == "threshold":
-        return _around_thresholds(spec, generator)
-    if not spec.is_float:
-        least = 0 if spec.scalar.startswith("u") else -8
-        most = 8 if distribution != "large" or spec.dtype.itemsize < 4 else 1 << 20
-        return torch.randint(least, most + 1, (n,), generator=generator, device=device).to(spec.dtype)
-    if distribution == "integers":
-        return torch.randint(-8, 9, (n,), generator=generator, device=device).to(spec.dtype)
-    if distribution == "large":
-        reach = 6.0 if spec.scalar in ("float32", "float64", "bfloat16") else 2.0
-        sign = torch.where(uniform() < 0.5, -1.0, 1.0)
-        return (sign * torch.pow(10.0, (uniform() * 2 - 1) * reach)).to(spec.dtype)
-    values = torch.randn(n, generator=generator, device=device, dtype=torch.float32).to(spec.dtype)
-    if distribution == "special":
-        at = uniform()
-        tiny = torch.finfo(spec.dtype).tiny
-        mixed = (*SPECIAL, tiny / 4, -tiny / 4)
-        for place, value in enumerate(mixed):
-            values[(at >= place * 0.01) & (at < (place + 1) * 0.01)] = value
-        if n >= 4 * len(mixed):  # a hundredth of a short array may be none
-            places = torch.randperm(n, generator=generator, device=device)[: len(mixed)]
-            values[places] = torch.tensor(mixed, dtype=torch.float64, device=device).to(spec.dtype)
-    return values
-
-
-def _around_thresholds(spec: ArraySpec, generator: torch.Generator) -> torch.Tensor:
-    """Half small numbers, half the others in turn at random places, each at least once where there is room."""
-    n, device, others = spec.scalars, generator.device, around(spec).to(generator.device)
-    if spec.is_float:
-        values = torch.randn(n, generator=generator, device=device, dtype=torch.float32).to(spec.dtype)
-    else:
-        least = 0 if spec.scalar.startswith("u") else -8
-        values = torch.randint(least, 9, (n,), generator=generator, device=device).to(spec.dtype)
-        size = n // 4 * spec.dtype.itemsize
-        whole = torch.randint(0, 256, (size,), generator=generator, device=device, dtype=torch.uint8)
-        others = torch.cat([others, whole.view(spec.dtype)])
-    places = torch.randperm(n, generator=generator, device=device)[: max(n // 2, 1) if len(others) else 0]
-    if len(places):
-        values[places] = others.repeat(-(-len(places) // len(others)))[: len(places)]
-    return values
-
-
-def around(spec: ArraySpec) -> torch.Tensor:
-    """Thresholds that the type holds, with either sign, and numbers on both sides of each; of whole numbers also those
-    at which 24 bits and the type end (of unsigned ones the bits).
-
-    >>> around(ArraySpec("a", "float32", 1, "in", 4, None, (1000.0,))).tolist()
-    [1000.0, -1000.0, 984.375, 1015.625]
-    >>> around(ArraySpec("a", "uint8", 1, "in", 4, None, (100.0, 300.0))).tolist()
-    [99, 100, 101, 0, 254, 255]
-    """
-    given = [each for each in spec.thresholds if abs(each) <= (100.0 if spec.scalar == "float16" else MOST_THRESHOLD)]
-    if spec.is_float:
-        near = [each * factor for each in given for factor in (1.0, -1.0, 63 / 64, 65 / 64)]
-        return torch.tensor(near, dtype=torch.float64).to(spec.dtype)
-    bits_of_it = 8 * spec.dtype.itemsize
-    least, most = (
-        (0, 2**bits_of_it - 1) if spec.scalar.startswith("u") else (-(2 ** (bits_of_it - 1)), 2 ** (bits_of_it - 1) - 1)
-    )
-    least, most = max(least, -(2**53)), min(most, 2**53)
-    whole = [int(each) + step for each in given if each == int(each) for step in (-1, 0, 1)]
-    whole += [2**23, 2**24, 2**24 + 1, least, most - 1, most]
-    return torch.tensor([each for each in whole if least <= each <= most], dtype=torch.int64).to(spec.dtype)
 
 
 def fingerprint(values: torch.Tensor) -> torch.Tensor:

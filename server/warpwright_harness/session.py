@@ -57,7 +57,8 @@ class Outputs:
 class Case:
     """One shape. `scalars` are arguments by name; `launches` hold (grid, block, dynamic shared bytes) by side, and
     `repeats` how often each kernel of a side is launched (see `moved_addresses`), nothing where all are launched once;
-    `variables` are those of the file that host code sets, `results` those of which both sides are compared; `offsets`
+    `is_more` says that the case is tried beside others, and shows nothing by itself; `variables` are those of the file
+    that host code sets, `results` those of which both sides are compared; `offsets`
     are for `passed_addresses`."""
 
     index: int
@@ -69,6 +70,7 @@ class Case:
     distributions: tuple[str, ...]
     check: bool
     time: bool
+    is_more: bool = False
     variables: tuple[ArraySpec, ...] = ()
     results: tuple[ArraySpec, ...] = ()
     offsets: Mapping[str, int] = field(default_factory=dict)
@@ -137,8 +139,17 @@ class Session:
         def spec(array: Mapping[str, Any]) -> ArraySpec:
             name = array["name"]
             count, limit = int(described["counts"][name]), described["limits"].get(name)
-            thresholds = tuple(self.request["thresholds"])
-            return ArraySpec(name, array["scalar"], int(array["components"]), array["role"], count, limit, thresholds)
+            return ArraySpec(
+                name,
+                array["scalar"],
+                int(array["components"]),
+                array["role"],
+                count,
+                limit,
+                tuple(self.request["thresholds"]),
+                tuple(self.request["scales"]),
+                name in self.request["guarded"],
+            )
 
         arrays = tuple(
             spec(a)
@@ -160,6 +171,7 @@ class Session:
             tuple(described["distributions"]),
             bool(described["check"]),
             bool(described["time"]),
+            bool(described.get("more", False)),
             tuple(map(spec, self.request["variables"])),
             tuple(map(spec, self.request.get("results", ()))),
             described["offsets"],

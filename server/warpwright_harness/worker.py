@@ -106,7 +106,7 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
     from warpwright_harness.checks.correctness import check_case
     from warpwright_harness.checks.dependence import check_dependence, dependence_case
     from warpwright_harness.gpu_lock import gpu_shared
-    from warpwright_harness.session import Session, load_reference
+    from warpwright_harness.session import Case, Session, load_reference
 
     def waiting() -> None:
         emit({"event": "begin", "phase": "wait", "case": -1, "side": ""})
@@ -142,8 +142,10 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
         judge_extension(request, reference, emit)
         return
     with Session(request, emit) as session:
-        sound = []
+        sound: list[Case] = []
         for case in session.cases():
+            if case.is_more and not sound:
+                continue  # it shows nothing by itself, where the original is at fault at all the others
             with gpu_shared(request["lock"], waiting):
                 verdict = check_case(session, case, reference, request["judge"]) if case.check else "right"
             if verdict == "wrong":

@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.emulator import agreement
 from warpwright.emulator.agreement import Output
-from warpwright.emulator.values import around, coarser, perturbed
+from warpwright.emulator.drawn import DISTRIBUTIONS, Asked, around, as_doubles, ties
+from warpwright.emulator.drawn import drawn as drawn_here
+from warpwright.emulator.values import coarser, perturbed
 
 torch = pytest.importorskip("torch", reason="not installed: torch")
 
-from warpwright_harness import buffers  # noqa: E402
+from warpwright_harness import buffers, drawn  # noqa: E402
 from warpwright_harness.checks import compare, impostors  # noqa: E402
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -117,11 +119,38 @@ def test_the_same_impostors_pass(scalar: str, tolerance: float, kind: str) -> No
 @pytest.mark.parametrize("scalar", [*FLOATS, "int8", "uint8", "int16", "int32", "int64"])
 def test_values_around_thresholds_are_alike(scalar: str) -> None:
     thresholds = (1000.0, -0.1, 77.5, 100.0, 1e12)
-    there = buffers.around(buffers.ArraySpec("a", scalar, 1, "in", 1, None, thresholds))
+    there = drawn.around(buffers.ArraySpec("a", scalar, 1, "in", 1, None, thresholds))
     here = torch.from_numpy(around(scalar, thresholds)).to(there.dtype)
     assert here.tolist() == there.tolist()
-    drawn = buffers.make_values(buffers.ArraySpec("a", scalar, 1, "in", 400, None, thresholds), "threshold", 1, "cpu")
-    assert set(there.tolist()) <= set(drawn.tolist())
+    values = drawn.make_values(buffers.ArraySpec("a", scalar, 1, "in", 400, None, thresholds), "threshold", 1, "cpu")
+    assert set(there.tolist()) <= set(values.tolist())
+
+
+@pytest.mark.parametrize("scalar", FLOATS)
+def test_ties_are_alike(scalar: str) -> None:
+    scales = (10.0, 255.0, 0.0, 1e9)
+    there = drawn.ties(buffers.ArraySpec("a", scalar, 1, "in", 1, None, scales=scales))
+    assert torch.from_numpy(ties(scalar, scales)).to(there.dtype).tolist() == there.tolist()
+    values = drawn.make_values(buffers.ArraySpec("a", scalar, 1, "in", 4000, None, scales=scales), "ties", 1, "cpu")
+    assert set(there.tolist()) <= set(values.tolist())
+
+
+@pytest.mark.parametrize("limit", [None, 50])
+@pytest.mark.parametrize("scalar", [*FLOATS, "bool", "int8", "uint8", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_both_backends_draw_from_one_range(distribution: str, scalar: str, limit: int | None) -> None:
+    assert drawn.DISTRIBUTIONS == DISTRIBUTIONS
+    if limit is not None and "int" not in scalar:
+        return
+    spec = buffers.ArraySpec("a", scalar, 1, "in", 4001, limit, (77.0,), (3.0,), True)
+    there = drawn.make_values(spec, distribution, 3, "cpu").double()
+    here = drawn_here(Asked(scalar, 4001, limit, True, (77.0,), (3.0,)), distribution, np.random.default_rng(3))
+    unsigned = scalar.startswith("u") and scalar != "uint8"  # of those torch has the bits
+    ours = as_doubles(scalar, here.view(f"i{here.itemsize}") if unsigned else here)
+    for share in (0.1, 0.5, 0.9):
+        at = [np.quantile(np.abs(each[np.isfinite(each)]), share) for each in (ours, there.numpy())]
+        here_at, there_at = (np.log10(each + (1.0 if "int" in scalar else 1e-30)) for each in at)
+        assert here_at == pytest.approx(there_at, rel=0.05, abs=0.3)
 
 
 @settings(max_examples=60, deadline=None)

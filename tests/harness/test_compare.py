@@ -9,7 +9,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="not installed: torch")
 
 from warpwright_harness.buffers import (  # noqa: E402
-    DISTRIBUTIONS,
     GUARD_BYTES,
     POISONS,
     ArraySpec,
@@ -18,11 +17,11 @@ from warpwright_harness.buffers import (  # noqa: E402
     coarser,
     fingerprint,
     guards_broken,
-    make_values,
     perturbed,
     poisons_of,
 )
 from warpwright_harness.checks.compare import compare, is_exact, largest_gap, largest_ulp, relative_l2  # noqa: E402
+from warpwright_harness.drawn import DISTRIBUTIONS, SENTINELS, make_values  # noqa: E402
 
 
 def spec(scalar: str = "float32", count: int = 1000, role: str = "out", limit: int | None = None) -> ArraySpec:
@@ -110,7 +109,7 @@ def test_values_come_from_their_seed(distribution: str, scalar: str) -> None:
     first = make_values(described, distribution, 7, "cpu")
     assert bool((bits(first) == bits(make_values(described, distribution, 7, "cpu"))).all())
     assert first.numel() == 5000
-    if distribution != "zeros":
+    if distribution not in ("zeros", "equal"):
         assert bool((bits(first) != bits(make_values(described, distribution, 8, "cpu"))).any())
     if distribution == "special" and "float" in scalar:
         assert bool(torch.isnan(first).any())
@@ -123,7 +122,18 @@ def test_indices_stay_below_their_limit() -> None:
     for distribution in DISTRIBUTIONS:
         values = make_values(spec("int32", 5000, "in", limit=17), distribution, 3, "cpu")
         assert int(values.min()) >= 0
-        assert int(values.max()) == 16
+        assert int(values.max()) == 16 or distribution == "equal"
+
+
+@pytest.mark.parametrize("distribution", SENTINELS)
+def test_indices_that_are_none_are_tried_where_the_original_looks_at_them(distribution: str) -> None:
+    looked_at = ArraySpec("a", "int32", 1, "in", 5000, 17, is_guarded=True)
+    values = make_values(looked_at, distribution, 3, "cpu")
+    outside = sorted(set(values[(values < 0) | (values > 16)].tolist()))
+    assert outside == {
+        "sentinel": [-1], "below": [-(1 << 31), -2, -1], "beyond": [17, 18, (1 << 31) - 1]
+    }[distribution]  # fmt: skip
+    assert len(outside) < int(((values < 0) | (values > 16)).sum()) <= 5000 // 8
 
 
 @pytest.mark.parametrize("count", [1, 3, 64, 1000, 1009])

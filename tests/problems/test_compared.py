@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from warpwright.facts.analyze import analyze
-from warpwright.problems.compared import compared_numbers
+from warpwright.problems.compared import compared_numbers, scaling_numbers
+from warpwright.problems.guarded import guarded_arrays
 from warpwright.syntax.source import Source
 
 TEXT = """#define LIMIT 2000.5f
@@ -35,3 +36,25 @@ def test_numbers_of_the_kernel_and_of_what_it_may_call() -> None:
     assert kernel is not None
     found = compared_numbers(program, kernel)
     assert found == (-12.5, 6.5, 12, 32, 42, 77.0, 1000.0, 2000.5, 123456, 1 << 20, 0x7FFFFFFF)
+
+
+LOOKING = """struct View { const int* mask; };
+__global__ void k(const float* t, const int* at, const int* rows, const int* plain, View v, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int j = at[i];
+    int m = j & 7;
+    for (int k = rows[i]; k < rows[i + 1]; k++) out[i] += t[k] * 0.1f;
+    if (m < 0 || !v.mask[i]) return;
+    out[i] = t[plain[i]] / 3.0f;
+}
+"""
+
+
+def test_arrays_whose_values_are_looked_at_before_they_are_used() -> None:
+    program = analyze(Source("/nowhere/a.cu", LOOKING.encode()))
+    kernel = program.kernel("k")
+    assert kernel is not None and kernel.node is not None
+    names = frozenset({"at", "rows", "plain", "v.mask"})
+    assert guarded_arrays(kernel.source, kernel.node, names) == ("at", "v.mask")
+    assert scaling_numbers(program, kernel) == (0.1, 3.0, 7)

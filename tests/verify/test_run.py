@@ -16,9 +16,9 @@ from warpwright.verify.report import Status
 from warpwright.verify.run import Observed, observe
 
 CASES: list[dict[str, Any]] = [
-    {"shape": {"n": 4096}, "time": True, "check": True},
-    {"shape": {"n": 31}, "time": False, "check": True},
-    {"shape": {"n": 1009}, "time": True, "check": True},
+    {"shape": {"n": 4096}, "time": True, "check": True, "distributions": ["normal"]},
+    {"shape": {"n": 31}, "time": False, "check": True, "distributions": ["normal"]},
+    {"shape": {"n": 1009}, "time": True, "check": True, "distributions": ["normal"]},
 ]
 REQUEST = {"cases": CASES, "arguments": [{"kind": "array", "role": "in"}, {"kind": "array", "role": "out"}]}
 DONE = {"event": "done"}

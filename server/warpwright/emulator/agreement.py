@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from warpwright.emulator.values import EPSILON, as_doubles, as_type, poisoned
+from warpwright.emulator.drawn import EPSILON, as_doubles, as_type
+from warpwright.emulator.values import poisoned
 
 NOISE_FACTOR = 8
 ULPS = 4
@@ -253,6 +254,24 @@ def _impostors(
                 for axis in (0, 1):
                     means = np.broadcast_to(rows.mean(axis=axis, keepdims=True), rows.shape)
                     yield f"its mean along {name}", as_type(output.scalar, means.reshape(-1))
+
+
+def is_infinite_for_nan(output: Output, own: Any, given: Any) -> bool:
+    """Whether a result is infinite anywhere where the original's is NaN."""
+    return bool((np.isnan(as_doubles(output.scalar, own)) & np.isinf(as_doubles(output.scalar, given))).any())
+
+
+def without_infinities(output: Output, own: Any, bounded: Any, given: Any) -> Any:
+    """A result with the original's NaN in the place of infinities, where the original gives a number on inputs that
+    have large numbers for infinities (`bounded`): what its operations meet there is `inf - inf` or the like."""
+    is_nan, is_number = np.isnan(as_doubles(output.scalar, own)), np.isfinite(as_doubles(output.scalar, bounded))
+    return np.where(is_nan & is_number & np.isinf(as_doubles(output.scalar, given)), own, given)
+
+
+def without_overflow(output: Output, own: Any, grown: Any, given: Any) -> Any:
+    """A result with the original's in its place, where that overflows, or does on inputs that are larger (`grown`)."""
+    stays = np.isfinite(as_doubles(output.scalar, own)) & np.isfinite(as_doubles(output.scalar, grown))
+    return np.where(stays, given, own)
 
 
 def equally_finite(output: Output, a: Any, b: Any) -> bool:

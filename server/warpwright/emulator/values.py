@@ -1,39 +1,21 @@
-"""The arguments of a launch, made from a kernel's problem: the same seed gives the same values.
-
-The distributions are the harness's: `normal` is N(0, 1); `integers` are -8 to 8, on which sums and products stay exact;
-`large` has magnitudes from 1e-6 to 1e6; `zeros`; `special` has NaN, infinities, subnormal numbers and -0 among N(0, 1),
-one of each at least where there is room; `threshold` has the numbers that the kernels' texts compare with, and others a
-little above and below, among N(0, 1). Whole-number types take small numbers for each but `large` and `threshold`, which
-has numbers of the whole range, too; an array of indices always holds indices.
-"""
+"""The arguments of a launch, made from a kernel's problem: the same seed gives the same values (see `drawn`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from warpwright.emulator.drawn import DTYPES, EPSILON, Asked, as_doubles, as_type, drawn, sacred
 from warpwright.emulator.launch import Argument, ArrayArgument, PointerArgument, ScalarArgument, StructArgument
 from warpwright.emulator.numerics.halves import bf16_of_f32, f32_of_bf16
 from warpwright.problems.model import Array, Case, Part, Pointer, Problem, Struct
 from warpwright.problems.types import ElementType, element_type
 
-DISTRIBUTIONS = ("normal", "integers", "large", "zeros", "special", "threshold")
-
-_DTYPES: Mapping[str, Any] = {
-    "float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": np.uint16, "bool": np.uint8,
-    "int8": np.int8, "uint8": np.uint8, "int16": np.int16, "uint16": np.uint16, "int32": np.int32,
-    "uint32": np.uint32, "int64": np.int64, "uint64": np.uint64,
-}  # fmt: skip
-
-
 POISONS = (0x7FFDA5A5, 0x3FFB5A5B)
 """What outputs may hold before a run, different in every byte: NaN as float and as double, and a number as either."""
-
-EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""The distance from 1 to the next number of a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +41,6 @@ class Change:
     name: str
 
 
-_PIECE = 1 << 20
-MOST_THRESHOLD = 1e8
-"""Around larger ones sums would overflow, which may depend on their order."""
 SHARE = 0.1
 SCALAR_FACTOR = 0.7316717
 """By what a number is multiplied: smaller, so that it leads no index out of bounds, and with a long mantissa."""
@@ -86,7 +65,7 @@ def arguments_of(
     Outputs hold `poison`, 32 bits again and again; inputs of floating-point numbers are changed by `alter`, and inputs
     before that by `change`.
     """
-    filled = _Filling(case, distribution, poison, alter, change, problem.compared)
+    filled = _Filling(problem, case, distribution, poison, alter, change)
     made: list[Argument] = []
     for place, argument in enumerate(problem.arguments):
         if isinstance(argument, Struct):
@@ -107,7 +86,7 @@ def variables_of(
     change: Change | None = None,
 ) -> dict[str, bytes]:
     """What the host code is to set the file's variables to, by their names. Raises UnknownTypeError."""
-    filled = _Filling(case, distribution, 0, alter, change, problem.compared)
+    filled = _Filling(problem, case, distribution, 0, alter, change)
     start = len(problem.arguments)
     made = {array.name: filled.argument(array, [seed, start + n]) for n, array in enumerate(problem.globals)}
     return {name: given.data.tobytes() for name, given in made.items() if isinstance(given, ArrayArgument)}
@@ -120,23 +99,23 @@ def results_of(problem: Problem, case: Case, poison: int) -> dict[str, bytes]:
         element = element_type(array.type)
         if array.role == "out" and element is not None:
             count = case.counts[array.name] * element.components
-            made[array.name] = poisoned(np.dtype(_DTYPES[element.scalar]), count, poison).tobytes()
+            made[array.name] = poisoned(np.dtype(DTYPES[element.scalar]), count, poison).tobytes()
     return made
 
 
 def as_numbers(scalar: str, content: bytes) -> Any:
     """The bytes of a variable as an array of its scalar type."""
-    return np.frombuffer(content, dtype=_DTYPES[scalar])
+    return np.frombuffer(content, dtype=DTYPES[scalar])
 
 
 @dataclass(frozen=True, slots=True)
 class _Filling:
+    problem: Problem
     case: Case
     distribution: str
     poison: int
     alter: Alteration | None
     change: Change | None
-    thresholds: tuple[float, ...]
 
     def argument(self, argument: Part, seed: list[int]) -> ArrayArgument | PointerArgument | ScalarArgument:
         offset = self.case.offsets.get(argument.name, 0)
@@ -145,35 +124,50 @@ class _Filling:
         if isinstance(argument, Array):
             element = element_type(argument.type)
             if element is not None:
-                data = self._values(argument, element, np.random.default_rng(seed))
+                asked = self._asked(argument, element)
+                data = self._values(argument, asked, np.random.default_rng(seed))
                 if self.change is not None and argument.role != "out":
-                    data = self._changed(argument, element, data, [*seed, 2])
+                    data = self._changed(argument, asked, data, [*seed, 2])
                 is_free = argument.role != "out" and argument.name not in self.case.limits
                 if self.alter is not None and is_free and element.scalar in EPSILON:
-                    data = self._altered(element.scalar, data, np.random.default_rng([*seed, 1]))
+                    data = self._altered(asked, data, np.random.default_rng([*seed, 1]))
                 return ArrayArgument(argument.name, data, argument.role, offset)
-        elif argument.type in _DTYPES:
+        elif argument.type in DTYPES:
             value = self.case.scalars[argument.name]
             if self.change is not None and self.change.name == argument.name:
                 value *= SCALAR_FACTOR
             return ScalarArgument(argument.name, scalar_bytes(argument.type, value))
         raise UnknownTypeError(f"`{argument.name}` has the type `{argument.type}`, which is not known")
 
-    def _values(self, array: Array, element: ElementType, random: np.random.Generator) -> Any:
-        return array_values(array, element, self.case, self.distribution, random, self.poison, self.thresholds)
+    def _asked(self, array: Array, element: ElementType) -> Asked:
+        return Asked(
+            element.scalar,
+            self.case.counts[array.name] * element.components,
+            self.case.limits.get(array.name),
+            array.name in self.problem.guarded,
+            self.problem.compared,
+            self.problem.scales,
+        )
 
-    def _altered(self, scalar: str, data: Any, random: np.random.Generator) -> Any:
+    def _values(self, array: Array, asked: Asked, random: np.random.Generator) -> Any:
+        """Of the scalar type (bfloat16 as its bits), flat; the poison for an output."""
+        if array.role == "out":
+            return poisoned(np.dtype(DTYPES[asked.scalar]), asked.count, self.poison)
+        return drawn(asked, self.distribution, random)
+
+    def _altered(self, asked: Asked, data: Any, random: np.random.Generator) -> Any:
         assert self.alter is not None
-        altered = self.alter(scalar, data, random)
-        if self.distribution != "threshold" or self.alter.across_thresholds:
+        altered = self.alter(asked.scalar, data, random)
+        kept = sacred(asked, self.distribution)
+        if not len(kept) or self.alter.across_thresholds:
             return altered
-        return np.where(np.isin(data, as_type(scalar, around(scalar, self.thresholds))), data, altered)
+        return np.where(np.isin(data, as_type(asked.scalar, kept)), data, altered)
 
-    def _changed(self, array: Array, element: ElementType, data: Any, seed: list[int]) -> Any:
+    def _changed(self, array: Array, asked: Asked, data: Any, seed: list[int]) -> Any:
         """The values with this array's own changed, or some of them, as `change` asks for."""
         assert self.change is not None
         random = np.random.default_rng(seed)
-        others = self._values(array, element, random)
+        others = self._values(array, asked, random)
         if self.change.name == array.name:
             return others
         if self.change.name or not len(data):
@@ -181,23 +175,6 @@ class _Filling:
         picked = random.random(len(data)) < SHARE
         picked[int(random.integers(len(data)))] = True
         return np.where(picked, others, data)
-
-
-def array_values(
-    array: Array,
-    element: ElementType,
-    case: Case,
-    distribution: str,
-    random: np.random.Generator,
-    poison: int = 0,
-    thresholds: Sequence[float] = (),
-) -> Any:
-    """One array's values, of the element's scalar type (bfloat16 as its bits), flat; the poison for an output."""
-    count = case.counts[array.name] * element.components
-    dtype = np.dtype(_DTYPES[element.scalar])
-    if array.role == "out":
-        return poisoned(dtype, count, poison)
-    return _values(element.scalar, count, distribution, case.limits.get(array.name), random, thresholds)
 
 
 def poisoned(dtype: Any, count: int, poison: int) -> Any:
@@ -209,11 +186,6 @@ def poisoned(dtype: Any, count: int, poison: int) -> Any:
     words = -(-count * dtype.itemsize // 4)
     made = np.full(words, poison, dtype="<u4") if poison else np.zeros(words, dtype="<u4")  # no page of it is touched
     return made.view(np.uint8)[: count * dtype.itemsize].view(dtype)
-
-
-def as_doubles(scalar: str, data: Any) -> Any:
-    """An array as numbers: of bfloat16, which is kept as bits, their values."""
-    return (f32_of_bf16(data) if scalar == "bfloat16" else data).astype(np.float64)
 
 
 def perturbed(seed: int) -> Alteration:
@@ -236,6 +208,17 @@ def scaled(factor: float) -> Alteration:
     return Alteration(alter, across_thresholds=True)
 
 
+def _bounded(scalar: str, data: Any, random: np.random.Generator) -> Any:
+    """Large numbers in the place of infinities."""
+    del random
+    values = as_doubles(scalar, data)
+    most = 2.0**6 if scalar == "float16" else 2.0**20
+    return np.where(np.isinf(values), as_type(scalar, np.sign(values) * most), data)
+
+
+bounded = Alteration(_bounded, across_thresholds=True)
+
+
 def _coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
     """Inputs rounded to the next lower precision that hardware offers: float64 to float32, float32 to TF32 (10 bits of
     mantissa, to nearest, ties away from zero), float16 to bfloat16."""
@@ -252,96 +235,6 @@ def _coarser(scalar: str, data: Any, random: np.random.Generator) -> Any:
 coarser = Alteration(_coarser)
 
 
-def _values(
-    scalar: str,
-    count: int,
-    distribution: str,
-    limit: int | None,
-    random: np.random.Generator,
-    thresholds: Sequence[float],
-) -> Any:
-    dtype = _DTYPES[scalar]
-    if limit is not None:
-        return random.integers(0, max(1, limit), count).astype(dtype)
-    if distribution == "zeros":
-        return np.zeros(count, dtype=dtype)
-    if scalar == "bool":
-        return random.integers(0, 2, count).astype(dtype)
-    if distribution == "threshold":
-        return _around_thresholds(scalar, count, random, thresholds)
-    if "float" not in scalar:
-        least = 0 if scalar.startswith("u") else -8
-        most = 1 << 20 if distribution == "large" and np.dtype(dtype).itemsize >= 4 else 8
-        return random.integers(least, most + 1, count).astype(dtype)
-    if distribution == "normal" and count > _PIECE:  # the same numbers, without as many doubles beside them
-        values = np.empty(count, dtype=dtype)
-        for start in range(0, count, _PIECE):
-            values[start : start + _PIECE] = as_type(scalar, random.standard_normal(min(_PIECE, count - start)))
-        return values
-    return as_type(scalar, _floats(scalar, count, distribution, random))
-
-
-def _around_thresholds(scalar: str, count: int, random: np.random.Generator, thresholds: Sequence[float]) -> Any:
-    """Half small numbers, half the others in turn at random places, each at least once where there is room."""
-    others = as_type(scalar, around(scalar, thresholds))
-    if "float" in scalar:
-        values = as_type(scalar, random.standard_normal(count))
-    else:
-        values = random.integers(0 if scalar.startswith("u") else -8, 9, count).astype(_DTYPES[scalar])
-        whole = np.frombuffer(random.bytes(count // 4 * values.itemsize), values.dtype)
-        others = np.concatenate([others, whole])
-    places = random.permutation(count)[: max(count // 2, 1) if len(others) else 0]
-    values[places] = np.resize(others, len(places))
-    return values
-
-
-def around(scalar: str, thresholds: Sequence[float]) -> Any:
-    """Thresholds that the type holds, with either sign, and numbers on both sides of each; of whole numbers also those
-    at which 24 bits and the type end, as float64.
-
-    >>> around("float32", [1000.0]).tolist()
-    [1000.0, -1000.0, 984.375, 1015.625]
-    >>> around("uint8", [100, 300]).tolist()
-    [99.0, 100.0, 101.0, 0.0, 254.0, 255.0]
-    """
-    given = np.array([each for each in thresholds if abs(each) <= MOST_THRESHOLD], dtype=np.float64)
-    if "float" in scalar:
-        given = given[np.abs(given) <= (100.0 if scalar == "float16" else MOST_THRESHOLD)]
-        return (given[:, None] * np.array([1.0, -1.0, 63 / 64, 65 / 64])).reshape(-1)
-    kind = np.iinfo(_DTYPES[scalar])
-    least, most = max(kind.min, -(2**53)), min(kind.max, 2**53)  # as float64 holds them
-    edges = [2**23, 2**24, 2**24 + 1, least, most - 1, most]
-    whole = np.concatenate([(given[given == np.floor(given)][:, None] + np.array([-1, 0, 1])).reshape(-1), edges])
-    return whole[(whole >= least) & (whole <= most)]
-
-
-def _floats(scalar: str, count: int, distribution: str, random: np.random.Generator) -> Any:
-    if distribution == "integers":
-        return random.integers(-8, 9, count).astype(np.float64)
-    if distribution == "large":
-        reach = 2.0 if scalar == "float16" else 6.0
-        signs = np.where(random.random(count) < 0.5, -1.0, 1.0)
-        return signs * 10.0 ** ((random.random(count) * 2 - 1) * reach)
-    values = random.standard_normal(count)
-    if distribution == "special":
-        tiny = {"float16": 2.0**-16, "float64": 2.0**-1024}.get(scalar, 2.0**-128)
-        mixed = np.array([np.nan, np.inf, -np.inf, -0.0, tiny, -tiny])
-        at = random.random(count)
-        for place, value in enumerate(mixed):
-            values[(at >= place * 0.01) & (at < (place + 1) * 0.01)] = value
-        if count >= 4 * len(mixed):  # a hundredth of a short array may be none
-            values[random.permutation(count)[: len(mixed)]] = mixed
-    return values
-
-
-def as_type(scalar: str, values: Any) -> Any:
-    """Numbers as an array of a scalar type: of bfloat16 its bits."""
-    with np.errstate(all="ignore"):
-        if scalar == "bfloat16":
-            return bf16_of_f32(values.astype(np.float32))
-        return values.astype(_DTYPES[scalar])
-
-
 def numbers(data: bytes, *, is_float: bool) -> Any:
     """The numbers that another process sent, as float64 or int64."""
     return np.frombuffer(data, dtype=np.float64 if is_float else np.int64)
@@ -355,5 +248,5 @@ def scalar_bytes(scalar: str, value: float) -> bytes:
     """
     if "float" in scalar:
         return bytes(as_type(scalar, np.array([value], dtype=np.float64)).tobytes())
-    size = int(np.dtype(_DTYPES[scalar]).itemsize)
+    size = int(np.dtype(DTYPES[scalar]).itemsize)
     return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

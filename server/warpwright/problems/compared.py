@@ -1,4 +1,5 @@
-"""The numbers that a kernel's text compares with, so that values on both sides of each can be tried.
+"""The numbers that a kernel's text compares with, so that values on both sides of each can be tried; and those by which
+it multiplies or divides, so that values can be tried that rounding meets half-way.
 
 Example: 1000 of `if (x > 1000.0f)`, 123456 of `if (i == 123456)`, 6 of `fminf(x, 6.0f)` and 3 of `case 3:`.
 """
@@ -24,20 +25,44 @@ ALWAYS_TRIED = 8
 """Whole numbers up to this are among the values of each run."""
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _LIMITS = ("min", "max", "fmin", "fmax", "fminf", "fmaxf", "__hmin", "__hmax", "clamp")
+_SCALES = ("*", "/", "%", "&")
 _OF_A_BLOCK = re.compile(r"threadIdx\.[xyz]|warpSize|lane\w*|warp\w*|tid")
+
+
+def scaling_numbers(program: Program, kernel: Kernel) -> tuple[Value, ...]:
+    """The numbers by which the kernel and the program's device functions multiply or divide, or of which they take the
+    remainder or the bits, smallest first."""
+    found: set[Value] = set()
+    for source, function in _device_code(program, kernel):
+        constants = _Constants(HostExpressions(program, source, None), source, function)
+        for node in walk(function):
+            operator = node.child_by_field_name("operator")
+            if node.type != "binary_expression" or operator is None or source.node_text(operator) not in _SCALES:
+                continue
+            for side in (node.child_by_field_name("left"), node.child_by_field_name("right")):
+                value = constants.value(side) if side is not None else None
+                if value is not None and math.isfinite(value) and abs(value) not in (0, 1):
+                    found.add(value)
+    return tuple(sorted(found)[:MOST_NUMBERS])
 
 
 def compared_numbers(program: Program, kernel: Kernel) -> tuple[Value, ...]:
     """Those of the kernel and of the program's device functions, smallest first; not those that every run tries."""
     found: set[Value] = set()
+    for source, function in _device_code(program, kernel):
+        for value in _numbers(_Constants(HostExpressions(program, source, None), source, function), function):
+            is_small = value == int(value) and abs(value) <= ALWAYS_TRIED if math.isfinite(value) else True
+            found |= set() if is_small else {value}
+    return tuple(sorted(found)[:MOST_NUMBERS])
+
+
+def _device_code(program: Program, kernel: Kernel) -> Iterator[tuple[Source, Node]]:
+    """The kernel and the program's device functions, each with the file that it stands in."""
     for source in program.sources.values():
         for function in nodes_below(source, source.root, "function_definition"):
             kinds = {child.type for child in function.children}
             if _is_of(source, function, kernel) or ("__device__" in kinds and "__global__" not in kinds):
-                for value in _numbers(_Constants(HostExpressions(program, source, None), source, function), function):
-                    is_small = value == int(value) and abs(value) <= ALWAYS_TRIED if math.isfinite(value) else True
-                    found |= set() if is_small else {value}
-    return tuple(sorted(found)[:MOST_NUMBERS])
+                yield source, function
 
 
 def _is_of(source: Source, function: Node, kernel: Kernel) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from warpwright.missing import Missing
 from warpwright.problems.arguments import ArgumentReader
 from warpwright.problems.arrays import ArrayReader
 from warpwright.problems.blocks import text_block, tiled_grid
-from warpwright.problems.compared import compared_numbers
+from warpwright.problems.compared import compared_numbers, scaling_numbers
 from warpwright.problems.directives import read_directives
 from warpwright.problems.document import FILE_NAME, read_document
 from warpwright.problems.expressions import (
@@ -27,11 +27,12 @@ from warpwright.problems.expressions import (
     show,
     substitute,
 )
+from warpwright.problems.guarded import guarded_arrays
 from warpwright.problems.host import Dims, Way
 from warpwright.problems.kernel_text import KernelText, kernel_text, live
 from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
 from warpwright.problems.launching import covering_grid, found_block, found_grid
-from warpwright.problems.model import Problem, Scalar, grid_symbols
+from warpwright.problems.model import Array, Problem, Scalar, grid_symbols
 from warpwright.problems.opt_in import opt_in
 from warpwright.problems.overrides import Overrides
 from warpwright.problems.placed import placed
@@ -135,6 +136,8 @@ class _Finder:
             globals=reader.globals(),
             variables=reader.variables(),
             compared=compared_numbers(self.program, self.kernel),
+            scales=scaling_numbers(self.program, self.kernel),
+            guarded=self._guarded(arrays.values()),
             shared_opt_in=self._shared_opt_in(symbols) if launch_origin == "launch" and shared == of_launch else None,
         )
         self.notes += dict.fromkeys(self.reader.assumed)
@@ -142,6 +145,11 @@ class _Finder:
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
         return _with_shapes(self.kernel, draft, self.said, self.directives, reader)
+
+    def _guarded(self, arrays: Iterable[Array]) -> tuple[str, ...]:
+        """The arrays of indices whose values the kernel looks at before it uses them."""
+        names = frozenset(array.name for array in arrays if array.role == "in" and array.values != "any")
+        return guarded_arrays(self.kernel.source, self.kernel.node, names) if self.kernel.node is not None else ()
 
     # Symbols --------------------------------------------------------------------------------------------------------
 

@@ -132,10 +132,11 @@ class Problem:
     runs. `profile` is the shape for a profile: few threads, several full blocks and a partial one. `shared_opt_in` is
     the dynamic shared memory that the host code asks for, in bytes: "0" where it asks for none, None where it is not
     known how much, or the launch's text does not say how much it takes. `compared` are the numbers that its text
-    compares with. `notes` are what was assumed, one sentence each. `steps` are the launches in whose place the kernel's
-    stands, where the problem is theirs. `variables` are the `__device__` and `__managed__` variables that its text
-    names, with what it does to them; `results` those of which a comparison with another version looks at what is left,
-    and `prints` says whether it looks at what is printed.
+    compares with, `scales` those by which it multiplies or divides; `guarded` are the arrays of indices whose values it
+    looks at before it uses them. `notes` are what was assumed, one sentence each. `steps` are the launches in whose
+    place the kernel's stands, where the problem is theirs. `variables` are the `__device__` and `__managed__` variables
+    that its text names, with what it does to them; `results` those of which a comparison with another version looks at
+    what is left, and `prints` says whether it looks at what is printed.
     """
 
     kernel: str
@@ -155,6 +156,8 @@ class Problem:
     profile: Shape | None = None
     shared_opt_in: str | None = None
     compared: tuple[Value, ...] = ()
+    scales: tuple[Value, ...] = ()
+    guarded: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     variables: tuple[Array, ...] = ()
     results: tuple[Array, ...] = ()

@@ -9,7 +9,7 @@ import atexit
 import base64
 import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from warpwright.sandbox.confine import Policy, system_folders
 from warpwright.toolchain.rights import Reads
 from warpwright.verify.child import Event, Kind, environment_of, physical_memory
 from warpwright.verify.harness import harness_environment, harness_python
+from warpwright.verify.plan import Trial
 from warpwright.verify.pool import Pool
 
 MOST_MEMORY_BYTES = 12 << 30
@@ -50,13 +51,14 @@ BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the child is asked: both sides, the original first, at each of the cases. `own` is for `emulator.lines`. A
-    side has the PTX of each of its problem's steps, or of its one kernel."""
+    """What the child is asked: both sides, the original first, at each of the cases with its kinds of values. `own` is
+    for `emulator.lines`. A side has the PTX of each of its problem's steps, or of its one kernel."""
 
     ptx: tuple[tuple[Ptx, ...], tuple[Ptx, ...]]
     problems: tuple[Problem, Problem]
     own: tuple[Mapping[str, str], Mapping[str, str]]
     cases: tuple[tuple[Case, Case], ...]
+    distributions: tuple[tuple[str, ...], ...]
     seed: int
     budget: Budget
     reference: tuple[str, str] | None = None
@@ -100,12 +102,14 @@ def asked_of(
     units: tuple[Program, Program],
     ptx: tuple[tuple[Ptx, ...], tuple[Ptx, ...]],
     problems: tuple[Problem, Problem],
-    cases: tuple[tuple[Case, Case], ...],
+    cases: Sequence[Trial],
     seed: int,
     reference: Path | None,
 ) -> Asked:
     judge = (harness_python(), str(reference)) if reference is not None else None
-    return Asked(ptx, problems, (own_files(units[0]), own_files(units[1])), cases, seed, BUDGET, judge)
+    pairs, distributions = tuple(pair for pair, _ in cases), tuple(values for _, values in cases)
+    own = own_files(units[0]), own_files(units[1])
+    return Asked(ptx, problems, own, pairs, distributions, seed, BUDGET, judge)
 
 
 def emulation_kind() -> Kind:

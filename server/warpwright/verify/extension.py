@@ -28,9 +28,10 @@ from warpwright.syntax.source import Source
 from warpwright.toolchain.compilation import CompiledLibrary, Ending, TorchBuild
 from warpwright.toolchain.compile import EXTENSION_MODULE, compile_extension
 from warpwright.toolchain.library_symbols import kernel_symbols, library_calls
-from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, SECONDS_PER_SHAPE, gpu_lock
+from warpwright.verify.plan import SECONDS_PER_SHAPE, gpu_lock
 from warpwright.verify.report import Status
 from warpwright.verify.run import Observed, added, observe
+from warpwright.verify.tried import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 
 _HIDDEN_SIZES = (3000, 300, 60)
 """The largest drawn, for a call of one, of two and of more sizes."""

@@ -7,7 +7,7 @@ import os
 import random
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from pathlib import Path
@@ -19,15 +19,30 @@ from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Argument, Array, Case, Pointer, Problem, Struct
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
-from warpwright.verify.thresholds import THRESHOLD, has_threshold_values, threshold_shapes, threshold_values
+from warpwright.verify.thresholds import (
+    THRESHOLD,
+    has_threshold_values,
+    scale_values,
+    threshold_shapes,
+    threshold_values,
+)
+from warpwright.verify.tried import (
+    EDGE_DISTRIBUTIONS,
+    EVERY_DISTRIBUTION,
+    REMAINDER_DISTRIBUTIONS,
+    kinds_of,
+    remainder_shapes,
+)
 
-EVERY_DISTRIBUTION = ("normal", "integers", "large", "zeros", "special")
-EDGE_DISTRIBUTIONS = ("normal", "integers")
 SHARED_UNASKED = 48 << 10
 """Bytes of shared memory, static and dynamic, that a launch may have without being asked for."""
 
 SECONDS_PER_SHAPE = 0.4
 """Of timing, where the interval is not narrow before that; eight rounds are always done."""
+
+
+Trial = tuple[tuple[Case, Case], tuple[str, ...]]
+"""One shape for both kernels, and the kinds of values with which it is tried."""
 
 
 class PlanError(Exception):
@@ -75,6 +90,13 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     ]
     if pairs and judge == "baseline" and has_threshold_values(problem):  # by itself: the original may be at fault there
         cases.append({**_case(*pairs[0], whole=True, timed=False), "distributions": (THRESHOLD,)})
+    if judge == "baseline":
+        more = more_cases(problem, candidate.problem, seed, shapes)
+        cases += [
+            {**_case(*pair, whole=True, timed=False), "distributions": (each,), "more": True}
+            for pair, values in more
+            for each in values
+        ]
     if not cases:
         raise PlanError("the original cannot be launched at the sizes that are known")
     return {
@@ -85,6 +107,8 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "results": [_argument(a) for a in problem.results],
         "prints": problem.prints,
         "thresholds": threshold_values(problem),
+        "scales": scale_values(problem),
+        "guarded": problem.guarded,
         "cases": cases,
         "notes": [*problem.notes, *([no_empty] if no_empty else []), *_refused(original, [case for case, _ in pairs])],
         "seed": seed,
@@ -157,6 +181,19 @@ def paired_cases(original: Problem, candidate: Problem, shapes: Iterable[Shape])
             raise CandidateLaunchError(f"the candidate's launch is impossible: {error}") from None
 
 
+def more_cases(original: Problem, candidate: Problem, seed: int, shapes: Sequence[Shape]) -> Iterator[Trial]:
+    """What is tried beside `shapes`, each with its kinds of values: sizes of every remainder, and further kinds at a
+    size that shows them. Raises CandidateLaunchError."""
+    sized = {original.bytes(shape): shape for shape in shapes}
+    fitting = [size for size in sized if 0 < size <= KINDS_BYTES]
+    shown = max(fitting) if fitting else min(filter(None, sized), default=None)
+    if shown is not None:
+        for pair in paired_cases(original, candidate, [sized[shown]]):
+            yield pair, kinds_of(original)
+    for pair in paired_cases(original, candidate, remainder_shapes(original, seed)):
+        yield pair, REMAINDER_DISTRIBUTIONS
+
+
 def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
     """What the harness is sent to launch one kernel once. Raises ExpressionError and PlanError."""
     case = side.problem.case(shape)
@@ -166,6 +203,8 @@ def make_launch(side: Side, shape: Shape) -> dict[str, Any]:
         "arguments": [_argument(a) for a in side.problem.arguments],
         "variables": [_argument(a) for a in side.problem.globals],
         "thresholds": (),
+        "scales": (),
+        "guarded": (),
         "cases": [_case(case, case, whole=True, timed=False)],
         "seed": 0,
         "lock": gpu_lock(),
@@ -180,12 +219,17 @@ def make_timing(problem: Problem, shapes: Iterable[Shape]) -> dict[str, Any]:
         "arguments": [_argument(a) for a in problem.arguments],
         "variables": [_argument(a) for a in problem.globals],
         "thresholds": (),
+        "scales": (),
+        "guarded": (),
         "cases": [_case(case, case, whole=False, timed=True) for case in cases],
         "seed": 0,
         "reference": str(problem.reference),
         "lock": gpu_lock(),
     }
 
+
+KINDS_BYTES = 128 << 10
+"""Of the arrays at the size at which further kinds of values are tried: enough to show, little to pay."""
 
 HIDDEN_BYTES = 16 << 20
 _HIDDEN_SIZES = (3000, 120, 40)

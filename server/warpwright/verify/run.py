@@ -10,10 +10,10 @@ from typing import Any
 from warpwright.progress import IsCancelled, Progress
 from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import run_request
-from warpwright.verify.plan import EVERY_DISTRIBUTION
 from warpwright.verify.proof import Proof
 from warpwright.verify.report import CaseResult, Speed, Status, Uncovered, What
 from warpwright.verify.thresholds import THRESHOLD
+from warpwright.verify.tried import EVERY_DISTRIBUTION, KINDS
 
 MOST_RESTARTS = 3
 
@@ -105,13 +105,13 @@ def _clear(observed: Observed, note: str) -> None:
 
 def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -> list[dict[str, Any]]:
     """The cases for another try: not the culprit, nothing twice, and what was compared but not timed only timed."""
-    compared, timed = [c.shape for c in observed.cases], [s.shape for s in observed.speed]
+    compared, timed = [(c.shape, c.distribution) for c in observed.cases], [s.shape for s in observed.speed]
     left = []
     for index, case in enumerate(cases):
         if index == culprit:
             continue
-        if case["shape"] not in compared:
-            left.append(case)
+        if not all((case["shape"], each) in compared for each in case["distributions"]):
+            left.append({**case, "more": case.get("more", False) and not observed.cases})
         elif case["time"] and case["shape"] not in timed:
             left.append({**case, "check": False})
     return left
@@ -156,7 +156,7 @@ def _attempt(
                     _beyond_the_candidate(observed, event["shape"], event["reason"])
                     return None
                 case "unsupported":
-                    observed.notes.append(f"{at(event['shape'])} was left out: {event['reason']}")
+                    observed.notes.append(f"{_what_of(event)} left out: {event['reason']}")
                 case "note":
                     observed.notes.append(event["text"])
                 case "uncovered":
@@ -190,6 +190,12 @@ def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, flo
     return {key: round(one.get(key, 0.0) + other.get(key, 0.0), 2) for key in {**one, **other}}
 
 
+def _what_of(event: Event) -> str:
+    """What an event is about: `n = 31 was`, or `ties values were` where it is about one kind of values alone."""
+    kind = event.get("distribution")
+    return f"{kind} values were" if kind in KINDS else f"{at(event['shape'])} was"
+
+
 def _failure(event: Event) -> Status:
     if event.get("timed_out"):
         return Status.TIMEOUT
@@ -202,7 +208,7 @@ def _wrong_sentence(event: Event) -> str:
         return f"The candidate does not finish at {where}: {event['reason']}."
     if event.get("unsafe"):
         return f"The candidate is not safe at {where}: {event['reason']}."
-    is_drawn = event["distribution"] in (*EVERY_DISTRIBUTION, THRESHOLD)
+    is_drawn = event["distribution"] in (*EVERY_DISTRIBUTION, THRESHOLD, *KINDS)
     when = f"{event['distribution']} values" if is_drawn else event["distribution"]
     return f"The candidate is wrong at {where} ({when}): {event['reason']}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import gcd
 
+from warpwright.problems.expressions import Value
 from warpwright.problems.model import Array, Problem
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
@@ -20,13 +21,25 @@ MOST_VALUE = 1e8
 
 def with_thresholds(original: Problem, candidate: Problem) -> Problem:
     """The original's problem with the numbers of both texts, those of the candidate alone first."""
-    own = [number for number in candidate.compared if number not in original.compared]
-    return replace(original, compared=(*own, *original.compared))
+
+    def joined(theirs: tuple[Value, ...], ours: tuple[Value, ...]) -> tuple[Value, ...]:
+        return (*(number for number in theirs if number not in ours), *ours)
+
+    return replace(
+        original,
+        compared=joined(candidate.compared, original.compared),
+        scales=joined(candidate.scales, original.scales),
+    )
 
 
 def threshold_values(problem: Problem) -> tuple[float, ...]:
     """The numbers that values can lie around."""
     return tuple(float(number) for number in problem.compared if abs(number) <= MOST_VALUE)
+
+
+def scale_values(problem: Problem) -> tuple[float, ...]:
+    """The numbers by which values may be multiplied or divided."""
+    return tuple(float(number) for number in problem.scales if abs(number) <= MOST_VALUE)
 
 
 def has_threshold_values(problem: Problem) -> bool:

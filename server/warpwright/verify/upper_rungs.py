@@ -18,7 +18,15 @@ from warpwright.verify.harness import Gpu
 from warpwright.verify.host_change import host_change, launches_new_graph
 from warpwright.verify.host_code import host_differences
 from warpwright.verify.lower_rungs import Lower
-from warpwright.verify.plan import CandidateLaunchError, PlanError, empty_shape, hidden_shape, paired_cases
+from warpwright.verify.plan import (
+    CandidateLaunchError,
+    PlanError,
+    Trial,
+    empty_shape,
+    hidden_shape,
+    more_cases,
+    paired_cases,
+)
 from warpwright.verify.planned import Plan, planned
 from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
@@ -29,6 +37,7 @@ from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import look_for_hidden_faults
 from warpwright.verify.sequence import lines_of, replaced_launches
 from warpwright.verify.thresholds import threshold_shapes
+from warpwright.verify.tried import EDGE_DISTRIBUTIONS
 from warpwright.verify.variables import other_beginnings
 
 _SIDES = ("original", "candidate")
@@ -116,10 +125,12 @@ def _emulate(
     more = (original.own_shape, original.profile, hidden_shape(original, seed), empty, *around)
     shapes = list(original.check)
     shapes += [shape for shape in more if shape is not None and shape not in shapes]
-    cases = list(paired_cases(original, candidate, shapes))
-    request = {**plan.request, "cases": [{"shape": dict(case.shape)} for case, _ in cases]}
     reference, judge = (original.reference, "reference") if claim.goal == "reference" else (None, "baseline")
-    request_of_child = asked_of(units, ptx, plan.problems, tuple(cases), seed, reference)
+    cases: list[Trial] = [(pair, EDGE_DISTRIBUTIONS) for pair in paired_cases(original, candidate, shapes)]
+    if judge == "baseline":
+        cases += more_cases(original, candidate, seed, shapes)
+    request = {**plan.request, "cases": [{"shape": dict(case.shape)} for (case, _), _ in cases]}
+    request_of_child = asked_of(units, ptx, plan.problems, cases, seed, reference)
 
     def run() -> Observed:
         return observe(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from warpwright_harness.buffers import make_values
+from warpwright_harness.drawn import make_values
 from warpwright_harness.events import Emit
 from warpwright_harness.extension.arena import ArenaError
 from warpwright_harness.extension.batch import Batch, Parameters, Values, changed_since, run_batch

@@ -63,6 +63,7 @@ from warpwright.verify.emulated.outputs import (
     Ran,
     arrays_of,
     in_order,
+    open_results,
     outputs_of,
     tolerance_for,
     wider_tolerance,
@@ -71,9 +72,9 @@ from warpwright.verify.emulated.outputs import (
 from warpwright.verify.emulated.prints import are_prints_lost, other_prints, stops_alone
 from warpwright.verify.emulated.steps import behind, launches_of, put_behind
 from warpwright.verify.emulation import Budget
-from warpwright.verify.plan import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION
 from warpwright.verify.run import at
 from warpwright.verify.thresholds import THRESHOLD, has_threshold_values
+from warpwright.verify.tried import EDGE_DISTRIBUTIONS, EVERY_DISTRIBUTION, KINDS
 
 MOST_BYTES = 64 << 20
 MOST_COUNTED_BYTES = 512 << 20
@@ -117,6 +118,8 @@ class Comparison:
     original: Side
     candidate: Side
     cases: tuple[tuple[Case, Case], ...]
+    distributions: tuple[tuple[str, ...], ...]
+    """The kinds of values with which each case is tried."""
     seed: int
     budget: Budget
 
@@ -140,38 +143,38 @@ class Comparison:
         plan: list[tuple[int, int, tuple[str, ...]]] = []
         largest_first = sorted(sized.items(), key=lambda each: -each[1])
         most = self.budget.together // 4 // (RUNS * len(self.every))
-        whole = next((index for index, steps in largest_first if steps <= most), None)
+        whole = next((index for index, steps in largest_first if steps <= most and not self._has_kinds(index)), None)
         # That one has its share for sure, and what costs little is not left out for what costs much.
         for index, steps in sorted(largest_first, key=lambda each: (each[0] != whole, each[1])):
-            distributions = self.every if index == whole else EDGE_DISTRIBUTIONS
+            distributions = self.every if index == whole else self.distributions[index]
             cost = RUNS * steps * len(distributions)
             if cost > left:
                 too_large.append(index)
                 continue
             left -= cost
             plan.append((index, steps, distributions))
-        plan.sort(key=lambda each: -each[1])
+        plan.sort(key=lambda each: (self._is_more(each[0]), -each[1]))
         example = self._example(plan)
-        if too_large:
-            sizes = [at(self.cases[index][0].shape) for index in sorted(too_large)]
-            more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
-            budget = self.budget
-            limit = f"the emulator takes on {budget.launch:,} lane-steps for one launch and {budget.together:,} in all"
-            yield {"event": "note", "text": f"not run at {'; '.join(sizes[:3])}{more}: {limit}"}
+        yield from self._left_out(too_large)
         if too_large and all(self._elements(index) < LEAST_ELEMENTS for index, *_ in plan):
             yield {"event": "error", "text": "the emulator would be too slow at sizes that show anything"}
             return
-        proven = False
+        proven, is_sound = False, False
         for done, (index, steps, distributions) in enumerate(plan):
+            if self._is_more(index) and not is_sound:
+                break
             share = 0.45 + 0.55 * done / len(plan)
             yield {"event": "progress", "text": f"Emulating at {at(self.cases[index][0].shape)}", "share": share}
             for salt, distribution in enumerate(distributions):
                 event = self.compared(index, steps, distribution, salt, stop)
                 yield {"shape": dict(self.cases[index][0].shape), "distribution": distribution, **event}
                 if event["event"] == "unsupported":
+                    if distribution in KINDS:
+                        continue
                     break
                 if not event["ok"]:
                     return
+                is_sound = True
                 if index == example and distribution == distributions[-1]:
                     proven = True
         if proven and example is not None:
@@ -185,6 +188,26 @@ class Comparison:
                     original, candidate = works
                     yield {"event": "work", "original": asdict(original), "candidate": asdict(candidate)}
         yield {"event": "done"}
+
+    def _has_kinds(self, index: int) -> bool:
+        return any(each in KINDS for each in self.distributions[index])
+
+    def _is_more(self, index: int) -> bool:
+        """Whether a case shows nothing by itself, where the original is at fault at all the others."""
+        return not {*EDGE_DISTRIBUTIONS} <= {*self.distributions[index]}
+
+    def _left_out(self, too_large: Sequence[int]) -> Iterator[Event]:
+        """What is said of the cases for which there is no time."""
+        budget = self.budget
+        limit = f"the emulator takes on {budget.launch:,} lane-steps for one launch and {budget.together:,} in all"
+        kinds = [each for index in too_large if self._has_kinds(index) for each in self.distributions[index]]
+        for each in kinds:
+            yield {"event": "uncovered", "what": "input", "text": f"{each} values were not tried: {limit}"}
+        shapes = [self.cases[index][0].shape for index in sorted(too_large) if not self._has_kinds(index)]
+        if shapes:
+            sizes = [at(shape) for shape in shapes]
+            more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
+            yield {"event": "note", "text": f"not run at {'; '.join(sizes[:3])}{more}: {limit}"}
 
     @property
     def every(self) -> tuple[str, ...]:
@@ -433,7 +456,12 @@ class Comparison:
                 return unsupported(f"the original's own {output.name} differs from run to run")
             if output.is_float and not equally_finite(output, mine[0][due], mine[1][due]):
                 return unsupported(f"the original's own {output.name} is finite in one run and not in another")
-            tolerance = tolerance_for(output, mine, due, distribution, moved)
+            is_same = equal_bits(wrote, due) and all(
+                equal_bits(other[due], one[due]) for other, one in zip(others, (mine[0], others[0]), strict=True)
+            )
+            tolerance = 0.0 if is_same else tolerance_for(output, mine, due, distribution, moved)
+            if not is_same:
+                others = open_results(output, mine[0], others, distribution, moved)
             found = compare(output, others[0], mine[0], (wrote, due), tolerance)
             if found.why and distribution != "zeros":
                 tolerance = wider_tolerance(output, mine[0], due, tolerance, moved)

@@ -14,15 +14,18 @@ from warpwright.emulator.agreement import (
     equal_bits,
     everything,
     is_exact,
+    is_infinite_for_nan,
     largest_gap,
     strict_tolerance,
     tolerance_of,
     tolerance_of_scaled,
     tolerance_of_zeros,
+    without_infinities,
+    without_overflow,
     written,
 )
 from warpwright.emulator.launch import Argument, ArrayArgument, StructArgument
-from warpwright.emulator.values import POISONS, coarser, perturbed, scaled
+from warpwright.emulator.values import POISONS, Alteration, bounded, coarser, perturbed, scaled
 from warpwright.facts.profile import Fault, FaultKind
 from warpwright.problems.model import Problem
 from warpwright.problems.types import element_type
@@ -33,6 +36,9 @@ REPETITIONS = 3
 
 MOST_STRICT = 64
 """Of the strict tolerance: a thousand units in the last place."""
+
+MARGIN = 16.0
+"""By how much huge inputs may still grow where what is made of them is judged."""
 
 SCALES = (0.8306, 1.2274, 1.6541)
 """Factors of no round number, below a power of two and above."""
@@ -106,6 +112,7 @@ class Moved:
         self._rough: Ran | None = None
         self._again: list[Ran] = []
         self._halved: Ran | None = None
+        self._other: dict[str, Ran] = {}
         self._scaled: list[tuple[float, Ran]] = []
 
     def scaled(self, output: Output, base: Any, due: Any) -> list[tuple[float, Any]]:
@@ -119,6 +126,19 @@ class Moved:
         if not self._scaled:
             self._scaled = [(factor, self._run(alter=scaled(factor))) for factor in SCALES]
         return [(factor**degree, ran.outputs[output.name][due]) for factor, ran in self._scaled]
+
+    def bounded(self, name: str) -> Any:
+        """One output on inputs that have large numbers where they have infinities."""
+        return self._altered(bounded, "bounded").outputs[name]
+
+    def grown(self, name: str) -> Any:
+        """One output on inputs that are larger by MARGIN."""
+        return self._altered(scaled(MARGIN), "grown").outputs[name]
+
+    def _altered(self, alteration: Alteration, key: str) -> Ran:
+        if key not in self._other:
+            self._other[key] = self._run(alter=alteration)
+        return self._other[key]
 
     def again(self, name: str) -> list[Any]:
         """One output on the same inputs, floats added to one word in other orders: one gap may be small by chance."""
@@ -134,6 +154,22 @@ class Moved:
         return [ran.outputs[name] for ran in self._moved], self._rough.outputs[name]
 
 
+def open_results(output: Output, base: Any, theirs: list[Any], distribution: str, moved: Moved) -> list[Any]:
+    """What a candidate gave, with the original's result where the original itself leaves open what is right.
+
+    Where it gives NaN because of an infinity among its inputs (`inf - inf`), and a number for a large one in its place,
+    the order of its operations decides between NaN and an infinity. Where it overflows on huge inputs, or would if they
+    were larger by MARGIN, so it does between a number and an infinity.
+    """
+    if not output.is_float or distribution not in ("special", "huge"):
+        return theirs
+    if distribution == "huge":
+        return [without_overflow(output, base, moved.grown(output.name), each) for each in theirs]
+    if not any(is_infinite_for_nan(output, base, each) for each in theirs):
+        return theirs
+    return [without_infinities(output, base, moved.bounded(output.name), each) for each in theirs]
+
+
 def tolerance_for(output: Output, runs: list[Any], due: Any, distribution: str, moved: Moved) -> float:
     base = runs[0][due]
     if not output.is_float or not base.size:
@@ -143,9 +179,10 @@ def tolerance_for(output: Output, runs: list[Any], due: Any, distribution: str, 
     if distribution == "zeros":
         return tolerance_of_zeros(output, base, [runs[1][due]])
     others, rough = moved.outputs(output.name)
-    control = None if distribution == "integers" else rough[due]
+    control = None if distribution in ("integers", "ties") else rough[due]
     again = [runs[1]] if equal_bits(runs[0][due], runs[1][due]) else [runs[1], *moved.again(output.name)]
-    return tolerance_of(output, base, [each[due] for each in again], [each[due] for each in others], control)
+    tolerance = tolerance_of(output, base, [each[due] for each in again], [each[due] for each in others], control)
+    return max(tolerance, strict_tolerance(output, base)) if distribution == "ties" else tolerance  # few were moved
 
 
 def wider_tolerance(output: Output, base: Any, due: Any, tolerance: float, moved: Moved) -> float:
