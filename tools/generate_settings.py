@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from warpwright.editor.program import KEYS
 from warpwright.editor.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,9 +50,29 @@ folder that its user does not trust.
 """
 
 
+PROGRAM = """\
+
+## The program's own test
+
+A project's file may say how its program is built and tested. `warpwright verify` and `warpwright optimize` then
+[run it](verification.md#the-programs-own-test) with the original and with the candidate that is chosen, in a folder
+that you allowed. An editor's settings have no such table.
+
+```toml
+[program]
+build = "make"
+run = "./app --verify"
+```
+
+| key of `[program]` | default | meaning |
+|---|---|---|
+"""
+
+
 def page() -> str:
-    rows = (f"| `{each.name}` | `{json.dumps(each.default)}` | {each.meaning} |" for each in SETTINGS)
-    return HEAD + "\n".join(rows) + "\n"
+    rows = [f"| `{each.name}` | `{json.dumps(each.default)}` | {each.meaning} |" for each in SETTINGS]
+    keys = [f"| `{each.name}` | `{json.dumps(each.default)}` | {each.meaning} |" for each in KEYS]
+    return HEAD + "\n".join(rows) + "\n" + PROGRAM + "\n".join(keys) + "\n"
 
 
 def manifest(present: str) -> str:

@@ -149,3 +149,20 @@ def test_a_search_takes_the_projects_model(tmp_path: Path) -> None:
     ran = run_command("optimize", "a.cu", cwd=tmp_path)
     assert ran.status == 2
     assert "not/there.gguf" in ran.stderr or "llama-cpp-python" in ran.stderr
+
+
+def test_a_program_and_what_is_wrong_in_its_table(tmp_path: Path) -> None:
+    file = tmp_path / "warpwright.toml"
+    file.write_text('arch = "sm_80"\n[program]\nbuild = "make"\nrun = "./app"\nspeed = 1\n')
+    project = project_of(str(tmp_path / "k.cu"), tmp_path)
+    assert project.program is not None
+    assert (project.program.folder, project.program.build, project.program.run) == (tmp_path, "make", "./app")
+    assert [(each.line, each.sentence) for each in project.problems] == [
+        (5, "warpwright.program.speed: there is no such key.")
+    ]
+    file.write_text('[program]\nbuild = "make"\nrun = 7\n')
+    project = project_of(str(tmp_path / "k.cu"), tmp_path)
+    assert project.program is None
+    assert [(each.line, each.sentence) for each in project.problems] == [
+        (3, "warpwright.program.run: must be a command line; no program is run.")
+    ]

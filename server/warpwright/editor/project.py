@@ -14,9 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from warpwright.editor.settings import Settings, read_settings
+from warpwright.editor.program import TABLE, read_program
+from warpwright.editor.settings import Settings, Wrong, read_settings
 from warpwright.syntax.source import is_file
 from warpwright.syntax.stamp import Stamp, stamp_of
+from warpwright.toolchain.program import ProgramTest
 
 NAME = "warpwright.toml"
 PYPROJECT = "pyproject.toml"
@@ -42,11 +44,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What one file says: attributes of Settings, and what is wrong in it. `path` is "" where there is no file."""
+    """What one file says: attributes of Settings, the program's own test, and what is wrong in it. `path` is "" where
+    there is no file."""
 
     path: str = ""
     given: Mapping[str, object] = field(default_factory=lambda: {})
     problems: tuple[Problem, ...] = ()
+    program: ProgramTest | None = None
 
     def over(self, settings: Settings) -> Settings:
         """The editor's settings with the project's in their place. An editor that has nothing compiled, as in a folder
@@ -113,10 +117,16 @@ def _read(path: str, stamp: Stamp) -> Project | None:
         content = content.get(key) if isinstance(content, Mapping) else None
     if content is None:
         return None
+    program: ProgramTest | None = None
+    not_read: tuple[Wrong, ...] = ()
+    if isinstance(content, Mapping) and TABLE in content:
+        program, not_read = read_program(content[TABLE], Path(path).parent)
+        content = {name: value for name, value in content.items() if name != TABLE}
     given, wrong = read_settings(content)
+    wrong = (*wrong, *not_read)
     prefix = _TABLE if is_shared else ()
     problems = tuple(Problem(path, _line_of(text, prefix, each.keys), str(each)) for each in wrong[:_MOST_PROBLEMS])
-    return Project(path, given, problems)
+    return Project(path, given, problems, program)
 
 
 def _failed(path: str, line: int, reason: str) -> Project:

@@ -168,6 +168,53 @@ class Prediction:
     gpu: str
 
 
+class ProgramStatus(StrEnum):
+    """What the program's own test said of a candidate."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    NOT_RUN = "not-run"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSide:
+    """How the program of one side ended, and how long each of its runs and its build took."""
+
+    exit_status: int
+    seconds: tuple[float, ...]
+    build_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "seconds": list(self.seconds)}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOutcome:
+    """What the program's own test said: `build` and `run` are its commands, `compared` says what of both was compared.
+
+    `reason` is one sentence where it was not run or where both differ; a side is None where it did not come so far.
+    """
+
+    status: ProgramStatus
+    reason: str
+    build: str
+    run: str
+    original: ProgramSide | None = None
+    candidate: ProgramSide | None = None
+    compared: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "status": str(self.status),
+            "reason": self.reason,
+            "build": self.build,
+            "run": self.run,
+            "compared": self.compared,
+            "original": self.original.to_json() if self.original else None,
+            "candidate": self.candidate.to_json() if self.candidate else None,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of `verify`. `levels` are the rungs that the candidate reached, in order.
@@ -193,6 +240,7 @@ class Report:
     goal: str = "speed"
     predicted: Prediction | None = None
     uncovered: tuple[Uncovered, ...] = ()
+    program: ProgramOutcome | None = None
     launches: tuple[str, ...] = ()
     """The launches that were run, each by its place in the host code, such as "solver.cu:41"."""
 
@@ -218,6 +266,7 @@ class Report:
             "reason": self.reason,
             "launches": list(self.launches),
             "uncovered": [each.to_json() for each in self.uncovered],
+            "program": self.program.to_json() if self.program else None,
             "notes": list(self.notes),
             "environment": dict(self.environment),
         }
@@ -255,6 +304,13 @@ class Report:
             predicted = f", predicted {self.predicted.speedup:.1f}x ({self.predicted.gpu})" if self.predicted else ""
             return f"correct ({self._gpu()})" + (f"{predicted}, not timed" if self.backend in UNTIMED else "")
         return str(self.status).replace("-", " ")
+
+    def with_program(self, outcome: ProgramOutcome) -> Report:
+        """The same report with what the program's own test said. A candidate that changes that is wrong."""
+        if outcome.status is not ProgramStatus.DIFFERS:
+            return replace(self, program=outcome)
+        levels = tuple(level for level in self.levels if level not in (Level.CORRECT, Level.FASTER))
+        return replace(self, status=Status.WRONG, levels=levels, reason=outcome.reason, program=outcome)
 
     def as_covered(self) -> Report:
         """The same report, which calls nothing faster of which a launch, size, input or output was not compared."""

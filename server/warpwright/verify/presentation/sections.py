@@ -12,6 +12,7 @@ from warpwright.verify.presentation.conditions import (
     uncovered_section,
 )
 from warpwright.verify.presentation.ladder import ladder
+from warpwright.verify.presentation.program import program_section
 from warpwright.verify.presentation.timed import limits_section, timed_section
 from warpwright.verify.report import Status
 
@@ -40,6 +41,7 @@ def sections(report: Json) -> list[Section]:
         compared_section(report),
         timed_section(report),
         limits_section(report),
+        program_section(report),
         notes_section(report),
         unchecked_section(report),
         conditions_section(report),
