@@ -24,6 +24,7 @@ from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import all_rules, run_rules
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
@@ -33,15 +34,17 @@ _COMMENT = re.compile(r"^// ?(?=ptxas info|    \d+ bytes|cubin)", re.MULTILINE)
 _LIMITS = re.compile(r"^cubin: (\w+): (?:(\d+) threads, )?(\d+) registers at most$", re.MULTILINE)
 
 
-def program(text: str, name: str = "kernel.cu") -> Program:
+def program(text: str | bytes, name: str = "kernel.cu") -> Program:
     """The facts of a text. Comments that hold what `ptxas -v` printed of its kernels, and "cubin: MANGLED: 256 threads,
     64 registers at most", stand for a compile."""
+    data = text.encode() if isinstance(text, str) else text
+    text = decoded(data)
     said = "\n".join(line for line in _COMMENT.sub("\0", text).splitlines() if line.startswith("\0")).replace("\0", "")
     resources = parse_resources(said)
     for mangled, threads, registers in _LIMITS.findall(said):
         limits = {"max_threads": int(threads) if threads else None, "max_registers": int(registers)}
         resources[mangled] = replace(resources[mangled], **limits)
-    return with_compiled(analyze(Source(name, text.encode())), resources.values())
+    return with_compiled(analyze(Source(name, data)), resources.values())
 
 
 @lru_cache(maxsize=8)
@@ -66,7 +69,7 @@ def marks(found: Iterable[Finding]) -> list[Mark]:
     return [_mark(finding) for finding in found]
 
 
-def proposed(text: str, rewrite: str, name: str = "kernel.cu") -> Rewrite | Declined:
+def proposed(text: str | bytes, rewrite: str, name: str = "kernel.cu") -> Rewrite | Declined:
     """The rewrite at the best place of the first kernel that it can be applied to, or the first kernel's refusal."""
     results = [propose(rewrite, kernel, None) for kernel in program(text, name).kernels]
     return next((result for result in results if isinstance(result, Rewrite)), results[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,15 @@ def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         timeout=120,
     )
+
+
+def test_the_documented_commands_work(tree: Path) -> None:
+    written = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    commands = re.findall(r"python (tools/new_\w+\.py .+)$", written, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        made = run(tree, *command.split())
+        assert made.returncode == 0, made.stderr
 
 
 def test_a_new_rule_passes_its_tests(tree: Path) -> None:

@@ -57,8 +57,8 @@ def _followed(path: LaunchPath, node: Node, depth: int, moves: tuple[Move, ...],
         moves = (*_in_elements_of(moves, kind), *(Move(each, sign, depth) for each, sign in moved))
         node = inner
     if node.type == "identifier" and function is not None:
-        moves = _in_elements_of(moves, declared_type(source, function, source.node_text(node)) or "")
-    text = re.sub(r"\s", "", source.node_text(node)).replace("->", ".")
+        moves = _in_elements_of(moves, declared_type(source, function, source.node_code(node)) or "")
+    text = re.sub(r"\s", "", source.node_code(node)).replace("->", ".")
     start = function.start_byte if function is not None else -1
     here = Address((source.path, start, text), moves)
     if steps == 0 or node.type != "identifier":
@@ -86,8 +86,8 @@ def _peeled(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Nod
             return uncommented(node)[0], (), ""
         case "cast_expression":
             kind = node.child_by_field_name("type")
-            return node.child_by_field_name("value"), (), source.node_text(kind) if kind is not None else ""
-        case "pointer_expression" if source.node_text(node).startswith("&"):
+            return node.child_by_field_name("value"), (), source.node_code(kind) if kind is not None else ""
+        case "pointer_expression" if source.node_code(node).startswith("&"):
             inner = node.child_by_field_name("argument")
             if inner is None or inner.type != "subscript_expression":
                 return None, (), ""
@@ -96,7 +96,7 @@ def _peeled(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Nod
         case "binary_expression":
             operator = node.child_by_field_name("operator")
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-            sign = {"+": 1, "-": -1}.get(source.node_text(operator) if operator is not None else "")
+            sign = {"+": 1, "-": -1}.get(source.node_code(operator) if operator is not None else "")
             if sign is None or left is None or right is None:
                 return None, (), ""
             if sign == 1 and left.type == "number_literal":
@@ -109,7 +109,7 @@ def _peeled(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Nod
 
 def _within_call(source: Source, node: Node) -> tuple[Node | None, Sequence[tuple[Node, int]], str]:
     called, given = node.child_by_field_name("function"), uncommented(node.child_by_field_name("arguments"))
-    text = source.node_text(called) if called is not None else ""
+    text = source.node_code(called) if called is not None else ""
     name = text.partition("<")[0].strip()
     if len(given) == 1 and (name in _CASTS or name.rpartition("::")[2] == "raw_pointer_cast"):
         return given[0], (), text.partition("<")[2].rpartition(">")[0]
@@ -132,7 +132,7 @@ def _assigned(source: Source, function: Node | None, name: str) -> list[Node]:
         node
         for node in nodes_below(source, function, "assignment_expression", "update_expression")
         if (target := node.child_by_field_name("left") or node.child_by_field_name("argument")) is not None
-        and source.node_text(target) == name
+        and source.node_code(target) == name
     ]
 
 
@@ -150,19 +150,19 @@ def _only_value(source: Source, function: Node | None, name: str, before: int) -
         and _declared_name(source, declared) == name
     ]
     assigned = _assigned(source, function, name)
-    empty = not initial or source.node_text(initial[-1]) in ("NULL", "nullptr", "0")
+    empty = not initial or source.node_code(initial[-1]) in ("NULL", "nullptr", "0")
     if not assigned:
         return initial[-1] if not empty and _is_pointer(initial[-1]) else None
     if len(assigned) > 1 or not empty or assigned[0].type != "assignment_expression" or assigned[0].start_byte > before:
         return None
     operator, value = assigned[0].child_by_field_name("operator"), assigned[0].child_by_field_name("right")
-    is_plain = operator is not None and source.node_text(operator) == "="
+    is_plain = operator is not None and source.node_code(operator) == "="
     return value if is_plain and value is not None and _is_pointer(value) else None
 
 
 def _declared_name(source: Source, declarator: Node) -> str:
     found = declarator if declarator.type == "identifier" else next(descendants(declarator, "identifier"), None)
-    return source.node_text(found) if found is not None else ""
+    return source.node_code(found) if found is not None else ""
 
 
 def _is_pointer(value: Node) -> bool:

@@ -23,7 +23,7 @@ def function_name(source: Source, node: Node) -> str | None:
     name = declarator.child_by_field_name("declarator") if declarator is not None else None
     if name is None:
         return None
-    text = source.node_text(name).rsplit("::", 1)[-1].strip()
+    text = source.node_code(name).rsplit("::", 1)[-1].strip()
     return "".join(text.split()) if re.match(r"operator\W", text) else text.split("<")[0].strip()
 
 
@@ -32,9 +32,9 @@ def declared_type(source: Source, function: Node, name: str) -> str | None:
     for node in nodes_below(source, function, "declaration", "parameter_declaration"):
         declared = node.child_by_field_name("type")
         if declared is not None and any(
-            source.node_text(i) == name
+            source.node_code(i) == name
             for d in node.children_by_field_name("declarator")
             for i in [*descendants(d, "identifier")][:1]
         ):
-            return source.node_text(declared)
+            return source.node_code(declared)
     return None

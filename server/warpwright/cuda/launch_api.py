@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
@@ -32,13 +33,13 @@ class ApiLaunch:
 def api_launch(source: Source, call: Node) -> ApiLaunch | None:
     """What a call of the library launches; None for another call, and for one that is not written to its end."""
     function = call.child_by_field_name("function")
-    name = unqualified(source.node_text(function)) if function is not None else ""
+    name = unqualified(source.node_code(function)) if function is not None else ""
     given = uncommented(call.child_by_field_name("arguments"))
-    if not re.fullmatch(API_NAMES.decode(), name) or len(given) < 2:
+    if not re.fullmatch(decoded(API_NAMES), name) or len(given) < 2:
         return None
     if _CONFIGURED.fullmatch(name):
         config = given[0].child_by_field_name("argument") if given[0].type == "pointer_expression" else given[0]
-        written = source.node_text(config) if config is not None else None
+        written = source.node_code(config) if config is not None else None
         if name.endswith("C"):
             return ApiLaunch(_plain(given[1]), config=written, packed=given[2] if len(given) > 2 else None)
         return ApiLaunch(_plain(given[1]), config=written, arguments=tuple(given[2:]))
@@ -55,8 +56,8 @@ def configured(source: Source, call: Node, config: str) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for position, item in enumerate(uncommented(listed)):
         if item.type == "initializer_pair":
-            value = item.child_by_field_name("value") or item.named_children[-1]
-            found[source.node_text(item.named_children[0]).lstrip(".")] = value
+            value = item.child_by_field_name("value") or uncommented(item)[-1]
+            found[source.node_code(uncommented(item)[0]).lstrip(".")] = value
         elif position < len(_FIELDS):
             found[_FIELDS[position]] = item
     return found
@@ -64,7 +65,7 @@ def configured(source: Source, call: Node, config: str) -> dict[str, Node]:
 
 def addressed(source: Source, call: Node, packed: Node) -> list[Node]:
     """The variables whose addresses an array of arguments holds, `void *args[] = {&a, &n}`."""
-    listed = packed if packed.type == "initializer_list" else initializer(source, call, source.node_text(packed))
+    listed = packed if packed.type == "initializer_list" else initializer(source, call, source.node_code(packed))
     return [_plain(item) for item in uncommented(listed)]
 
 
@@ -75,7 +76,7 @@ def initializer(source: Source, call: Node, name: str) -> Node | None:
     for node in descendants(function, "init_declarator") if function is not None else ():
         label = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
         value = node.child_by_field_name("value")
-        if node.start_byte < call.start_byte and label is not None and source.node_text(label) == name:
+        if node.start_byte < call.start_byte and label is not None and source.node_code(label) == name:
             found = value if value is not None and value.type == "initializer_list" else found
     return found
 

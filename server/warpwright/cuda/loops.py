@@ -59,9 +59,9 @@ def _of_range(source: Source, loop: Node) -> Iterator[Listed]:
         name = declared
     if name is None or over is None:
         return
-    listed = over if over.type == "initializer_list" else _initial_list(source, loop, source.node_text(over))
+    listed = over if over.type == "initializer_list" else _initial_list(source, loop, source.node_code(over))
     if listed is not None:
-        yield Listed(source.node_text(name), tuple(uncommented(listed)))
+        yield Listed(source.node_code(name), tuple(uncommented(listed)))
 
 
 def _initial_list(source: Source, place: Node, name: str) -> Node | None:
@@ -71,7 +71,7 @@ def _initial_list(source: Source, place: Node, name: str) -> Node | None:
         label = declared if declared is not None and declared.type == "identifier" else None
         if label is None and declared is not None:
             label = next(descendants(declared, "identifier"), None)
-        if node.start_byte < place.start_byte and label is not None and source.node_text(label) == name:
+        if node.start_byte < place.start_byte and label is not None and source.node_code(label) == name:
             return value if value is not None and value.type == "initializer_list" else None
     return None
 
@@ -83,7 +83,7 @@ def _of_loop(source: Source, loop: Node) -> Iterator[Moved]:
         target = update.child_by_field_name("left") or update.child_by_field_name("argument")
         if target is None or target.type != "identifier":
             continue
-        name = source.node_text(target)
+        name = source.node_code(target)
         relation, bound = _test(source, condition, name)
         yield Moved(name, update, starts.get(name), relation, bound)
 
@@ -96,7 +96,7 @@ def _starts(source: Source, loop: Node) -> dict[str, Node]:
         name = node.child_by_field_name("declarator") or node.child_by_field_name("left")
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         if name is not None and value is not None:
-            found.setdefault(source.node_text(name), value)
+            found.setdefault(source.node_code(name), value)
     return found
 
 
@@ -126,9 +126,9 @@ def _test(source: Source, condition: Node | None, name: str) -> tuple[Relation, 
         return "", None
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     operator = node.child_by_field_name("operator")
-    sign = source.node_text(operator) if operator is not None else ""
+    sign = source.node_code(operator) if operator is not None else ""
     if sign not in _MIRRORED or left is None or right is None:
         return "", None
-    if source.node_text(left) == name:
+    if source.node_code(left) == name:
         return _MIRRORED[_MIRRORED[sign]], right
-    return (_MIRRORED[sign], left) if source.node_text(right) == name else ("", None)
+    return (_MIRRORED[sign], left) if source.node_code(right) == name else ("", None)

@@ -110,11 +110,11 @@ def calls_of(sources: Sequence[Source], source: Source, function: Node) -> Itera
         return
     parameters = parameters_of(function)
     least = sum(parameter.type == "parameter_declaration" for parameter in parameters)
-    is_static = any(source.node_text(child) == "static" for child in function.children)
+    is_static = any(source.node_code(child) == "static" for child in function.children)
     for other in (source,) if is_static else sources:
         for node in nodes_below(other, other.root, "call_expression"):
             called = node.child_by_field_name("function")
-            if called is None or unqualified(other.node_text(called)) != name:
+            if called is None or unqualified(other.node_code(called)) != name:
                 continue
             call = HostCall(other, node)
             if least <= len(call.arguments) <= len(parameters):
@@ -124,7 +124,7 @@ def calls_of(sources: Sequence[Source], source: Source, function: Node) -> Itera
 def parameter_place(source: Source, function: Node | None, name: str) -> int | None:
     """The place of the parameter of that name; None where a function has none."""
     for place, parameter in enumerate(parameters_of(function) if function is not None else ()):
-        declared = [source.node_text(node) for node in descendants(parameter, "identifier")]
+        declared = [source.node_code(node) for node in descendants(parameter, "identifier")]
         if declared and declared[0] == name:
             return place
     return None

@@ -46,12 +46,12 @@ def launch_sites(sources: Iterable[Source], kernel: str) -> Iterator[LaunchText]
                 continue
             function, configuration, arguments = found
             named: Node | None = function
-            if unqualified(source.node_text(function)) != kernel:
+            if unqualified(source.node_code(function)) != kernel:
                 named = _held(source, function) if held is None else None
-                if named is None or unqualified(source.node_text(named)) != kernel:
+                if named is None or unqualified(source.node_code(named)) != kernel:
                     continue
             template = next(descendants(named, "template_argument_list"), None) if named is not None else None
-            instance = tuple(source.node_text(a) for a in template.named_children) if template else ()
+            instance = tuple(source.node_code(a) for a in uncommented(template)) if template else ()
             site = LaunchText(source, call, configuration, arguments, instance)
             if named == function:
                 named_itself = True
@@ -82,13 +82,13 @@ def _held(source: Source, function: Node) -> Node | None:
     around = enclosing(function, "function_definition", "lambda_expression")
     if function.type != "identifier" or around is None:
         return None
-    name = source.node_text(function)
+    name = source.node_code(function)
     found = [
         node.child_by_field_name("value")
         for node in nodes_below(source, around, "init_declarator")
         if (declared := node.child_by_field_name("declarator")) is not None
         and next(
-            (source.node_text(i) for i in (declared, *descendants(declared, "identifier")) if i.type == "identifier"),
+            (source.node_code(i) for i in (declared, *descendants(declared, "identifier")) if i.type == "identifier"),
             "",
         )
         == name

@@ -27,12 +27,12 @@ def restrictable(kernel: Kernel) -> dict[str, Node]:
     not `__restrict__` already, not declared as arrays."""
     found: dict[str, Node] = {}
     for parameter in parameters_of(kernel.node) if kernel.node is not None else ():
-        declarator, text = parameter.child_by_field_name("declarator"), kernel.source.node_text(parameter)
+        declarator, text = parameter.child_by_field_name("declarator"), kernel.source.node_code(parameter)
         name = declarator.child_by_field_name("declarator") if declarator is not None else None
         if declarator is None or declarator.type != "pointer_declarator" or name is None or name.type != "identifier":
             continue
         if not _RESTRICT.search(text) and "volatile" not in text:
-            found[kernel.source.node_text(name)] = name
+            found[kernel.source.node_code(name)] = name
     return found
 
 
@@ -43,7 +43,7 @@ def restricted(kernel: Kernel) -> frozenset[str]:
 
 def has_volatile(kernel: Kernel) -> bool:
     """Whether the kernel reads or writes something volatile other than shared memory: no access of it can be moved."""
-    text = kernel.source.data[kernel.span.start : kernel.span.end]
+    text = kernel.source.code[kernel.span.start : kernel.span.end]
     return any(b"__shared__" not in line for line in text.splitlines() if b"volatile" in line)
 
 
@@ -80,9 +80,9 @@ def varies(span: Span, loop: Node) -> bool:
     node = node_at(source.root, span.start, span.end)
     if node is None:
         return True
-    changed = {source.node_text(name) for name in written_names(loop)}
+    changed = {source.node_code(name) for name in written_names(loop)}
     declared = [
-        (source.node_text(name), {source.node_text(n) for n in descendants(value, "identifier")}, value)
+        (source.node_code(name), {source.node_code(n) for n in descendants(value, "identifier")}, value)
         for declarator in descendants(loop, "init_declarator")
         if (name := declarator.child_by_field_name("declarator")) and (value := declarator.child_by_field_name("value"))
     ]
@@ -93,7 +93,7 @@ def varies(span: Span, loop: Node) -> bool:
             if used & changed or any(True for _ in descendants(value, "call_expression")):
                 changed.add(word)
         grows = len(changed) > before
-    return any(source.node_text(name) in changed for name in descendants(node, "identifier"))
+    return any(source.node_code(name) in changed for name in descendants(node, "identifier"))
 
 
 def inside(access: Access, of: Span, node: Node) -> bool:
@@ -110,7 +110,7 @@ def argument_texts(launch: Launch) -> list[str]:
     if call is None or launch_configuration(call) is None:
         return []
     arguments = uncommented(call.child_by_field_name("arguments"))
-    return ["".join(source.node_text(_without_casts(source, argument)).split()) for argument in arguments]
+    return ["".join(source.node_code(_without_casts(source, argument)).split()) for argument in arguments]
 
 
 def _without_casts(source: Source, node: Node) -> Node:
@@ -121,9 +121,9 @@ def _without_casts(source: Source, node: Node) -> Node:
             inner = node.child_by_field_name("value")
         case "parenthesized_expression":
             inner = next(iter(uncommented(node)), None)
-        case "call_expression" if re.match(r"(?:static|const|reinterpret)_cast\b", source.node_text(node)):
+        case "call_expression" if re.match(r"(?:static|const|reinterpret)_cast\b", source.node_code(node)):
             inner = next(iter(uncommented(node.child_by_field_name("arguments"))), None)
-        case "pointer_expression" if re.fullmatch(r"&\w+\[0\]", source.node_text(node)):
+        case "pointer_expression" if re.fullmatch(r"&\w+\[0\]", source.node_code(node)):
             element = node.child_by_field_name("argument")
             inner = element.child_by_field_name("argument") if element is not None else None
     return _without_casts(source, inner) if inner is not None else node

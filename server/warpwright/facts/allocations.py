@@ -28,7 +28,7 @@ def allocation_of(unit: Unit, source: Source, function: Node, name: str) -> Node
     """The one call that gives a local pointer its memory; None where there are others, or none that is known."""
     declared, allocated = 0, []
     for use in descendants(function, "identifier"):
-        if source.node_text(use) != name:
+        if source.node_code(use) != name:
             continue
         call = _allocates(source, use)
         if call is not None:
@@ -50,7 +50,7 @@ def _allocates(source: Source, use: Node) -> Node | None:
     call = target.parent.parent if target.parent is not None and target.parent.type == "argument_list" else None
     given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
     called = call.child_by_field_name("function") if call is not None else None
-    if called is None or len(given) < 2 or given[0] != target or not _ALLOCATES.fullmatch(source.node_text(called)):
+    if called is None or len(given) < 2 or given[0] != target or not _ALLOCATES.fullmatch(source.node_code(called)):
         return None
     return call
 
@@ -63,7 +63,7 @@ def _is_declared(source: Source, use: Node) -> bool:
     around = pointer.parent
     if around.type == "init_declarator":
         value = around.child_by_field_name("value")
-        text = source.node_text(value).strip("{} ") if value is not None else ""
+        text = source.node_code(value).strip("{} ") if value is not None else ""
         return text in ("", *_NULL) and around.parent is not None and around.parent.type == "declaration"
     return around.type == "declaration"
 
@@ -82,7 +82,7 @@ def _may_change(unit: Unit, source: Source, use: Node) -> bool:
     if around.type == "assignment_expression" and around.child_by_field_name("left") == use:
         value, operator = around.child_by_field_name("right"), around.child_by_field_name("operator")
         plain = operator is not None and operator.type == "="
-        return not plain or value is None or source.node_text(value) not in _NULL
+        return not plain or value is None or source.node_code(value) not in _NULL
     if around.type in ("update_expression", "initializer_list", "lambda_capture_specifier"):
         return True
     if around.type == "pointer_expression":
@@ -99,7 +99,7 @@ def takes_values(unit: Unit, source: Source, call: Node) -> bool:
     if launch_configuration(call) is not None:
         return True
     function = call.child_by_field_name("function")
-    called = unqualified(source.node_text(function)) if function is not None else ""
+    called = unqualified(source.node_code(function)) if function is not None else ""
     if _LEAVES.fullmatch(called):
         return True
     known = unit.functions.get(called, ())

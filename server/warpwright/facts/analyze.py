@@ -38,7 +38,7 @@ from warpwright.facts.running import run_warps, step_budget
 from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
-from warpwright.syntax.nodes import descendants, parameters_of
+from warpwright.syntax.nodes import descendants, parameters_of, uncommented
 from warpwright.syntax.source import Source, Span
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ def _cached_kernel(
 
 def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: SiteReader) -> Kernel:
     source = text.source
-    name_node = next((n for n in descendants(text.node, "identifier") if source.node_text(n) == text.name), text.node)
+    name_node = next((n for n in descendants(text.node, "identifier") if source.node_code(n) == text.name), text.node)
     span, name_span = source.span(text.outer), source.span(name_node)
     try:
         return _interpreted(unit, text, sites, uneven, span, name_span)
@@ -313,14 +313,14 @@ def _assumed_launch(unit: Unit, text: FunctionText) -> Launch:
         return Launch(grid, block, None, Basis.ASSUMED, _SETTINGS)
     bounds = next(descendants(text.node, "launch_bounds"), None)
     if bounds is not None and bounds.named_children:
-        threads = Lowerer(unit, text.source).constant(bounds.named_children[0])
+        threads = Lowerer(unit, text.source).constant(uncommented(bounds)[0])
         if threads and 0 < threads <= MAX_THREADS_PER_BLOCK and _dimensions_used(text) == 1:
             return Launch(grid, (threads, 1, 1), None, Basis.ASSUMED, "__launch_bounds__")
     return Launch(grid, DEFAULT_BLOCKS[_dimensions_used(text)], None, Basis.ASSUMED, "default")
 
 
 def _dimensions_used(text: FunctionText) -> int:
-    body = text.source.node_text(text.node)
+    body = text.source.node_code(text.node)
     return 3 if "threadIdx.z" in body else 2 if "threadIdx.y" in body else 1
 
 

@@ -141,7 +141,7 @@ def _number(unit: Unit, name: str, depth: int = 0) -> str:
     named = unit.types.get(name)
     if named is None or named.template or depth > MAX_NAMES:
         return ""
-    text = re.sub(rf"\b{re.escape(name)}\b", "", named.source.node_text(named.node))
+    text = re.sub(rf"\b{re.escape(name)}\b", "", named.source.node_code(named.node))
     alias = re.fullmatch(r"(?:typedef|using\s*=)\s+([\w\s]+?)\s*;", text.strip())
     words = alias[1].split() if alias is not None else []
     kinds = [word if _NUMBER.fullmatch(word) else _number(unit, word, depth + 1) for word in words]

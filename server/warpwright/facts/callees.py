@@ -41,7 +41,7 @@ def special_arguments(text: FunctionText) -> list[str] | None:
     if label is None or label.type != "template_function":
         return None
     arguments = label.child_by_field_name("arguments")
-    return [text.source.node_text(n) for n in arguments.named_children] if arguments is not None else None
+    return [text.source.node_code(n) for n in arguments.named_children] if arguments is not None else None
 
 
 def fit(wanted: Sequence[ir.FunctionParameter], given: Sequence[CType], open_names: frozenset[str]) -> int:
@@ -79,5 +79,5 @@ def namespaces(source: Source, node: Node | None) -> list[str]:
     for around in ancestors(node) if node is not None else ():
         name = around.child_by_field_name("name") if around.type == "namespace_definition" else None
         if name is not None:
-            found = [part.strip() for part in source.node_text(name).split("::")] + found
+            found = [part.strip() for part in source.node_code(name).split("::")] + found
     return found

@@ -43,23 +43,23 @@ def _asked(source: Source) -> Iterator[tuple[str, int | None]]:
     for call in descendants(source.root, "call_expression"):
         function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         given = uncommented(arguments)
-        name = source.node_text(function).removeprefix("::") if function is not None else ""
+        name = source.node_code(function).removeprefix("::") if function is not None else ""
         if name == "cudaDeviceSetCacheConfig" and len(given) == 1:
             yield EVERY_KERNEL, _share(source, given[0])
         elif name == "cudaFuncSetCacheConfig" and len(given) == 2:
             yield kernel_named(source, given[0]), _share(source, given[1])
-        elif name == "cudaFuncSetAttribute" and len(given) == 3 and source.node_text(given[1]).endswith(_ATTRIBUTE):
+        elif name == "cudaFuncSetAttribute" and len(given) == 3 and source.node_code(given[1]).endswith(_ATTRIBUTE):
             yield kernel_named(source, given[0]), _share(source, given[2])
 
 
 def kernel_named(source: Source, argument: Node) -> str:
     """The kernel that an argument names: `kernel`, `&kernel`, `kernel<float, 3>`, `(const void *)kernel`."""
     value = argument.child_by_field_name("value") or argument.child_by_field_name("argument") or argument
-    return unqualified(source.node_text(value).lstrip("&"))
+    return unqualified(source.node_code(value).lstrip("&"))
 
 
 def _share(source: Source, argument: Node) -> int | None:
-    text = source.node_text(argument).removeprefix("::")
+    text = source.node_code(argument).removeprefix("::")
     if text in _DEFAULTS:
         return 100
     share = _SHARES.get(text, int(text) if text.isdigit() else None)

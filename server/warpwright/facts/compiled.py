@@ -112,7 +112,7 @@ def occupancy_of(kernel: Kernel, launch: Launch, resources: KernelResources) -> 
 
 def instances_of(kernel: Kernel, launch: Launch) -> tuple[KernelResources, ...]:
     """The compiled instances that a launch can mean: those of its template arguments where it writes them."""
-    written = template_arguments(launch.span.text.partition("<<<")[0]) if launch.span is not None else ()
+    written = template_arguments(launch.span.code.partition("<<<")[0]) if launch.span is not None else ()
     return tuple(each for each in kernel.compiled if has_arguments(each.name, written)) or kernel.compiled
 
 
@@ -149,6 +149,6 @@ def _qualified(kernel: Kernel) -> str:
     while node is not None:
         if node.type == "namespace_definition":
             name = node.child_by_field_name("name")
-            parts.append(kernel.source.node_text(name) if name is not None else "(anonymous namespace)")
+            parts.append(kernel.source.node_code(name) if name is not None else "(anonymous namespace)")
         node = node.parent
     return "::".join(reversed(parts))

@@ -25,6 +25,7 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.unit import TypeText, Unit, live_children
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
@@ -118,10 +119,10 @@ class DeclarationReader(ABC):
             if node.child_by_field_name("body") is not None:
                 return self._struct(node, "")
             name = node.child_by_field_name("name")
-            return self.named_type(self.source.node_text(name)) if name is not None else UNKNOWN_TYPE
+            return self.named_type(self.source.node_code(name)) if name is not None else UNKNOWN_TYPE
         if node.type == "enum_specifier":
             return self.enum_type(node)
-        return self.named_type(self.source.node_text(node))
+        return self.named_type(self.source.node_code(node))
 
     def enum_type(self, node: Node) -> CType:
         """The integer type of an enumeration: what stands behind its colon, else int."""
@@ -196,7 +197,7 @@ class DeclarationReader(ABC):
         base = self.type_of(node.child_by_field_name("type"))
         for declarator in node.children_by_field_name("declarator"):
             label = next(descendants(declarator, "type_identifier", "primitive_type", "identifier"), None)
-            if label is not None and self.source.node_text(label) == name:
+            if label is not None and self.source.node_code(label) == name:
                 return self.declared(base, declarator)[0]
         return base
 
@@ -229,7 +230,7 @@ class DeclarationReader(ABC):
                 if parent.type != "access_specifier":
                     members.append(Member("", self._base_class(parent), base=True))
         fields = list(live_children(self.unit, self.source, body)) if body is not None else []
-        if any(self.source.node_text(f).lstrip().startswith("virtual") for f in fields if f.type in _FUNCTIONS):
+        if any(self.source.node_code(f).lstrip().startswith("virtual") for f in fields if f.type in _FUNCTIONS):
             plain = all(not m.type.fields for m in members)
             members.insert(0, Member("", pointer_to(INT) if plain else UNKNOWN_TYPE))
         for field in fields:
@@ -246,7 +247,7 @@ class DeclarationReader(ABC):
         return replace(made, fields=made.fields + inner)
 
     def _base_class(self, node: Node) -> CType:
-        found = self.named_type(self.source.node_text(node))
+        found = self.named_type(self.source.node_code(node))
         origin = found.origin
         if isinstance(origin, Origin):
             return as_base(found, origin.text.node, origin.text.source)
@@ -254,12 +255,12 @@ class DeclarationReader(ABC):
 
     def _members(self, field: Node) -> list[Member]:
         """The members that one declaration of a struct's body makes: none for a static one or a function."""
-        text = self.source.node_text(field)
+        text = self.source.node_code(field)
         if "static" in text.split("=")[0].split():
             return []
         base_type = self.type_of(field.child_by_field_name("type"))
         declarators = field.children_by_field_name("declarator")
-        align = self._alignment(alignment_text(self.source.text(field.start_byte, field.end_byte).split("{")[0]))
+        align = self._alignment(alignment_text(self.source.code_text(field.start_byte, field.end_byte).split("{")[0]))
         if align is None:
             return [Member("", UNKNOWN_TYPE)]
         if not declarators and base_type.fields:  # an anonymous struct or union: its names are the outer's
@@ -305,7 +306,7 @@ class DeclarationReader(ABC):
             elif kind in ("function_declarator", "abstract_function_declarator"):
                 base = CType("function", None)
             elif kind in ("identifier", "field_identifier", "type_identifier", "primitive_type"):
-                return base, self.source.node_text(node), reference
+                return base, self.source.node_code(node), reference
             following = node.child_by_field_name("declarator")
             if following is None:
                 following = next(
@@ -358,7 +359,7 @@ def parse_fragment(text: str, kind: str) -> tuple[Source, Node] | None:
 
     A macro's body is asked for at each of its uses.
     """
-    source = Source("<macro>", text.encode("utf-8"))
+    source = Source("<macro>", encoded(text))
     if source.root.has_error:
         return None
     node = next(descendants(source.root, kind), None)

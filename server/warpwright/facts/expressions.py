@@ -61,7 +61,7 @@ class ExpressionReader(OperatorReader):
         return ir.Opaque(self.span(node), [self.expression(c) for c in node.named_children if c.type != "comment"])
 
     def _number(self, node: Node) -> ir.Expr:
-        return number(self.source.node_text(node), self.span(node))
+        return number(self.source.node_code(node), self.span(node))
 
     def _character(self, node: Node) -> ir.Expr:
         text = self.source.node_text(node).strip("'")
@@ -69,7 +69,7 @@ class ExpressionReader(OperatorReader):
         return ir.Const(self.span(node), escapes.get(text, ord(text[-1]) if text else 0), CHAR)
 
     def _identifier(self, node: Node) -> ir.Expr:
-        return self.name(self.source.node_text(node), self.span(node))
+        return self.name(self.source.node_code(node), self.span(node))
 
     def name(self, text: str, span: Span) -> ir.Expr:
         """What a name stands for, innermost scope first."""
@@ -134,7 +134,7 @@ class ExpressionReader(OperatorReader):
         return found if found is not None else ir.Opaque(span, [])
 
     def _qualified(self, node: Node) -> ir.Expr:
-        text = self.source.node_text(node)
+        text = self.source.node_code(node)
         if re.fullmatch(r"(?:std::)?numeric_limits<[\w\s]+>::(?:max|min|lowest|infinity)", text):
             return ir.Opaque(self.span(node), [])
         parts = components(text)
@@ -207,7 +207,7 @@ class ExpressionReader(OperatorReader):
     def _field(self, node: Node) -> ir.Expr:
         argument = node.child_by_field_name("argument")
         name_node = node.child_by_field_name("field")
-        name = self.source.node_text(name_node) if name_node is not None else ""
+        name = self.source.node_code(name_node) if name_node is not None else ""
         base = self.expression(argument)
         if isinstance(base, ir.Special) and base.axis is None and name in _AXES:
             return ir.Special(self.span(node), base.name, _AXES[name])
@@ -228,7 +228,7 @@ class ExpressionReader(OperatorReader):
         while inner is not None and inner.type == "parenthesized_expression" and len(uncommented(inner)) == 1:
             inner = uncommented(inner)[0]
         if inner is not None and inner.type in _TYPE_NAMES:  # sizeof(T) of a type reads as an expression
-            text = self.source.node_text(inner)
+            text = self.source.node_code(inner)
             size = self.named_type(text).size if not isinstance(self.lookup(text), int) else None
             if size is not None:
                 return ir.Const(self.span(node), size, ULONG)
@@ -276,7 +276,7 @@ class ExpressionReader(OperatorReader):
             if kind is not None:
                 return ir.Cast(span, kind, self.expression(arguments[0]))
         if function.type == "primitive_type":
-            kind = self.named_type(self.source.node_text(function))
+            kind = self.named_type(self.source.node_code(function))
             return ir.Cast(span, kind, self.expression(arguments[0] if arguments else None))
         if function.type == "field_expression":
             return self._method_call(function, arguments, span)
@@ -289,7 +289,7 @@ class ExpressionReader(OperatorReader):
 
     def _method_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
         field = function.child_by_field_name("field")
-        name = self.source.node_text(field).split("<")[0] if field is not None else ""
+        name = self.source.node_code(field).split("<")[0] if field is not None else ""
         argument = function.child_by_field_name("argument")
         operator = function.child_by_field_name("operator")
         target = self.expression(argument)
@@ -299,7 +299,7 @@ class ExpressionReader(OperatorReader):
 
     def _named_call(self, function: Node, arguments: list[Node], span: Span) -> ir.Expr:
         """A cast, a macro, a local lambda, a constructor or a function, by what its name means here."""
-        text = self.source.node_text(function)
+        text = self.source.node_code(function)
         parts = components(text)
         name = parts[-1].split("<")[0].strip()
         given: list[CType | ir.Expr] = []
@@ -322,7 +322,7 @@ class ExpressionReader(OperatorReader):
             return ir.Call(span, f"cg::{name}", [self.expression(a) for a in arguments], given)
         macro = self.unit.macros.get(name)
         if macro is not None and macro.parameters is not None and name not in self.expanding:
-            return self._expand(macro, substitute(macro, [self.source.node_text(a) for a in arguments]), span)
+            return self._expand(macro, substitute(macro, [self.source.plain_text(a) for a in arguments]), span)
         local = self.lookup(name)
         if isinstance(local, int):
             called: ir.Expr = ir.Var(span, local, name)
@@ -356,7 +356,7 @@ class ExpressionReader(OperatorReader):
 
     def _template_argument(self, node: Node) -> CType | ir.Expr:
         if node.type == "type_descriptor":
-            text = self.source.node_text(node)
+            text = self.source.node_code(node)
             kind = self.type_of(node)
             if kind.size is None and re.fullmatch(r"\w+", text):
                 value = self.name(text, self.span(node))

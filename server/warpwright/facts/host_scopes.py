@@ -48,7 +48,7 @@ def read_definitions(source: Source, function: Node) -> dict[str, list[Definitio
     found: dict[str, list[Definition]] = {}
 
     def add(target: Node, at: Node, value: Node | None, kind: str) -> None:
-        name = re.sub(r"\s+", "", source.node_text(target))
+        name = re.sub(r"\s+", "", source.node_code(target))
         found.setdefault(name, []).append(Definition(at.start_byte, value, kind, tuple(_sides(at, function))))
 
     for call in descendants(function, "call_expression"):
@@ -109,7 +109,7 @@ def defined_by_macro(macros: Mapping[str, Macro], source: Source, name: str, at:
     for call in ancestors(node) if node is not None else ():
         function = call.child_by_field_name("function") if call.type == "call_expression" else None
         listed = call.child_by_field_name("arguments") if call.type == "call_expression" else None
-        macro = macros.get(source.node_text(function)) if function is not None else None
+        macro = macros.get(source.node_code(function)) if function is not None else None
         if macro is None or macro.parameters is None or listed is None:
             continue
         given = arguments_behind(source.data, listed.start_byte + 1)
@@ -131,7 +131,7 @@ def given_members(source: Source) -> Iterator[tuple[str, Node]]:
             continue
         label = target.child_by_field_name("field") if target.type == "field_expression" else target
         if label is not None and label.type == "field_identifier":
-            yield source.node_text(label), value
+            yield source.node_code(label), value
 
 
 def written_names(root: Node) -> Iterator[Node]:
@@ -162,7 +162,7 @@ _READERS = re.compile(r"(?:cuda|cu|hip)?[mM]em(?:cpy|set)\w*|\w*printf|\w*Launch
 def _handed_out(source: Source, call: Node) -> Iterator[Node]:
     """The variables that a call gets to write to: `sscanf(text, "%d", &n)`, `tune(threads)` of a `void tune(int &)`."""
     function = call.child_by_field_name("function")
-    called = unqualified(source.node_text(function)) if function is not None else ""
+    called = unqualified(source.node_code(function)) if function is not None else ""
     if function is None or _READERS.fullmatch(called):
         return
     by_reference = _reference_places(source).get(called, frozenset())
@@ -190,6 +190,6 @@ def _reference_places(source: Source) -> Mapping[str, frozenset[int]]:
             and not any(child.type == "type_qualifier" and child.text == b"const" for child in parameter.children)
         )
         if name is not None and places:
-            called = unqualified(source.node_text(name))
+            called = unqualified(source.node_code(name))
             found[called] = found.get(called, frozenset()) | places
     return found

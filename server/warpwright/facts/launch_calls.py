@@ -17,6 +17,8 @@ from warpwright.cuda.launch_api import API_NAMES, ApiLaunch, api_launch
 from warpwright.facts.constants import substitute
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.unit import Unit, read_macro
+from warpwright.syntax.code import code_of, without_comments
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import enclosing
 from warpwright.syntax.source import Source, Span
 
@@ -26,7 +28,7 @@ MAX_ARGUMENT_BYTES = 10_000
 _SYNTAX = re.compile(b"<<<")
 _NAMED = re.compile(rb"Launch(?:Cooperative)?Kernel")
 _LAUNCH = re.compile(b"<<<|" + API_NAMES)
-_PIECES = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\],]""", re.DOTALL)
+_BRACKETS = re.compile(rb"[(){}\[\],]")
 _STRINGIZED = re.compile(r"(?<!#)#(?!#)\s*\w+")
 _REST = re.compile(r",\s*##\s*__VA_ARGS__")
 
@@ -102,31 +104,31 @@ def expanded(use: LaunchUse) -> Source | None:
         body = _REST.sub("", body)
     text = substitute(macro._replace(body=body), list(use.arguments)) + ";"
     if enclosing(use.node, "function_definition") is None:
-        whole = Source(use.span.path, text.encode())
+        whole = Source(use.span.path, encoded(text))
         if any(child.type in ("function_definition", "template_declaration") for child in whole.root.named_children):
             return whole
-    return Source(use.span.path, f"void expansion() {{ {text} }}".encode())
+    return Source(use.span.path, encoded(f"void expansion() {{ {text} }}"))
 
 
 def _launch_nodes(source: Source) -> Iterator[Node]:
     """The smallest node at each `<<<` and each name of the library's launches, in text order. (Compiling a tree-sitter
     query for them would take longer than analysing a small file; and a search for one word is many times as fast as
     one for several.)"""
-    pattern = _LAUNCH if _NAMED.search(source.data) else _SYNTAX
-    for match in pattern.finditer(source.data):
+    pattern = _LAUNCH if _NAMED.search(source.code) else _SYNTAX
+    for match in pattern.finditer(source.code):
         node = source.closed_root.descendant_for_byte_range(match.start(), match.end())
         if node is not None:
             yield node
 
 
 def _macro_uses(source: Source, macros: Mapping[str, Macro]) -> Iterator[LaunchUse]:
-    names = re.compile(rb"\b(?:" + b"|".join(re.escape(name.encode()) for name in macros) + rb")\b(\s*\()?")
-    for match in names.finditer(source.data):
+    names = re.compile(rb"\b(?:" + b"|".join(re.escape(encoded(name)) for name in macros) + rb")\b(\s*\()?")
+    for match in names.finditer(source.code):
         name_end = match.start(1) if match[1] else match.end()
         node = source.closed_root.descendant_for_byte_range(match.start(), name_end)
         if node is None or node.type not in ("identifier", "type_identifier") or _is_directive(node.parent):
             continue
-        macro = macros[source.text(match.start(), name_end)]
+        macro = macros[source.code_text(match.start(), name_end)]
         if macro.parameters is None:
             yield LaunchUse(node, Span(source, match.start(), name_end), macro=macro)
         elif match[1]:
@@ -144,11 +146,11 @@ def arguments_behind(data: bytes, start: int) -> tuple[tuple[str, ...], int] | N
     """The arguments behind an opening parenthesis, and where the closing one ends; None where there is none near."""
     arguments: list[str] = []
     depth, begin = 1, start
-    for piece in _PIECES.finditer(data, start, start + MAX_ARGUMENT_BYTES):
+    for piece in _BRACKETS.finditer(code_of(data), start, start + MAX_ARGUMENT_BYTES):
         mark = piece[0]
         depth += (mark in (b"(", b"[", b"{")) - (mark in (b")", b"]", b"}"))
         if depth == 0 or (depth == 1 and mark == b","):
-            arguments.append(" ".join(data[begin : piece.start()].decode("utf-8", errors="replace").split()))
+            arguments.append(" ".join(decoded(without_comments(data[begin : piece.start()])).split()))
             begin = piece.end()
         if depth == 0:
             return tuple(arguments) if arguments != [""] else (), piece.end()

@@ -42,7 +42,7 @@ class LaunchChecks:
 
 def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
     function = call.child_by_field_name("function")
-    name = source.node_text(function).rsplit("::", 1)[-1] if function is not None else ""
+    name = source.node_code(function).rsplit("::", 1)[-1] if function is not None else ""
     if name in _READS_ERROR:
         return call.parent is None or call.parent.type != "expression_statement"  # dropped, it checks nothing
     if name == "C10_CUDA_KERNEL_LAUNCH_CHECK":
@@ -51,10 +51,10 @@ def _reads_launch_error(unit: Unit, source: Source, call: Node) -> bool:
     if macro is not None and any(word in macro.body for word in _READS_ERROR):
         return True
     for text in unit.functions.get(name, []):
-        if any(word in text.source.node_text(text.node) for word in _READS_ERROR):
+        if any(word in text.source.node_code(text.node) for word in _READS_ERROR):
             return True
     if name in unit.functions or not _CHECKER.search(name):
         return False
     arguments = call.child_by_field_name("arguments")
-    inside = source.node_text(arguments) if arguments is not None else ""
+    inside = source.node_code(arguments) if arguments is not None else ""
     return not re.search(r"\b(cuda|cu)[A-Z]\w*\s*\(", inside)

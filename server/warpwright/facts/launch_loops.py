@@ -79,7 +79,7 @@ def launch_loop(source: Source, call: Node, update: str = "1") -> LaunchLoop | s
     for argument in uncommented(call.child_by_field_name("arguments")):
         moved = _moved(source, argument, variable)
         if moved is None:
-            return f"`{source.node_text(argument)}` does not move by the same step at each iteration."
+            return f"`{source.node_code(argument)}` does not move by the same step at each iteration."
         arguments.append(moved)
     return LaunchLoop(loop, call, variable, kind, count, step, tuple(arguments))
 
@@ -99,17 +99,17 @@ def _counted(source: Source, loop: Node, by: str) -> tuple[str, str, Node, Node]
     if kind is None or len(declarators) != 1 or declarators[0].type != "init_declarator":
         return None
     name, value = (declarators[0].child_by_field_name(f) for f in ("declarator", "value"))
-    if name is None or name.type != "identifier" or value is None or source.node_text(value) != "0":
+    if name is None or name.type != "identifier" or value is None or source.node_code(value) != "0":
         return None
-    variable = source.node_text(name)
+    variable = source.node_code(name)
     left, relation, count = (condition.child_by_field_name(f) for f in ("left", "operator", "right"))
     if left is None or relation is None or count is None or relation.type != "<":
         return None
-    if source.node_text(left) != variable or not _stays(source, count, variable):
+    if source.node_code(left) != variable or not _stays(source, count, variable):
         return None
-    written = "".join(source.node_text(update).split())
+    written = "".join(source.node_code(update).split())
     ways = [f"{variable}+={by}", *([f"++{variable}", f"{variable}++"] if by == "1" else [])]
-    return (variable, source.node_text(kind), count, update) if written in ways else None
+    return (variable, source.node_code(kind), count, update) if written in ways else None
 
 
 def _stays(source: Source, node: Node, variable: str, *, calls: bool = False) -> bool:
@@ -119,17 +119,17 @@ def _stays(source: Source, node: Node, variable: str, *, calls: bool = False) ->
     changing += [] if calls else ["call_expression"]
     if node.type in changing or any(True for _ in descendants(node, *changing)):
         return False
-    return all(source.node_text(n) != variable for n in descendants(node, "identifier"))
+    return all(source.node_code(n) != variable for n in descendants(node, "identifier"))
 
 
 def _moved(source: Source, argument: Node, variable: str) -> Moved | None:
     if _stays(source, argument, variable):
-        return Moved(argument, source.node_text(argument), None)
+        return Moved(argument, source.node_code(argument), None)
     if any(True for _ in descendants(argument, "update_expression", "assignment_expression", "lambda_expression")):
         return None
-    if not any(source.node_text(n) == variable for n in descendants(argument, "identifier")):
-        asks = all(_ASKS.fullmatch(source.node_text(n)) for n in descendants(argument, "call_expression"))
-        return Moved(argument, source.node_text(argument), None) if asks else None
+    if not any(source.node_code(n) == variable for n in descendants(argument, "identifier")):
+        asks = all(_ASKS.fullmatch(source.node_code(n)) for n in descendants(argument, "call_expression"))
+        return Moved(argument, source.node_code(argument), None) if asks else None
     if argument.type == "pointer_expression":
         return _element(source, argument, variable)
     terms = _parts(argument, "+")
@@ -137,7 +137,7 @@ def _moved(source: Source, argument: Node, variable: str) -> Moved | None:
     if len(terms) < 2 or len(moving) != 1 or moving[0] == terms[0]:
         return None
     step = _step(source, moving[0], variable)
-    base = " + ".join(source.node_text(t) for t in terms if t != moving[0])
+    base = " + ".join(source.node_code(t) for t in terms if t != moving[0])
     return Moved(argument, base, step) if step is not None else None
 
 
@@ -151,7 +151,7 @@ def _element(source: Source, argument: Node, variable: str) -> Moved | None:
     if array is None or array.type != "identifier" or len(index) != 1:
         return None
     step = _step(source, index[0], variable)
-    return Moved(argument, source.node_text(array), step) if step is not None else None
+    return Moved(argument, source.node_code(array), step) if step is not None else None
 
 
 def _step(source: Source, term: Node, variable: str) -> tuple[str, ...] | None:
@@ -162,13 +162,13 @@ def _step(source: Source, term: Node, variable: str) -> tuple[str, ...] | None:
         return None
     inner = own[0]
     while inner.type in ("cast_expression", "parenthesized_expression"):
-        value = inner.child_by_field_name("value") if inner.type == "cast_expression" else inner.named_children[0]
+        value = inner.child_by_field_name("value") if inner.type == "cast_expression" else uncommented(inner)[0]
         if value is None:
             return None
         inner = value
     if inner.type != "identifier":
         return None
-    return tuple(source.node_text(f) for f in factors if f != own[0])
+    return tuple(source.node_code(f) for f in factors if f != own[0])
 
 
 def _parts(node: Node, operator: str) -> list[Node]:

@@ -226,7 +226,7 @@ class HostReader:
             if loop.type != "for_statement" or condition is None or update is None:
                 continue
             steps = loop_steps(self._lowered(scope, condition), self._lowered(scope, update))
-            if steps is None or not re.search(rf"\b{re.escape(steps.name)}\b", use.span.text):
+            if steps is None or not re.search(rf"\b{re.escape(steps.name)}\b", use.span.code):
                 continue
             start = self.lookup(steps.name, scope, update.start_byte)
             bound = self.value(steps.bound, scope, condition.start_byte)
@@ -242,7 +242,7 @@ class HostReader:
         if use.syntax is not None or use.api is not None:
             function = use.api.kernel if use.api is not None else use.node.child_by_field_name("function") or use.node
             for named, where in self._kernels_named(function, scope, use.node.start_byte):
-                name = self._through_macro(unqualified(where.source.node_text(named)))
+                name = self._through_macro(unqualified(where.source.node_code(named)))
                 if use.syntax is not None or name in self.unit.functions:
                     yield self._site(use, scope, place, reached, named, where)
             return
@@ -294,7 +294,7 @@ class HostReader:
     def _kernels_named(self, function: Node, scope: HostScope, before: int) -> list[tuple[Node, HostScope]]:
         """The kernels that a launch names, itself or by a variable, each with the function whose text names
         them. Example: `auto k = f<4>; k<<<1, 32>>>();`"""
-        name = scope.source.node_text(function)
+        name = scope.source.node_code(function)
         if function.type != "identifier" or name in self.unit.functions:
             return [(function, scope)]
         found: list[tuple[Node, HostScope]] = []
@@ -312,7 +312,7 @@ class HostReader:
                     places.append((items[parameter], self.scope(source, call), call.start_byte))
         for value, where, at in places:
             for node in _named_functions(value):
-                if unqualified(where.source.node_text(node)) in self.unit.functions:
+                if unqualified(where.source.node_code(node)) in self.unit.functions:
                     found.append((node, where))
                 elif node.type == "identifier":
                     found += [f for f in self._kernels_named(node, where, at) if f[0] != node]
@@ -324,7 +324,7 @@ class HostReader:
     ) -> LaunchSite:
         """`function` is the kernel's name, in the text of `named`."""
         source, call = use.span.source, use.node
-        spelled = named.source.node_text(function)
+        spelled = named.source.node_code(function)
         name = self._through_macro(unqualified(spelled))
         lowerer = Lowerer(self.unit, source, self.bindings)
         grid, block, shared = self._configuration(use, scope, lowerer)
@@ -372,7 +372,7 @@ class HostReader:
         """The bytes that a pointer's one allocation in the function asks for, where these follow from the text."""
         if argument.type != "identifier" or scope.function is None:
             return None
-        key = (scope.function.id, scope.source.node_text(argument))
+        key = (scope.function.id, scope.source.node_code(argument))
         if key not in self.allocations:
             self.allocations[key] = allocation_of(self.unit, scope.source, scope.function, key[1])
         call = self.allocations[key]
@@ -469,7 +469,7 @@ class HostReader:
         for argument in arguments.named_children if arguments is not None else []:
             if argument.type == "type_descriptor":
                 kind = lowerer.type_of(argument)
-                text = lowerer.source.node_text(argument)
+                text = lowerer.source.node_code(argument)
                 if kind.size is None and re.fullmatch(r"\w+", text):
                     spelled = defined_by_macro(self.unit.macros, scope.source, text, function.start_byte)
                     kind = (lowerer.type_of_text(spelled) if spelled is not None else None) or kind
@@ -477,7 +477,7 @@ class HostReader:
                     yield kind
                     continue
                 value = self.value(
-                    lowerer.name(lowerer.source.node_text(argument), lowerer.span(argument)), scope, function.start_byte
+                    lowerer.name(lowerer.source.node_code(argument), lowerer.span(argument)), scope, function.start_byte
                 )
             else:
                 value = self.value(lowerer.expression(argument), scope, function.start_byte)
@@ -578,7 +578,7 @@ class HostReader:
         """Whether an `if` goes to this side of it, or a `switch` to this case; None where the text does not decide:
         what `argc == 2` or `strcmp(argv[1], "-n") == 0` is worth is no size that is taken to be large."""
         if side.type == "case_statement":
-            return None if self._is_case(side, side.named_children[-1], scope) else False
+            return None if self._is_case(side, uncommented(side)[-1], scope) else False
         branch = side.parent
         condition = branch.child_by_field_name("condition") if branch is not None else None
         if branch is None or condition is None:
@@ -614,7 +614,7 @@ class HostReader:
         """The variables of host code that are assigned somewhere, or whose address is taken."""
         if self.written is None:
             self.written = frozenset(
-                source.node_text(name) for source in self.unit.finished for name in written_names(source.closed_root)
+                source.node_code(name) for source in self.unit.finished for name in written_names(source.closed_root)
             )
         return self.written
 
@@ -631,7 +631,7 @@ class HostReader:
     @staticmethod
     def _argument(lowerer: Lowerer, node: Node) -> ir.Expr:
         if node.type == "parameter_declaration":  # `dim3 grid(n)` read as a function's parameter type
-            return lowerer.name(lowerer.source.node_text(node), lowerer.span(node))
+            return lowerer.name(lowerer.source.node_code(node), lowerer.span(node))
         return lowerer.expression(node)
 
     def _with_members(self, name: str, base: HostValue, scope: HostScope, before: int) -> HostValue:
@@ -689,7 +689,7 @@ class HostReader:
                 for call in descendants(source.closed_root, "call_expression"):
                     function = call.child_by_field_name("function")
                     if function is not None:
-                        text = unqualified(source.node_text(function))
+                        text = unqualified(source.node_code(function))
                         self.calls.setdefault(text, []).append((source, call))
         return self.calls.get(name, [])
 
@@ -801,7 +801,7 @@ class HostReader:
         returns = list(descendants(function, "return_statement"))
         if len(returns) != 1 or not returns[0].named_children:
             return self._outside()
-        expression = Lowerer(self.unit, source).expression(returns[0].named_children[0])
+        expression = Lowerer(self.unit, source).expression(uncommented(returns[0])[0])
         bound = dict(zip(_parameter_names(source, function), values, strict=False))
         return self._substituted(expression, bound)
 
@@ -830,7 +830,7 @@ def _may_end_early(source: Source, body: Node, variable: str) -> bool:
     jumps = ("break_statement", "return_statement", "goto_statement", "continue_statement", "throw_statement")
     if any(True for _ in descendants(body, *jumps)):
         return True
-    return any(source.node_text(name) == variable for name in written_names(body))
+    return any(source.node_code(name) == variable for name in written_names(body))
 
 
 def _as_triple(value: HostValue) -> Triple | None:
@@ -842,7 +842,7 @@ def _parameter_names(source: Source, function: Node) -> list[str]:
     names: list[str] = []
     for node in parameters_of(function):
         identifier = next(descendants(node.child_by_field_name("declarator") or node, "identifier"), None)
-        names.append(source.node_text(identifier) if identifier is not None else "")
+        names.append(source.node_code(identifier) if identifier is not None else "")
     return names
 
 
@@ -872,7 +872,7 @@ def _named_functions(value: Node) -> Iterator[Node]:
 
 def _is_dim3(variable: VariableText) -> bool:
     kind = variable.declaration.child_by_field_name("type")
-    return kind is not None and variable.source.node_text(kind) == "dim3"
+    return kind is not None and variable.source.node_code(kind) == "dim3"
 
 
 def _dims_in_use(block: Triple | None) -> int:

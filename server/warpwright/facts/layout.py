@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tree_sitter import Node
 
 from warpwright.facts.types import CType
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source
 
 _PACK = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+pack[ \t]*\(([^)\n]*)\)", re.MULTILINE)
@@ -79,15 +80,15 @@ def as_base(kind: CType, node: Node | None, source: Source) -> CType:
 def packing(node: Node, source: Source) -> int | None:
     """What a packed attribute or `#pragma pack` caps the alignment of a struct's members at; None for neither."""
     body = node.child_by_field_name("body")
-    head = source.text(node.start_byte, body.start_byte if body is not None else node.end_byte)
+    head = source.code_text(node.start_byte, body.start_byte if body is not None else node.end_byte)
     if _PACKED.search(head) or (body is not None and _PACKED.match(_behind(body, source))):
         return 1
-    if b"pragma" not in source.data:
+    if b"pragma" not in source.code:
         return None
     stack: list[int | None] = []
     current: int | None = None
-    for found in _PACK.finditer(source.data, 0, node.start_byte):
-        words = [word.strip() for word in found.group(1).decode("ascii", "replace").split(",")]
+    for found in _PACK.finditer(source.code, 0, node.start_byte):
+        words = [word.strip() for word in decoded(found.group(1)).split(",")]
         number = int(words[-1]) if words[-1].isdigit() else None
         if words[0] == "push":
             stack.append(current)
@@ -102,7 +103,7 @@ def packing(node: Node, source: Source) -> int | None:
 def asked_alignment(node: Node, source: Source) -> str | None:
     """The text of the alignment that `__align__(16)` or `__attribute__((aligned(16)))` gives a struct."""
     body = node.child_by_field_name("body")
-    head = source.text(node.start_byte, body.start_byte if body is not None else node.end_byte)
+    head = source.code_text(node.start_byte, body.start_byte if body is not None else node.end_byte)
     behind = _behind(body, source) if body is not None else ""
     return alignment_text(head) or alignment_text(behind if behind.startswith("__a") else "")
 
@@ -125,7 +126,7 @@ def alignment_text(text: str) -> str | None:
 
 
 def _behind(body: Node, source: Source) -> str:
-    return source.text(body.end_byte, min(body.end_byte + 80, len(source.data))).split(";")[0].lstrip()
+    return source.code_text(body.end_byte, min(body.end_byte + 80, len(source.data))).split(";")[0].lstrip()
 
 
 def _is_plain(node: Node, source: Source) -> bool:
@@ -133,9 +134,9 @@ def _is_plain(node: Node, source: Source) -> bool:
     if node.type == "class_specifier" or body is None or any(c.type == "base_class_clause" for c in node.children):
         return False
     name = node.child_by_field_name("name")
-    label = source.node_text(name).split("<")[0] if name is not None else ""
+    label = source.node_code(name).split("<")[0] if name is not None else ""
     for member in body.named_children:
-        text = source.node_text(member)
+        text = source.node_code(member)
         if member.type == "access_specifier" and _ACCESS.search(text):
             return False
         if member.type in ("function_definition", "declaration") and re.search(

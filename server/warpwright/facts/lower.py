@@ -30,6 +30,7 @@ from warpwright.facts.types import (
     pointer_to,
 )
 from warpwright.facts.unit import CONDITIONALS, FunctionText, define, live_branch, live_children
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, parameters_of, uncommented
 from warpwright.syntax.readable import ends_statement, terminated
 from warpwright.syntax.source import Source, Span
@@ -62,7 +63,7 @@ class Lowerer(ExpressionReader):
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         returns, reference = self._returned(text)
         body = text.node.child_by_field_name("body")
-        static = any(self.source.node_text(c) == "static" for c in text.node.children)
+        static = any(self.source.node_code(c) == "static" for c in text.node.children)
         if self.this is None or static:
             self.this = None
             made = self.function_body(text.name, parameters, body, returns)
@@ -78,12 +79,12 @@ class Lowerer(ExpressionReader):
         """A type that the text does not give, taken as 4 bytes: an integer where an operator of integers alone takes a
         parameter of it, as in `template <class T, class I> __global__ void k(T *p, I n) { p[blockIdx.x % n] = 0; }`."""
         body = text.node.child_by_field_name("body")
-        code = self.source.node_text(body) if body is not None else ""
+        code = self.source.node_code(body) if body is not None else ""
         for parameter in parameters_of(text.node):
             kind, label = (parameter.child_by_field_name(part) for part in ("type", "declarator"))
-            if kind is None or label is None or label.type != "identifier" or self.source.node_text(kind) != name:
+            if kind is None or label is None or label.type != "identifier" or self.source.node_code(kind) != name:
                 continue
-            if re.search(rf"%\s*{re.escape(self.source.node_text(label))}\b", code):
+            if re.search(rf"%\s*{re.escape(self.source.node_code(label))}\b", code):
                 return CType(name, 4, 4, "int", assumed=True)
         return CType(name, 4, 4, "float", assumed=True)
 
@@ -132,7 +133,7 @@ class Lowerer(ExpressionReader):
         label, value = (*uncommented(node), None, None)[:2]
         values = [self.expression(child) for child in uncommented(value)]
         member = ir.Member(
-            span, self.name("this", span), self.source.node_text(label) if label is not None else "", False
+            span, self.name("this", span), self.source.node_code(label) if label is not None else "", False
         )
         if len(values) != 1 or self.this is None or self.this.member(member.field) is None:
             return ir.Evaluate(span, ir.Opaque(span, values))
@@ -227,9 +228,9 @@ class Lowerer(ExpressionReader):
         name = right.child_by_field_name("left") if assigned else right
         if name is None or name.type != "identifier":
             return None
-        kind = self.named_type(self.source.text(head.start_byte, operator.end_byte))
+        kind = self.named_type(self.source.code_text(head.start_byte, operator.end_byte))
         value = self.expression(right.child_by_field_name("right")) if assigned else None
-        label = self.source.node_text(name)
+        label = self.source.node_code(name)
         return ir.Declare(self.span(node), self.declare(label, kind), label, kind, value, False)
 
     def _row_pointer(self, node: Node) -> ir.Stmt | None:
@@ -255,13 +256,13 @@ class Lowerer(ExpressionReader):
         row = self.type_of(function)
         for extent in extents:
             row = array_of(row, self.constant(extent))
-        value, label, kind = self.expression(right), self.source.node_text(name), pointer_to(row)
+        value, label, kind = self.expression(right), self.source.node_code(name), pointer_to(row)
         return ir.Declare(self.span(node), self.declare(label, kind), label, kind, value, False)
 
     def _statement_macro(self, use: Node) -> ir.Stmt | None:
         """A macro as the statements that it stands for."""
         called = use.type == "call_expression"
-        name = self.source.node_text((use.child_by_field_name("function") if called else use) or use)
+        name = self.source.node_code((use.child_by_field_name("function") if called else use) or use)
         macro = self.unit.macros.get(name)
         if macro is None or (macro.parameters is not None) != called or name in self.expanding:
             return None
@@ -269,9 +270,9 @@ class Lowerer(ExpressionReader):
             return None
         if not self.may_expand():
             return None
-        arguments = [self.source.node_text(a) for a in uncommented(use.child_by_field_name("arguments"))]
-        used = [m.name.encode() for m in self.unit.macros.values() if ends_statement(m.body.encode())]
-        text = terminated(f"{substitute(macro, arguments)} ;".encode(), used).decode()
+        arguments = [self.source.plain_text(a) for a in uncommented(use.child_by_field_name("arguments"))]
+        used = [encoded(m.name) for m in self.unit.macros.values() if ends_statement(encoded(m.body))]
+        text = decoded(terminated(encoded(f"{substitute(macro, arguments)} ;"), used))
         fragment = parse_fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
         if fragment is None:
             return None
@@ -292,9 +293,9 @@ class Lowerer(ExpressionReader):
         if type_node is not None and type_node.type in ("struct_specifier", "union_specifier", "class_specifier"):
             label = type_node.child_by_field_name("name")
             if label is not None and type_node.child_by_field_name("body") is not None:
-                self.scopes[-1].names[self.source.node_text(label)] = self.type_of(type_node)
+                self.scopes[-1].names[self.source.node_code(label)] = self.type_of(type_node)
         base = self.type_of(type_node)
-        head = self.source.text(node.start_byte, node.end_byte).split("=")[0]
+        head = self.source.code_text(node.start_byte, node.end_byte).split("=")[0]
         declarators = node.children_by_field_name("declarator")
         shared = "__shared__" in head
         static = re.search(r"\b(static|__constant__)\b", head) is not None
@@ -346,7 +347,7 @@ class Lowerer(ExpressionReader):
         out: list[ir.Stmt] = [ir.Declare(span, whole, "", kind, self.expression(value), reference)]
         names = next(descendants(declarator, "structured_binding_declarator"))
         for number, name in enumerate(uncommented(names)):
-            place, label = self.span(name), self.source.node_text(name)
+            place, label = self.span(name), self.source.node_code(name)
             piece = ir.Piece(place, ir.Var(place, whole, ""), number)
             out.append(ir.Declare(place, self.declare(label, kind), label, kind, piece, True))
         return out
@@ -356,13 +357,13 @@ class Lowerer(ExpressionReader):
         values."""
         label, listed = node.child_by_field_name("declarator"), node.child_by_field_name("parameters")
         given = uncommented(listed) if listed is not None else []
-        names = [self.source.node_text(parameter) for parameter in given]
+        names = [self.source.plain_text(parameter) for parameter in given]
         if label is None or label.type != "identifier" or not names:
             return None
         if not all(self.is_value(word) for name in names for word in re.findall(r"[A-Za-z_]\w*", name)):
             return None
         read = [self.expression_of_text(name, self.span(p)) for name, p in zip(names, given, strict=True)]
-        name, place = self.source.node_text(label), self.span(node)
+        name, place = self.source.node_code(label), self.span(node)
         init: ir.Expr = ir.Construct(place, kind, [argument for argument in read if argument is not None])
         slot, folded = self.declare(name, kind), fold(read[0]) if kind.is_integer and const else None
         if folded is not None:
@@ -380,8 +381,8 @@ class Lowerer(ExpressionReader):
 
     def _headed(self, node: Node) -> ir.Stmt | None:
         """The loop or condition that a macro is the head of, `KERNEL_LOOP(i, n) { ... }`, which reads as an `if`."""
-        written = re.compile(rb"(\w+)\s*(\(?)").match(self.source.data, node.start_byte)
-        macro = self.unit.macros.get(written[1].decode()) if written is not None else None
+        written = re.compile(rb"(\w+)\s*(\(?)").match(self.source.code, node.start_byte)
+        macro = self.unit.macros.get(decoded(written[1])) if written is not None else None
         if written is None or macro is None or macro.name in self.expanding or not self.may_expand():
             return None
         given = (
@@ -419,12 +420,14 @@ class Lowerer(ExpressionReader):
             self.expanding.add(macro)
 
     def _if(self, node: Node) -> ir.Stmt:
-        if not self.source.data.startswith(b"if", node.start_byte):
+        if not self.source.code.startswith(b"if", node.start_byte):
             headed = self._headed(node)
             if headed is not None:
                 return headed
         condition = self.expression(node.child_by_field_name("condition"))
-        constant = fold(condition) if "constexpr" in self.source.text(node.start_byte, node.start_byte + 14) else None
+        constant = (
+            fold(condition) if "constexpr" in self.source.code_text(node.start_byte, node.start_byte + 14) else None
+        )
         alternative = node.child_by_field_name("alternative")
         if constant is not None:
             if constant:
@@ -502,11 +505,11 @@ class Lowerer(ExpressionReader):
 
     def _goto(self, node: Node) -> ir.Stmt:
         """A jump ahead, out of the statements around it. One back or into a block is not followed, which is said."""
-        name = self.source.node_text(uncommented(node)[0]) if uncommented(node) else ""
+        name = self.source.node_code(uncommented(node)[0]) if uncommented(node) else ""
         outer = {around.id for around in ancestors(node)}
         for label in self.labels_in(node):
             block = label.parent
-            if self.source.node_text(label.named_children[0]) != name or block is None:
+            if self.source.node_code(uncommented(label)[0]) != name or block is None:
                 continue
             if label.start_byte > node.start_byte and block.type == "compound_statement" and block.id in outer:
                 return ir.Goto(self.span(node), name)
@@ -520,18 +523,18 @@ class Lowerer(ExpressionReader):
         return descendants(function, "labeled_statement") if function is not None else iter(())
 
     def _label(self, node: Node) -> ir.Stmt:
-        inner = node.named_children[-1] if len(uncommented(node)) > 1 else None
-        label = ir.Label(self.span(node), self.source.node_text(node.named_children[0]))
+        inner = uncommented(node)[-1] if len(uncommented(node)) > 1 else None
+        label = ir.Label(self.span(node), self.source.node_code(uncommented(node)[0]))
         return ir.Block(self.span(node), [label, self.statement(inner)], has_labels=True)
 
     def _labeled(self, node: Node) -> ir.Stmt:
-        return self.statement(node.named_children[-1] if node.named_children else None)
+        return self.statement(uncommented(node)[-1] if uncommented(node) else None)
 
     def _local_type(self, node: Node) -> ir.Stmt:
         if node.type == "alias_declaration":
             name = node.child_by_field_name("name")
             if name is not None:
-                self.scopes[-1].names[self.source.node_text(name)] = self.type_of(node.child_by_field_name("type"))
+                self.scopes[-1].names[self.source.node_code(name)] = self.type_of(node.child_by_field_name("type"))
         elif node.type == "type_definition":
             base = self.type_of(node.child_by_field_name("type"))
             for declarator in node.children_by_field_name("declarator"):
@@ -541,7 +544,7 @@ class Lowerer(ExpressionReader):
         else:
             name = node.child_by_field_name("name")
             if name is not None and node.child_by_field_name("body") is not None:
-                self.scopes[-1].names[self.source.node_text(name)] = self.type_of(node)
+                self.scopes[-1].names[self.source.node_code(name)] = self.type_of(node)
         return ir.Block(self.span(node), [])
 
 

@@ -11,6 +11,7 @@ from tree_sitter import Node
 from warpwright.facts import ir
 from warpwright.facts.declarations import DeclarationReader
 from warpwright.facts.types import CType
+from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Span
 
 CAST_OR_PRODUCT = re.compile(r"\(\s*\w+\s*\)\s*[-+*&]")
@@ -36,7 +37,7 @@ class OperatorReader(DeclarationReader):
         """An expression that is not understood, with its parts."""
 
     def binary(self, node: Node) -> ir.Expr:
-        if CAST_OR_PRODUCT.search(self.source.node_text(node)):
+        if CAST_OR_PRODUCT.search(self.source.node_code(node)):
             tokens = self._tokens(node)
             if any(isinstance(token, ir.Expr) for token in tokens):
                 return self._climb(tokens, self.span(node), 0)
@@ -84,7 +85,7 @@ class OperatorReader(DeclarationReader):
         argument = value.child_by_field_name("argument") if value is not None else None
         if node.type != "cast_expression" or kind is None or operator is None or argument is None:
             return [node]
-        name = self.source.node_text(kind).strip()
+        name = self.source.node_code(kind).strip()
         if operator.type not in ("+", "-", "*", "&") or not name.isidentifier() or not self.is_value(name):
             return [node]
         return [self.name(name, self.span(kind)), operator.type, *self._operand_tokens(argument)]
@@ -118,10 +119,10 @@ class OperatorReader(DeclarationReader):
 
     def type_in_parentheses(self, node: Node) -> CType | None:
         """The type that `(T)` names, or None where it is a value."""
-        inner = node.named_children[0] if node.type == "parenthesized_expression" and node.named_children else None
+        inner = uncommented(node)[0] if node.type == "parenthesized_expression" and uncommented(node) else None
         if inner is None or inner.type not in ("identifier", "type_identifier", "qualified_identifier"):
             return None
-        text = self.source.node_text(inner)
+        text = self.source.node_code(inner)
         if isinstance(self.lookup(text), int) or text in self.unit.variables or text in self.unit.enumerators:
             return None
         macro = self.unit.macros.get(text)

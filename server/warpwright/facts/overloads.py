@@ -63,6 +63,6 @@ def _meant(namesakes: Sequence[_Candidate], site: LaunchSite) -> list[FunctionTe
 
 def _arity(text: FunctionText) -> range:
     """How many arguments a call of the kernel may have: some of its parameters may have defaults."""
-    parameters = [p for p in parameters_of(text.node) if text.source.node_text(p).strip() != "void"]
+    parameters = [p for p in parameters_of(text.node) if text.source.node_code(p).strip() != "void"]
     needed = [p for p in parameters if p.type != "optional_parameter_declaration"]
     return range(len(needed), len(parameters) + 1)

@@ -230,8 +230,8 @@ def _constant_value(source: Source, field: Node, name: str) -> tuple[Node | None
     declarator = field.child_by_field_name("declarator")
     default = field.child_by_field_name("default_value")
     if declarator is not None and default is not None and declarator.type == "field_identifier":
-        head = source.text(field.start_byte, declarator.start_byte).split()
-        if source.node_text(declarator) == name and "static" in head:
+        head = source.code_text(field.start_byte, declarator.start_byte).split()
+        if source.node_code(declarator) == name and "static" in head:
             return default, 0
     kind = field.child_by_field_name("type")
     if kind is None or kind.type != _ENUM:
@@ -243,7 +243,7 @@ def _constant_value(source: Source, field: Node, name: str) -> tuple[Node | None
         if value is not None:
             start, step = value, 0
         label = item.child_by_field_name("name")
-        if label is not None and source.node_text(label) == name:
+        if label is not None and source.node_code(label) == name:
             return start, step
         step += 1
     return None
@@ -262,7 +262,7 @@ def _declared_type(reader: DeclarationReader, origin: Origin, name: str) -> Node
                 next(descendants(d, "type_identifier", "primitive_type"), None)
                 for d in node.children_by_field_name("declarator")
             )
-            label = next((n for n in labels if n is not None and source.node_text(n) == name), None)
+            label = next((n for n in labels if n is not None and source.node_code(n) == name), None)
         elif node.type == "field_declaration":
             inner = node.child_by_field_name("type")
             named = inner is not None and inner.type.endswith("_specifier") and inner.child_by_field_name("body")
@@ -270,7 +270,7 @@ def _declared_type(reader: DeclarationReader, origin: Origin, name: str) -> Node
             node = inner if inner is not None else node
         else:
             continue
-        if label is not None and source.node_text(label) == name:
+        if label is not None and source.node_code(label) == name:
             return node
     return None
 
@@ -290,7 +290,7 @@ def base_types(reader: DeclarationReader, origin: Origin) -> Iterator[CType]:
         if clause.type == "base_class_clause":
             for parent in clause.named_children:
                 if parent.type != "access_specifier":
-                    text = origin.text.source.node_text(parent)
+                    text = origin.text.source.node_code(parent)
                     around = [o for o in reader.around if o.text.node != origin.text.node]
                     yield reader.elsewhere(
                         origin.text.source, origin.bindings, around, functools.partial(reader.named_type, text)

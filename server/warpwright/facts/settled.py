@@ -33,7 +33,7 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
         node = waiting.pop()
         if _has_other_parts(scope, node):
             return False
-        names = {scope.source.node_text(n) for n in descendants(node, "identifier")} - seen
+        names = {scope.source.node_code(n) for n in descendants(node, "identifier")} - seen
         seen |= names
         for name in names:
             values = [d for d in scope.definitions.get(name, ()) if d.kind != "declare"]
@@ -67,7 +67,7 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
             nodes += [n for n in given if n.type == "identifier"]
     nodes += (n for n in written_names(function) if n.parent is not None and n.parent.type == "binary_expression")
     constants = _constants_of(source, function)
-    return {name for node in nodes if (name := source.node_text(node)) not in constants}
+    return {name for node in nodes if (name := source.node_code(node)) not in constants}
 
 
 def _around(function: Node) -> Iterator[Node]:
@@ -83,7 +83,7 @@ def _around(function: Node) -> Iterator[Node]:
 def _constants_of(source: Source, function: Node) -> set[str]:
     """The variables that a function declares `const` or `constexpr`, which nothing changes."""
     return {
-        source.node_text(name)
+        source.node_code(name)
         for declaration in descendants(function, "declaration")
         if any(c.type == "type_qualifier" and c.text in (b"const", b"constexpr") for c in declaration.children)
         for declared in declaration.children_by_field_name("declarator")
@@ -104,7 +104,7 @@ def may_leave(unit: Unit, scope: HostScope, place: Node) -> bool:
         if condition is None or test.end_byte > place.start_byte or not is_settled(unit, scope, [condition]):
             continue
         calls = (n.child_by_field_name("function") for n in descendants(test, "call_expression"))
-        if any(f is not None and _ENDS.fullmatch(scope.source.node_text(f)) for f in calls):
+        if any(f is not None and _ENDS.fullmatch(scope.source.node_code(f)) for f in calls):
             return True
         if any(True for _ in descendants(test, *_LEAVES)):
             return True
@@ -117,11 +117,11 @@ def _has_other_parts(scope: HostScope, node: Node) -> bool:
     if any(True for _ in descendants(node, "subscript_expression", "lambda_expression")):
         return True
     for member in descendants(node, "field_expression"):
-        text = scope.source.node_text(member)
+        text = scope.source.node_code(member)
         if not _EXTENT.fullmatch(text) or any(f"{text[:-1]}{axis}" in scope.definitions for axis in "xyz"):
             return True
     called = (n.child_by_field_name("function") for n in descendants(node, "call_expression"))
-    return any(f is None or not _CALLS.fullmatch(scope.source.node_text(f)) for f in called)
+    return any(f is None or not _CALLS.fullmatch(scope.source.node_code(f)) for f in called)
 
 
 def _is_constant(unit: Unit, name: str) -> bool:
@@ -140,4 +140,4 @@ def _is_constant(unit: Unit, name: str) -> bool:
 def _is_ambiguous(unit: Unit, name: str) -> bool:
     """Whether several constants have the name, in namespaces, structs or functions of their own."""
     defines = re.compile(rf"\b(?:const|constexpr|enum)\b[^;()]*?\b{re.escape(name)}\s*[={{]")
-    return sum(len(defines.findall(source.text())) for source in unit.sources.values()) > 1
+    return sum(len(defines.findall(source.code_text())) for source in unit.sources.values()) > 1

@@ -66,7 +66,7 @@ class FunctionText:
     def is_kernel(self) -> bool:
         declarator = self.node.child_by_field_name("declarator")
         end = declarator.end_byte if declarator is not None else self.node.end_byte
-        return b"__global__" in self.source.data[self.node.start_byte : end]
+        return b"__global__" in self.source.code[self.node.start_byte : end]
 
     @property
     def outer(self) -> Node:
@@ -167,7 +167,7 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
         elif kind in ("preproc_def", "preproc_function_def"):
             define(unit, source, child)
         elif kind == "preproc_call":
-            directive = source.node_text(child)
+            directive = source.node_code(child)
             match = re.match(r"#\s*undef\s+(\w+)", directive)
             if match:
                 unit.macros.pop(match.group(1), None)
@@ -202,15 +202,14 @@ def read_macro(source: Source, node: Node) -> Macro | None:
     if name_node is None:
         return None
     value = node.child_by_field_name("value")
-    body = source.node_text(value).replace("\\\n", " ").strip() if value is not None else ""
-    body = re.sub(r"//.*|/\*.*?\*/", "", body).strip()
+    body = source.plain_text(value).replace("\\\n", " ").strip() if value is not None else ""
     parameters = node.child_by_field_name("parameters")
     names = None
     if parameters is not None:
         names = tuple(
-            source.node_text(p) for p in parameters.children if p.type in ("identifier", "...", "variadic_parameter")
+            source.node_code(p) for p in parameters.children if p.type in ("identifier", "...", "variadic_parameter")
         )
-    return Macro(source.node_text(name_node), names, body)
+    return Macro(source.node_code(name_node), names, body)
 
 
 def template_parameters(source: Source, node: Node) -> Template:
@@ -228,8 +227,8 @@ def template_parameters(source: Source, node: Node) -> Template:
             None,
         )
         if identifier is not None:
-            text = source.node_text(default) if default is not None else None
-            parameters.append(TemplateParameter(source.node_text(identifier), is_type, text))
+            text = source.plain_text(default) if default is not None else None
+            parameters.append(TemplateParameter(source.node_code(identifier), is_type, text))
     return tuple(parameters)
 
 
@@ -249,7 +248,7 @@ def _add_function(unit: Unit, source: Source, node: Node, template: Template, wh
     declarator = function_declarator(node)
     label = declarator.child_by_field_name("declarator") if declarator is not None else None
     scope = label.child_by_field_name("scope") if label is not None else None
-    owner = source.node_text(scope).split("<")[0].strip() if scope is not None else ""
+    owner = source.node_code(scope).split("<")[0].strip() if scope is not None else ""
     if name and owner and owner in unit.types:  # a member function that is defined outside of its struct
         unit.methods.setdefault(name, []).append(FunctionText(name, node, source, (), whole, owner))
     elif name:
@@ -260,8 +259,8 @@ def _add_declaration(unit: Unit, source: Source, node: Node) -> None:
     kind = node.child_by_field_name("type")
     if kind is not None and kind.type in _TYPE_SPECIFIERS:
         _add_type(unit, source, kind, ())
-    head = source.text(node.start_byte, kind.end_byte if kind is not None else node.end_byte)
-    prefix = source.text(node.start_byte, node.end_byte).split("=")[0]
+    head = source.code_text(node.start_byte, kind.end_byte if kind is not None else node.end_byte)
+    prefix = source.code_text(node.start_byte, node.end_byte).split("=")[0]
     space = "host"
     for word, name in (
         ("__constant__", "constant"),
@@ -277,7 +276,7 @@ def _add_declaration(unit: Unit, source: Source, node: Node) -> None:
         value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
         identifier = next(descendants(declarator, "identifier"), None)
         if identifier is not None and declarator.type != "function_declarator":
-            name = source.node_text(identifier)
+            name = source.node_code(identifier)
             unit.variables[name] = VariableText(name, node, declarator, value, source, space, is_const)
 
 
@@ -294,10 +293,10 @@ def _add_type(unit: Unit, source: Source, node: Node, template: Template) -> Non
                     previous, step = value, 0
                 label = item.child_by_field_name("name")
                 if label is not None:
-                    unit.enumerators[source.node_text(label)] = (previous, step, source)
+                    unit.enumerators[source.node_code(label)] = (previous, step, source)
                 step += 1
     if name is not None and (body is not None or node.type == "enum_specifier"):
-        text = source.node_text(name)
+        text = source.node_code(name)
         if name.type == "template_type":
             own = unit.specializations.setdefault(text.split("<")[0].strip(), [])
             own.append(TypeText(text, node, source, template))
@@ -322,7 +321,7 @@ def _add_alias(unit: Unit, source: Source, node: Node, template: Template = ()) 
     if node.type == "alias_declaration":
         name = node.child_by_field_name("name")
         if name is not None:
-            text = source.node_text(name)
+            text = source.node_code(name)
             unit.types[text] = TypeText(text, node, source, template)
         return
     kind = node.child_by_field_name("type")
@@ -331,7 +330,7 @@ def _add_alias(unit: Unit, source: Source, node: Node, template: Template = ()) 
     for declarator in node.children_by_field_name("declarator"):
         identifier = next(descendants(declarator, "type_identifier", "primitive_type", "identifier"), None)
         if identifier is not None:
-            text = source.node_text(identifier)
+            text = source.node_code(identifier)
             unit.types[text] = TypeText(text, node, source)
 
 
@@ -352,10 +351,10 @@ def live_branch(unit: Unit, source: Source, node: Node) -> Iterator[Node]:
     if node.type in ("preproc_ifdef", "preproc_elifdef"):
         skip = node.child_by_field_name("name")
         negated = re.match(rb"#\s*(?:el)?ifndef", source.data[node.start_byte : node.start_byte + 20]) is not None
-        taken = skip is not None and ((source.node_text(skip) in unit.macros) != negated)
+        taken = skip is not None and ((source.node_code(skip) in unit.macros) != negated)
     elif node.type in ("preproc_if", "preproc_elif"):
         skip = node.child_by_field_name("condition")
-        taken = skip is not None and _condition(unit, source, source.node_text(skip))
+        taken = skip is not None and _condition(unit, source, source.plain_text(skip))
     alternative = node.child_by_field_name("alternative")
     if taken:
         for child in node.named_children:

@@ -93,7 +93,7 @@ def _is_device_code(source: Source, function: Node | None) -> bool:
     if function is None:
         return False
     body = function.child_by_field_name("body")
-    head = source.data[function.start_byte : body.start_byte if body is not None else function.end_byte]
+    head = source.code[function.start_byte : body.start_byte if body is not None else function.end_byte]
     return b"__global__" in head or b"__device__" in head
 
 

@@ -14,7 +14,7 @@ from warpwright.problems.expressions import Expression, ExpressionError, Value
 from warpwright.problems.host import MOST_CALLS, HostExpressions
 from warpwright.problems.sites import elements
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import descendants, enclosing, parameters_of
+from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 _ALLOCATORS = {
@@ -64,9 +64,9 @@ class Allocations:
         for source in self.program.sources.values() if variable else ():
             for call in nodes_below(source, source.root, "call_expression"):
                 function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-                if function is None or arguments is None or source.node_text(function) not in _FILLS:
+                if function is None or arguments is None or source.plain_text(function) not in _FILLS:
                     continue
-                given = [source.node_text(a) for a in arguments.named_children]
+                given = [source.plain_text(a) for a in arguments.named_children]
                 if len(given) > 1 and pointer_name(given[0]) == variable and given[1].strip() in ("0", "0x00", "0x0"):
                     return True
         return False
@@ -103,9 +103,9 @@ class Allocations:
                 function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
                 if function is None or arguments is None:
                     continue
-                place = _ALLOCATORS.get(unqualified(source.node_text(function)).split("<")[0])
+                place = _ALLOCATORS.get(unqualified(source.plain_text(function)).split("<")[0])
                 given = arguments.named_children
-                if place is None or len(given) <= place or pointer_name(source.node_text(given[0])) != variable:
+                if place is None or len(given) <= place or pointer_name(source.plain_text(given[0])) != variable:
                     continue
                 reader = self._reader(source, enclosing(call, "function_definition"))
                 size = reader.resolve(given[place])
@@ -117,18 +117,18 @@ class Allocations:
         """A vector's count, `new T[n]`'s, `malloc(bytes)`'s, that of an array, or of what the variable is a copy of."""
         reader = self._reader(source, function)
         for declarator, value in reader.declarations(function):
-            if source.node_text(declarator) != variable or value is None:
+            if source.plain_text(declarator) != variable or value is None:
                 continue
             plain = value
             while plain.type in ("cast_expression", "parenthesized_expression") and plain.named_children:
-                plain = plain.named_children[-1]
+                plain = uncommented(plain)[-1]
             if plain.type == "new_expression":
                 size = next(descendants(plain, "new_declarator"), None)
                 length = size.child_by_field_name("length") if size is not None else None
                 found = reader.resolve(length) if length is not None else None
             elif plain.type == "call_expression" and reader.text(plain).startswith(("malloc", "std::malloc")):
                 arguments = plain.child_by_field_name("arguments")
-                found = elements(reader.resolve(arguments.named_children[0]), bytes_each) if arguments else None
+                found = elements(reader.resolve(uncommented(arguments)[0]), bytes_each) if arguments else None
             elif plain.type in ("parameter_list", "argument_list", "call_expression"):
                 found = reader.container_count(plain)
             else:
@@ -146,7 +146,7 @@ class Allocations:
             (
                 number
                 for number, parameter in enumerate(parameters_of(function))
-                if head in [source.node_text(d) for d in descendants(parameter, "identifier")][-1:]
+                if head in [source.plain_text(d) for d in descendants(parameter, "identifier")][-1:]
             ),
             None,
         )
@@ -158,9 +158,9 @@ class Allocations:
                 called, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
                 if called is None or arguments is None or len(arguments.named_children) <= place:
                     continue
-                if unqualified(other.node_text(called)).split("<")[0] != own:
+                if unqualified(other.plain_text(called)).split("<")[0] != own:
                     continue
-                passed = pointer_name(other.node_text(arguments.named_children[place]))
+                passed = pointer_name(other.plain_text(uncommented(arguments)[place]))
                 outer = enclosing(call, "function_definition")
                 if not passed or outer is None or outer == function:
                     continue

@@ -70,7 +70,7 @@ class ArgumentReader:
         if self.site is None:
             return HostExpressions(self.program, self.kernel.source, None)
         device = device_identifiers(self.program)
-        passed = {self.site.source.node_text(a) for a in self.site.arguments if a.type == "identifier"}
+        passed = {self.site.source.plain_text(a) for a in self.site.arguments if a.type == "identifier"}
         function = enclosing(self.site.call, "function_definition", "lambda_expression")
         return HostExpressions(self.program, self.site.source, function, frozenset(passed - device), way=self.way)
 
@@ -217,7 +217,7 @@ class ArgumentReader:
         if kind.size is None:
             raise LackingError(f"`{parameter.name}` is declared as `{parameter.type}`, which cannot be filled in")
         passed = self.passed.get(parameter.name)
-        base = re.sub(r"\s", "", self.site.source.node_text(passed)) if self.site is not None and passed else ""
+        base = re.sub(r"\s", "", self.site.source.plain_text(passed)) if self.site is not None and passed else ""
         listed = [a for f in ("arguments", "value") for a in _children(passed, f)]
         members: list[tuple[int, str]] = []
         for place, (path, offset, part) in enumerate(scalar_parts(kind)):
@@ -297,7 +297,7 @@ class ArgumentReader:
         for parameter in self.kernel.parameters:
             kind = self.text.types[parameter.name]
             passed = self.passed.get(parameter.name)
-            text = self.site.source.node_text(passed) if self.site is not None and passed is not None else ""
+            text = self.site.source.plain_text(passed) if self.site is not None and passed is not None else ""
             if parameter.is_pointer and kind.to is not None:
                 yield PointerArgument(
                     parameter.name, kind.to, parameter.is_const, text, self._declared_type(parameter).strip()

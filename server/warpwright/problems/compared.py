@@ -73,7 +73,7 @@ def _is_of(source: Source, function: Node, kernel: Kernel) -> bool:
 
 
 def _numbers(constants: _Constants, function: Node) -> Iterator[Value]:
-    text = constants.source.node_text
+    text = constants.source.plain_text
     for node in walk(function):
         if node.type == "binary_expression":
             operator = node.child_by_field_name("operator")
@@ -107,13 +107,13 @@ class _Constants:
         for declared in nodes_below(source, function, "init_declarator"):
             name, value = declared.child_by_field_name("declarator"), declared.child_by_field_name("value")
             around = declared.parent
-            kinds = {source.node_text(c) for c in around.children if c.type == "type_qualifier"} if around else set()
+            kinds = {source.plain_text(c) for c in around.children if c.type == "type_qualifier"} if around else set()
             if name is not None and value is not None and kinds & {"const", "constexpr"}:
-                self.own[source.node_text(name)] = value
+                self.own[source.plain_text(name)] = value
 
     def value(self, node: Node) -> Value | None:
         """None for what is no constant."""
-        node = self.own.get(self.source.node_text(node), node)
+        node = self.own.get(self.source.plain_text(node), node)
         try:
             expression = self.outside.resolve(node)
         except ExpressionError:

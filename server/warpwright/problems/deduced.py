@@ -32,7 +32,7 @@ def template_parameters(source: Source, function: Node) -> list[str]:
     for parameter in parameters.named_children if parameters is not None else ():
         found = [*descendants(parameter, "identifier", "type_identifier")]
         if found:
-            listed.append(source.node_text(found[-1]))
+            listed.append(source.plain_text(found[-1]))
     return listed
 
 
@@ -49,18 +49,18 @@ def host_template_value(
     for other in program.sources.values():
         for call in nodes_below(other, other.root, "template_function"):
             called, written = call.child_by_field_name("name"), uncommented(call.child_by_field_name("arguments"))
-            if called is not None and other.node_text(called) == own and len(written) > place:
-                return _of_caller(program, other, call, other.node_text(written[place]), depth)
+            if called is not None and other.plain_text(called) == own and len(written) > place:
+                return _of_caller(program, other, call, other.plain_text(written[place]), depth)
     for other in program.sources.values():
         for call in nodes_below(other, other.root, "call_expression"):
             called = call.child_by_field_name("function")
-            if called is None or unqualified(other.node_text(called)) != own:
+            if called is None or unqualified(other.plain_text(called)) != own:
                 continue
             for declared, passed in zip(
                 parameters_of(function), uncommented(call.child_by_field_name("arguments")), strict=False
             ):
                 kind = declared.child_by_field_name("type")
-                if kind is None or source.node_text(kind) != parameter:
+                if kind is None or source.plain_text(kind) != parameter:
                     continue
                 found = passed_type(other, enclosing(call, "function_definition"), passed)
                 if found is not None:
@@ -82,21 +82,21 @@ def passed_type(source: Source, function: Node | None, node: Node) -> str | None
     """
     match node.type:
         case "number_literal":
-            return _literal_type(source.node_text(node))
+            return _literal_type(source.plain_text(node))
         case "true" | "false":
             return "bool"
         case "identifier":
-            return _variable_type(source, function, source.node_text(node))
+            return _variable_type(source, function, source.plain_text(node))
         case "cast_expression":
             kind = node.child_by_field_name("type")
-            return _plain(source.node_text(kind)) if kind is not None else None
+            return _plain(source.plain_text(kind)) if kind is not None else None
         case "call_expression":
             return _call_type(source, function, node)
         case "binary_expression":
             inner = node.child_by_field_name("left")
         case "pointer_expression" | "subscript_expression" | "field_expression":
             inner = node.child_by_field_name("argument")
-            if node.type == "field_expression" and source.node_text(node).rpartition(".")[2] not in ("data", "get"):
+            if node.type == "field_expression" and source.plain_text(node).rpartition(".")[2] not in ("data", "get"):
                 return None
         case "parenthesized_expression" if len(uncommented(node)) == 1:
             inner = uncommented(node)[0]
@@ -117,7 +117,7 @@ def _call_type(source: Source, function: Node | None, call: Node) -> str | None:
     called, arguments = call.child_by_field_name("function"), uncommented(call.child_by_field_name("arguments"))
     if called is None:
         return None
-    text = source.node_text(called)
+    text = source.plain_text(called)
     if text.partition("<")[0] in _CASTS and (written := template_arguments(text)):
         return _plain(written[0])
     if called.type == "field_expression":

@@ -45,7 +45,7 @@ from warpwright.problems.expressions import (
 from warpwright.problems.kernel_text import read_unit
 from warpwright.problems.types import element_type
 from warpwright.syntax.names import unqualified
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "int", "unsigned", "size_t", "float", "double", "long"}
@@ -95,7 +95,7 @@ class HostExpressions:
         self._active: list[str] = [] if active is None else active  # what is being followed
 
     def text(self, node: Node) -> str:
-        return self.source.node_text(node)
+        return self.source.plain_text(node)
 
     def resolve(self, node: Node) -> Expression:
         """An expression node in symbols and numbers. Raises ExpressionError."""
@@ -109,7 +109,7 @@ class HostExpressions:
             case "field_expression" | "subscript_expression":
                 return self.resolve_name(re.sub(r"\s", "", self._at_index(node)).replace("->", "."))
             case "parenthesized_expression":
-                return self.resolve(node.named_children[0])
+                return self.resolve(uncommented(node)[0])
             case "cast_expression":
                 return self.resolve(_field(node, "value"))
             case "sizeof_expression":
@@ -132,8 +132,8 @@ class HostExpressions:
                 return substitute(Conditional(condition, then, otherwise), {})
             case "call_expression":
                 return self._call(node)
-            case "argument_list" | "initializer_list" if len(node.named_children) == 1:
-                return self.resolve(node.named_children[0])
+            case "argument_list" | "initializer_list" if len(uncommented(node)) == 1:
+                return self.resolve(uncommented(node)[0])
         raise ExpressionError(f"`{self.text(node)}` cannot be followed")
 
     def resolve_name(self, name: str) -> Expression:
@@ -281,13 +281,13 @@ class HostExpressions:
                 function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
                 if function is None or arguments is None or len(arguments.named_children) <= place:
                     continue
-                if unqualified(source.node_text(function)) != own:
+                if unqualified(source.plain_text(function)) != own:
                     continue
                 caller = HostExpressions(self.program, source, enclosing(call, "function_definition"))
                 # A name means another variable there, which may well have the same one.
                 caller._active = [*(each for each in self._active if each.endswith("()")), f"{own}()"]
                 try:
-                    self._take(name, caller, arguments.named_children[place])
+                    self._take(name, caller, uncommented(arguments)[place])
                     return
                 except ExpressionError:
                     continue
@@ -315,7 +315,7 @@ class HostExpressions:
             for node in nodes_below(source, source.root, "init_declarator", "enumerator"):
                 named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
                 value = node.child_by_field_name("value")
-                if named is None or value is None or source.node_text(named) != name:
+                if named is None or value is None or source.plain_text(named) != name:
                     continue
                 if node.type == "init_declarator" and any(a.type == "function_definition" for a in ancestors(node)):
                     continue
@@ -411,7 +411,7 @@ class HostExpressions:
         if value.type == "call_expression":
             value = _field(value, "arguments")
         if value.type == "argument_list" and value.named_children:
-            return self.resolve(value.named_children[0])
+            return self.resolve(uncommented(value)[0])
         raise ExpressionError(f"`{self.text(value)}` cannot be followed")
 
     def _first_assignment(self, name: str) -> Node | None:
@@ -537,11 +537,11 @@ def _body(source: Source, definition: Node, name: str) -> tuple[list[str], str] 
     body = definition.child_by_field_name("body")
     if body is None or function_name(source, definition) != name or len(body.named_children) != 1:
         return None
-    statement = body.named_children[0]
+    statement = uncommented(body)[0]
     if statement.type != "return_statement" or not statement.named_children:
         return None
-    parameters_text = [source.node_text([*descendants(p, "identifier")][-1]) for p in parameters_of(definition)]
-    return parameters_text, source.node_text(statement.named_children[0])
+    parameters_text = [source.plain_text([*descendants(p, "identifier")][-1]) for p in parameters_of(definition)]
+    return parameters_text, source.plain_text(uncommented(statement)[0])
 
 
 def _inside(text: str) -> str:

@@ -300,7 +300,7 @@ class _Finder:
             for axis, blocks in tiled_grid(self.text.function, reach.arrays, symbols).items():
                 if axis not in reach.coverage.threads:
                     reach.coverage.blocks.setdefault(axis, blocks)
-        body = self.kernel.source.node_text(self.text.text.node)
+        body = self.kernel.source.node_code(self.text.text.node)
         grid, more = covering_grid(reach.coverage, (x, y, z), body)
         why = "no launch of it is in sight" if self.site is None else "the grid of its launch cannot be followed"
         how = "as many blocks as its guards ask for" if not more else "as many blocks as the symbol `blocks` says"

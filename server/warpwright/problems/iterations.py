@@ -81,7 +81,7 @@ def variables_used(path: LaunchPath, nodes: Iterable[Node]) -> set[Place]:
         depth, node = todo.pop()
         source, function = path.scope(depth)
         whole = [node] if node.type == "identifier" else descendants(node, "identifier")
-        for name in {source.node_text(identifier) for identifier in whole}:
+        for name in {source.plain_text(identifier) for identifier in whole}:
             if (depth, name) in found or function is None:
                 continue
             found.add((depth, name))
@@ -102,12 +102,12 @@ def _definitions(path: LaunchPath, depth: int, name: str) -> Iterator[Node]:
         if target is None or value is None:
             continue
         named = target if target.type == "identifier" else next(descendants(target, "identifier"), None)
-        if named is not None and source.node_text(named) == name:
+        if named is not None and source.plain_text(named) == name:
             yield value
     for node in nodes_below(source, function, "declaration"):  # `dim3 block(threads)` reads like a function
         for outer in node.children_by_field_name("declarator"):
             label, value = outer.child_by_field_name("declarator"), outer.child_by_field_name("parameters")
-            if label is not None and value is not None and source.node_text(label) == name:
+            if label is not None and value is not None and source.plain_text(label) == name:
                 yield value
 
 
@@ -119,7 +119,7 @@ def open_blocks(path: LaunchPath) -> list[Pinned]:
     for depth, name in sorted(variables_used(path, path.site.configuration[1:2])):
         source, function = path.scope(depth)
         place = parameter_place(source, function, name)
-        given = [source.node_text(value) for value in _definitions(path, depth, name)] if function is not None else []
+        given = [source.plain_text(value) for value in _definitions(path, depth, name)] if function is not None else []
         is_open = place is not None and not given and path.argument(depth, place) is None
         if (is_open and _is_number(path, depth, name)) or any(map(_OUTSIDE.search, given)):
             found.append((depth, name))
@@ -133,10 +133,10 @@ def _is_number(path: LaunchPath, depth: int, name: str) -> bool:
     if function is None or place is None:
         return False
     kinds = [
-        source.node_text(kind)
+        source.plain_text(kind)
         for parameter in nodes_below(source, function, "parameter_declaration")
         if (kind := parameter.child_by_field_name("type")) is not None
-        and any(source.node_text(label) == name for label in descendants(parameter, "identifier"))
+        and any(source.plain_text(label) == name for label in descendants(parameter, "identifier"))
     ]
     return bool(kinds) and re.search(r"\b(int|unsigned|long|short|size_t|u?int\d+_t)\b", kinds[0]) is not None
 

@@ -53,7 +53,7 @@ def _asked(source: Source) -> Iterator[tuple[str, Node | None]]:
         call = next((node for node in ancestors(word) if node.type == "call_expression"), None)
         function = call.child_by_field_name("function") if call is not None else None
         given = uncommented(call.child_by_field_name("arguments")) if call is not None else []
-        named = source.node_text(function).removeprefix("::") if function is not None else ""
+        named = source.plain_text(function).removeprefix("::") if function is not None else ""
         if named in _SETTERS and len(given) == 3:
             yield kernel_named(source, given[0]), given[2]
         else:

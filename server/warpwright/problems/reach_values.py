@@ -419,7 +419,7 @@ class ValueReader(ABC):
             case ir.Opaque(parts=parts):
                 for part in parts:
                     self.escape(self.value(part))
-                if not parts and "asm" in node.span.text:
+                if not parts and "asm" in node.span.code:
                     self.escape_everything()
             case ir.Lambda():
                 self.escape_everything()

@@ -16,7 +16,7 @@ def device_identifiers(program: Program) -> frozenset[str]:
     for source in program.sources.values():
         for function in nodes_below(source, source.root, "function_definition"):
             if any(c.type in ("__global__", "__device__") for c in function.children):
-                found.update(source.node_text(n) for n in descendants(function, "identifier"))
+                found.update(source.plain_text(n) for n in descendants(function, "identifier"))
     return frozenset(found)
 
 
@@ -52,6 +52,6 @@ def alias_target(program: Program, name: str) -> str | None:
         for node in nodes_below(source, source.root, "type_definition", "alias_declaration", "preproc_def"):
             named = node.child_by_field_name("name") or node.child_by_field_name("declarator")
             target = node.child_by_field_name("type") or node.child_by_field_name("value")
-            if named is not None and target is not None and source.node_text(named) == name:
-                return source.node_text(target).strip()
+            if named is not None and target is not None and source.plain_text(named) == name:
+                return source.plain_text(target).strip()
     return None

@@ -42,10 +42,10 @@ def _iterations(source: Source, loop: Node, values: Mapping[str, Value]) -> int:
     operator = condition.child_by_field_name("operator") if condition is not None else None
     if left is None or right is None or operator is None or update is None or operator.type not in ("<", "<="):
         return 1
-    name = re.escape(source.node_text(left))
-    if not re.fullmatch(rf"{name}\+\+|\+\+{name}|{name}\+=1", re.sub(r"\s+", "", source.node_text(update))):
+    name = re.escape(source.plain_text(left))
+    if not re.fullmatch(rf"{name}\+\+|\+\+{name}|{name}\+=1", re.sub(r"\s+", "", source.node_code(update))):
         return 1
     try:
-        return max(1, int(evaluate(source.node_text(right), values)))
+        return max(1, int(evaluate(source.plain_text(right), values)))
     except ExpressionError:
         return 1

@@ -142,13 +142,13 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
     """The update that an expression is, which stands alone as a statement."""
     if node.type == "update_expression":
         target = node.child_by_field_name("argument")
-        negated = source.node_text(node).strip(" ()").endswith("--") or source.node_text(node).startswith("--")
+        negated = source.node_code(node).strip(" ()").endswith("--") or source.node_code(node).startswith("--")
         return Update(statement, target, "+", None, "", negated) if target is not None else None
     target, value = node.child_by_field_name("left"), node.child_by_field_name("right")
     operator = node.child_by_field_name("operator")
     if node.type != "assignment_expression" or target is None or value is None or operator is None:
         return None
-    spelled, name = source.node_text(operator), squeezed(source.node_text(target))
+    spelled, name = source.node_text(operator), squeezed(source.node_code(target))
     if spelled in ("+=", "-=", "*=", "&=", "|=", "^="):
         return Update(statement, target, "+" if spelled == "-=" else spelled[0], value, "", spelled == "-=")
     if spelled != "=":
@@ -159,9 +159,9 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
         left, right = value.child_by_field_name("left"), value.child_by_field_name("right")
         if left is None or right is None or sign not in ("+", "-", "*", "&", "|", "^"):
             return None
-        if squeezed(source.node_text(left)) == name:
+        if squeezed(source.node_code(left)) == name:
             return Update(statement, target, "+" if sign == "-" else sign, right, "", sign == "-")
-        if squeezed(source.node_text(right)) == name and sign != "-":
+        if squeezed(source.node_code(right)) == name and sign != "-":
             return Update(statement, target, sign, left, "")
         return None
     if value.type == "call_expression":
@@ -170,7 +170,7 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
         parts = [value.child_by_field_name(f) for f in ("condition", "consequence", "alternative")]
         if None not in parts:
             condition, then, otherwise = (bare(p) for p in parts if p is not None)
-            chosen, kept = squeezed(source.node_text(then)), squeezed(source.node_text(otherwise))
+            chosen, kept = squeezed(source.node_code(then)), squeezed(source.node_code(otherwise))
             operation = _ordering(source, condition, name)
             if operation is not None and kept == name and chosen == operation[1]:
                 return Update(statement, target, operation[0], then, "")
@@ -181,7 +181,7 @@ def match_expression(source: Source, node: Node, statement: Node) -> Update | No
 
 def _called(source: Source, call: Node, statement: Node, target: Node, name: str) -> Update | None:
     arguments = uncommented(call.child_by_field_name("arguments"))
-    spelled = [squeezed(source.node_text(a)) for a in arguments]
+    spelled = [squeezed(source.node_code(a)) for a in arguments]
     function = called_name(call, source)
     if function in _SELECT and len(arguments) == 2 and spelled.count(name) == 1:
         other = arguments[1 - spelled.index(name)]
@@ -199,7 +199,7 @@ def _ordering(source: Source, condition: Node, name: str) -> tuple[str, str] | N
     operator = condition.child_by_field_name("operator")
     if condition.type != "binary_expression" or left is None or right is None or operator is None:
         return None
-    sign, one, two = source.node_text(operator)[0], *(squeezed(source.node_text(n)) for n in (left, right))
+    sign, one, two = source.node_text(operator)[0], *(squeezed(source.node_code(n)) for n in (left, right))
     if sign not in "<>" or len(source.node_text(operator)) > 2 or source.node_text(operator) in ("<<", ">>"):
         return None
     if two == name and one != name:
@@ -223,7 +223,7 @@ def _compared(source: Source, statement: Node) -> Update | None:
     operator = assignment.child_by_field_name("operator")
     if assignment.type != "assignment_expression" or target is None or new is None or operator is None:
         return None
-    ordering = _ordering(source, bare(value), squeezed(source.node_text(target)))
-    if source.node_text(operator) != "=" or ordering is None or ordering[1] != squeezed(source.node_text(new)):
+    ordering = _ordering(source, bare(value), squeezed(source.node_code(target)))
+    if source.node_text(operator) != "=" or ordering is None or ordering[1] != squeezed(source.node_code(new)):
         return None
     return Update(statement, target, ordering[0], new, "")

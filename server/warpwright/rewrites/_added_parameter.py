@@ -32,7 +32,7 @@ def added_size(kernel: Kernel) -> AddedSize | str:
     declarator = _declarator(kernel)
     parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
     listed = uncommented(parameters)
-    if parameters is None or not listed or any("=" in source.node_text(each) for each in listed):
+    if parameters is None or not listed or any("=" in source.node_code(each) for each in listed):
         return f"The parameters of {kernel.name} are not plain enough to add one."
     for use in names(source.root, source, kernel.name):
         parent = use.parent
@@ -40,7 +40,7 @@ def added_size(kernel: Kernel) -> AddedSize | str:
             return f"{kernel.name} is declared at line {line_of(source, use)}, too."
     written = {found[1] for launch in host_launches(kernel) if (found := extent(source, launch)) is not None}
     wanted = next(iter(written)) if len(written) == 1 else ""
-    name = free_name(kernel.span.text, wanted if wanted.isidentifier() else "blocks")
+    name = free_name(kernel.span.code, wanted if wanted.isidentifier() else "blocks")
     edits = [TextEdit(listed[-1].end_byte, listed[-1].end_byte, f", int {name}")]
     for launch in host_launches(kernel):
         found, call = extent(source, launch), call_of(launch)

@@ -62,7 +62,7 @@ def _pointer_set_by(source: Source, call: Node) -> str:
 
 
 def _bare(source: Source, node: Node) -> str:
-    return re.sub(r"\s+", "", source.node_text(node))
+    return re.sub(r"\s+", "", source.node_code(node))
 
 
 def _is_own(source: Source, function: Node, name: str) -> bool:

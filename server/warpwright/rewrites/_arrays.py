@@ -81,7 +81,7 @@ def misuse(block: Node, source: Source, name: str, depth: int, declarator: Node)
 
 def _takes_address(parent: Node, source: Source) -> bool:
     """Whether `&element` is taken for anything but an atomic operation on that element."""
-    if parent.type != "pointer_expression" or not source.node_text(parent).startswith("&"):
+    if parent.type != "pointer_expression" or not source.node_code(parent).startswith("&"):
         return False
     arguments = parent.parent
     call = arguments.parent if arguments is not None and arguments.type == "argument_list" else None
@@ -97,7 +97,7 @@ def takes_values(call: Node, source: Source) -> bool:
     if function is None or function.type == "primitive_type":
         return function is not None
     if name.endswith("_cast"):
-        return name == "static_cast" and not re.search(r"[&*]", source.node_text(function))
+        return name == "static_cast" and not re.search(r"[&*]", source.node_code(function))
     macros = [
         source.node_text(macro)
         for macro in descendants(source.root, "preproc_function_def")
@@ -106,7 +106,7 @@ def takes_values(call: Node, source: Source) -> bool:
     if macros:
         return not any(re.search(r"(?<!&)&(?!&)|\b\w+_cast\b|\bsizeof\b", macro) for macro in macros)
     if defined := functions_of(source).get(name):
-        return not any("&" in source.node_text(p) for function in defined for p in parameters_of(function))
+        return not any("&" in source.node_code(p) for function in defined for p in parameters_of(function))
     return KNOWN_FUNCTIONS.fullmatch(name) is not None
 
 

@@ -69,10 +69,10 @@ def warp_lines(kernel: Kernel, block: Node, found: AtomicSum, name: str, tests: 
 
 def block_lines(kernel: Kernel, block: Node, found: AtomicSum, name: str, tests: list[str], some: str) -> list[str]:
     """The parts of a block put together, and one thread's atomic."""
-    unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.text, f"{name}s")
-    warp = free_name(kernel.span.text, "warp")
+    unit, parts = indent_unit(kernel.source, block), free_name(kernel.span.code, f"{name}s")
+    warp = free_name(kernel.span.code, "warp")
     number, count = _thread(kernel)
-    thread = number if number == "threadIdx.x" else free_name(kernel.span.text, "thread")
+    thread = number if number == "threadIdx.x" else free_name(kernel.span.code, "thread")
     return [
         *([f"int {thread} = {number};"] if thread != number else []),
         f"__shared__ {found.typed} {parts}[{WARP}];",
@@ -101,7 +101,7 @@ def _thread(kernel: Kernel) -> tuple[str, str]:
 
 
 def _shuffles(kernel: Kernel, block: Node, found: AtomicSum, name: str) -> list[str]:
-    offset = free_name(kernel.span.text, "offset")
+    offset = free_name(kernel.span.code, "offset")
     return [
         f"for (int {offset} = {WARP // 2}; {offset} > 0; {offset} /= 2)",
         indent_unit(kernel.source, block) + step(found, name, f"__shfl_down_sync(0xffffffff, {name}, {offset})"),

@@ -18,6 +18,7 @@ from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._products import Load, Product
 from warpwright.rewrites._tiles import is_for, zero_of
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants
 
 _ZERO = re.compile(r"0+(?:\.0*)?[fF]?|\.0+[fF]?")
@@ -70,7 +71,7 @@ class _Names:
 def product_text(block: Node, product: Product, guard: Guard, elements: Elements, plan: Plan) -> TextEdit:
     """The kernel's statements in place of those that compute one element. Raises NoMatchError."""
     source = elements.indices.kernel.source
-    names = _names(source.node_text(source.root), product)
+    names = _names(source.code_text(), product)
     outer = [n for n in block.named_children if n.type != "comment"]
     indent, unit = source.line_indent(outer[0].start_byte), indent_unit(source, block)
     per_element = [n for n in outer if n not in elements.hoisted]
@@ -145,7 +146,7 @@ def _initial(
         uses = [source.node_text(n) for n in descendants(variable.declarator, "identifier")]
         if variable.name != product.sum and product.sum in uses:
             raise NoMatchError(f"`{variable.name}` is made of what `{product.sum}` starts at.")
-    if _ZERO.fullmatch(source.node_text(value)):
+    if _ZERO.fullmatch(source.node_code(value)):
         return None
     loop = product.loop.node
     start = next((p.start_byte for p in pragmas_before(source, loop)), loop.start_byte)
@@ -264,7 +265,7 @@ def _multiply(product: Product, elements: Elements, plan: Plan, names: _Names, u
             whole = f"{names.sums}[{names.row}][{names.column}]"
             edits.append(TextEdit(use.start_byte - start, use.end_byte - start, whole))
     data = source.data[start : product.statement.end_byte]
-    statement = apply_edits(data, edits).decode("utf-8", errors="surrogateescape")
+    statement = decoded(apply_edits(data, edits))
     first, *more = reindented(statement, source.line_indent(start), "").split("\n")
     lines += [
         "#pragma unroll",

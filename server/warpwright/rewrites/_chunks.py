@@ -307,7 +307,7 @@ class _Writer:
         plus = any(c.type == "+" for c in inner.children)
         for side, other in (sides, sides[::-1]):
             if plus and side is not None and other is not None and self.indices.read(side) == {(THREAD,): 1}:
-                product = not re.search(r"[^\w\s.*()]", source.node_text(other))
+                product = not re.search(r"[^\w\s.*()]", source.node_code(other))
                 if node.type == "parenthesized_expression" and inner.parent == node and product:
                     return source.node_text(other)
                 return source.text(node.start_byte, inner.start_byte) + source.node_text(other) + source.text(

@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from warpwright.cuda.functions import function_name
 from warpwright.facts.model import Access, Kernel, Launch
+from warpwright.syntax.code import code_in
 from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -25,9 +26,6 @@ STATEMENTS = frozenset(
     }
 )
 """Statements whose body may stand without braces."""
-
-
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 
 
 class NoMatchError(Exception):
@@ -109,8 +107,8 @@ def called_name(call: Node, source: Source) -> str:
     Empty where something else than a name is called.
     """
     function = call.child_by_field_name("function")
-    while function is not None and function.type == "parenthesized_expression" and function.named_child_count == 1:
-        function = function.named_children[0]
+    while function is not None and function.type == "parenthesized_expression" and len(uncommented(function)) == 1:
+        function = uncommented(function)[0]
     while function is not None and function.type in ("template_function", "qualified_identifier", "field_expression"):
         function = function.child_by_field_name("name") or function.child_by_field_name("field")
     return source.node_text(function) if function is not None and function.is_named else ""
@@ -118,18 +116,18 @@ def called_name(call: Node, source: Source) -> str:
 
 @lru_cache(maxsize=16)
 def macro_texts(source: Source) -> Mapping[str, list[str]]:
-    """The replacement of every macro that the file defines, without its parameters and what strings hold; several where
-    `#if` has sides."""
+    """The replacement of every macro that the file defines, without its parameters and what comments and strings hold;
+    several where `#if` has sides."""
     found: dict[str, list[str]] = {}
     for macro in descendants(source.root, "preproc_def", "preproc_function_def"):
         name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
         if name is None or value is None:
             continue
         parameters = [source.node_text(n) for n in macro.children_by_field_name("parameters") for n in uncommented(n)]
-        text = _STRING.sub('""', source.node_text(value))
+        text = source.node_code(value)
         for parameter in parameters:
             text = re.sub(rf"\b{re.escape(parameter)}\b", " ", text)
-        found.setdefault(source.node_text(name), []).append(text)
+        found.setdefault(source.node_text(name), []).append(text.strip())
     return found
 
 
@@ -137,7 +135,7 @@ def macros_of(kernel: Kernel) -> Mapping[str, list[str]]:
     """As `macro_texts` of the kernel's file, and the macros of other files of its unit which the kernel, or a function
     that it may call, uses."""
     own = macro_texts(kernel.source)
-    others = {name: [_STRING.sub('""', text)] for name, text in kernel.macros.items() if name not in own}
+    others = {name: [code_in(text)] for name, text in kernel.macros.items() if name not in own}
     return {**own, **others}
 
 
@@ -303,10 +301,10 @@ def moved_pointer(source: Source, value: Node | None) -> str | None:
             case "pointer_expression" | "subscript_expression":
                 value = value.child_by_field_name("argument")
             case "parenthesized_expression":
-                value = value.named_children[0] if value.named_children else None
+                value = uncommented(value)[0] if uncommented(value) else None
             case _:
                 return None
-    return squeezed(source.node_text(value)) if value is not None else None
+    return squeezed(source.node_code(value)) if value is not None else None
 
 
 def structure_names(source: Source, structure: Node) -> Iterator[str]:

@@ -10,6 +10,7 @@ from tree_sitter import Node
 
 from warpwright.rewrites.base import Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 
@@ -38,7 +39,7 @@ def with_comments(rewrite: Rewrite) -> Rewrite:
     for edit in rewrite.edits:
         for comment in comments:
             text, words = source.node_text(comment).rstrip(), _words(source, comment)
-            is_inside = edit.start <= comment.start_byte and comment.start_byte + len(text.encode()) <= edit.end
+            is_inside = edit.start <= comment.start_byte and comment.start_byte + len(encoded(text)) <= edit.end
             if is_inside and lost[words] > 0 and not text.endswith("\\"):
                 lost[words] -= 1
                 above.setdefault(_line_above(source, edit.start, taken), []).append(text)
@@ -84,4 +85,4 @@ def _start_of_line(source: Source, at: int) -> int:
 
 def _indent(source: Source, at: int) -> str:
     line = source.data[at:].partition(b"\n")[0]
-    return line[: len(line) - len(line.lstrip(b" \t"))].decode()
+    return decoded(line[: len(line) - len(line.lstrip(b" \t"))])

@@ -54,7 +54,7 @@ def copy_of(kernel: Kernel, variables: Locals, statement: Node) -> Copy | None:
     zero = ""
     if value.type == "conditional_expression":
         condition, other = value.child_by_field_name("condition"), value.child_by_field_name("alternative")
-        if other is None or not _ZERO.fullmatch(source.node_text(other)):
+        if other is None or not _ZERO.fullmatch(source.node_code(other)):
             raise NoMatchError(f"What fills the edges at line {line} is not 0.")
         zero = source.node_text(other)
         value = value.child_by_field_name("consequence") or value

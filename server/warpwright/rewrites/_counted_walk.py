@@ -13,6 +13,7 @@ from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names, locals_of
 from warpwright.rewrites._loops import loop_start
 from warpwright.rewrites._threads import TIES, builtin_call, constant_of
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
@@ -58,7 +59,7 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
     name, _, start = loop_start(kernel, locals_of(kernel).types, node.child_by_field_name("initializer"))
     if node.type != "for_statement" or start is None or condition is None or update is None or body is None:
         raise NoMatchError(f"The loop at line {line} does not start one integer at a value.")
-    n, step = re.escape(name), squeezed(source.node_text(update))
+    n, step = re.escape(name), squeezed(source.node_code(update))
     up = re.fullmatch(rf"{n}\+\+|\+\+{n}|{n}\+=1[uU]?|{n}={n}\+1[uU]?", step)
     down = re.fullmatch(rf"{n}--|--{n}|{n}-=1|{n}={n}-1", step)
     if not up and not down:
@@ -75,14 +76,14 @@ def counted_walk(kernel: Kernel, node: Node) -> CountedWalk:
         around = enclosing(jump, "for_statement", "while_statement", "do_statement", "switch_statement")
         if jump.type == "return_statement" or around == node:
             raise NoMatchError(f"The loop ends early at line {line_of(source, jump)}.")
-    if tied := TIES.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(body), flags=re.DOTALL)):
+    if tied := TIES.search(source.node_code(body)):
         raise NoMatchError(f"The loop at line {line} uses `{tied.group()}`, which ties its threads together.")
     low, high = (start, right) if up else (right, start)
     bottom, top = _operand(source, low), _operand(source, high)
     more = 1 if sign in ("<=", ">=") else 0
     ends = [_constant(kernel, end) for end in (low, high)]
     known = ends[1] - ends[0] + more if ends[0] is not None and ends[1] is not None else None
-    one_less = re.fullmatch(r"(\w+)-1", squeezed(source.node_text(high))) if more else None
+    one_less = re.fullmatch(r"(\w+)-1", squeezed(source.node_code(high))) if more else None
     if one_less and not is_macro_of_several(source, next(descendants(high, "identifier", "number_literal"))):
         top, more = one_less[1], 0
     count = top if ends[0] == 0 else f"({top} - {bottom})"
@@ -105,7 +106,7 @@ def _require_steady(kernel: Kernel, loop: Node, body: Node, name: str, ends: tup
 
 def _constant(kernel: Kernel, node: Node) -> int | None:
     """The number that a bound is throughout the file; a name that the kernel declares itself is another one there."""
-    text = squeezed(kernel.source.node_text(node))
+    text = squeezed(kernel.source.node_code(node))
     return None if text in locals_of(kernel).types else constant_of(kernel.source, text)
 
 
@@ -123,7 +124,7 @@ def _is_plain(source: Source, node: Node) -> bool:
         if part.type not in _PLAIN:
             return False
         waiting += part.named_children
-    return "->" not in source.node_text(node)
+    return "->" not in source.node_code(node)
 
 
 def _operand(source: Source, node: Node) -> str:
@@ -149,7 +150,7 @@ def written_out(kernel: Kernel, walk: CountedWalk, index: Node) -> tuple[Source,
         if text == here.node_text(node):
             break
         text = re.sub(r"\(\(([^()]*)\)\)", r"(\1)", re.sub(r"(?<!\w)\((\w+)\)(?!\s*[\w(])", r"\1", text))
-        here = Source("index", f"int at = {text};".encode())
+        here = Source("index", encoded(f"int at = {text};"))
         declared = next(descendants(here.root, "init_declarator"), None)
         value = declared.child_by_field_name("value") if declared is not None else None
         if value is None or here.root.has_error:
@@ -166,7 +167,7 @@ def _index_macros(source: Source) -> dict[str, tuple[list[str], str]]:
         parameters = macro.child_by_field_name("parameters")
         if name is not None and value is not None and parameters is not None:
             listed = [source.node_text(n) for n in uncommented(parameters)]
-            text = re.sub(r"//.*|/\*.*?\*/|\\\n", " ", source.node_text(value)).strip()
+            text = source.node_code(value).replace("\\\n", " ").strip()
             found.setdefault(source.node_text(name), []).append((listed, text))
     return {name: macros[0] for name, macros in found.items() if len(macros) == 1 and "#" not in macros[0][1]}
 
@@ -197,8 +198,8 @@ def moves_along(kernel: Kernel, walk: CountedWalk, source: Source, index: Node) 
     while waiting:
         part = waiting.pop()
         operator = part.child_by_field_name("operator")
-        if part.type == "parenthesized_expression" and len(part.named_children) == 1:
-            waiting.append(part.named_children[0])
+        if part.type == "parenthesized_expression" and len(uncommented(part)) == 1:
+            waiting.append(uncommented(part)[0])
         elif part.type == "binary_expression" and operator is not None and source.node_text(operator) == "+":
             waiting += part.named_children
         elif part.type == "binary_expression" and operator is not None and source.node_text(operator) == "-":

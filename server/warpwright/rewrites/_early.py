@@ -49,7 +49,7 @@ def is_integer_text(source: Source, node: Node, types: Mapping[str, str]) -> boo
     if any(True for _ in descendants(node, "call_expression", "cast_expression")):
         return False
     for number in descendants(node, "number_literal"):
-        if not re.fullmatch(r"(?:0[xX][\da-fA-F]+|\d+)[uUlL]*", source.node_text(number)):
+        if not re.fullmatch(r"(?:0[xX][\da-fA-F]+|\d+)[uUlL]*", source.node_code(number)):
             return False
     for name in descendants(node, "identifier"):
         text = source.node_text(name)

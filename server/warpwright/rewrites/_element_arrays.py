@@ -79,7 +79,7 @@ def element_array(kernel: Kernel, elements: Elements, parameter: Parameter) -> E
             and element.type == "subscript_expression"
             and element.child_by_field_name("argument") == use
             and indices is not None
-            and squeezed(source.node_text(indices)[1:-1]) == elements.index
+            and squeezed(source.node_code(indices)[1:-1]) == elements.index
             and elements.start <= use.start_byte < elements.end
         )
         if element is None or not plain or not is_value(element, source):
@@ -205,7 +205,7 @@ def row_array(kernel: Kernel, elements: Elements, parameter: Parameter, index: s
     for use in (u for s in elements.work for u in names(s, source, name)):
         element = use.parent
         indices = element.child_by_field_name("indices") if element is not None else None
-        if element is None or indices is None or squeezed(source.node_text(indices)[1:-1]) != index:
+        if element is None or indices is None or squeezed(source.node_code(indices)[1:-1]) != index:
             continue
         if not is_value(element, source):
             return f"`{name}` is used at line {source.position(use.start_byte)[0]} other than as a value."
@@ -234,7 +234,7 @@ def is_value(element: Node, source: Source) -> bool:
         parent = parent.parent
     if parent is None or parent.type in ("field_expression", "subscript_expression", "sizeof_expression"):
         return False
-    if parent.type == "pointer_expression" and source.node_text(parent).startswith("&"):
+    if parent.type == "pointer_expression" and source.node_code(parent).startswith("&"):
         return False
     if parent.type == "init_declarator":
         target = parent.child_by_field_name("declarator")

@@ -22,6 +22,7 @@ from warpwright.rewrites._layout import line_of, with_comment, without_text
 from warpwright.rewrites._locals import changed_names, declared_name
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source
 
@@ -68,7 +69,7 @@ class Elements:
                     f"`{variable.name}` at line {line_of(source, variable.statement)} is more than a number that could "
                     "be had for another element."
                 )
-            words |= set(re.findall(r"[A-Za-z_]\w*", source.node_text(variable.declarator)))
+            words |= set(re.findall(r"[A-Za-z_]\w*", source.node_code(variable.declarator)))
             found.insert(0, variable)
         return found
 
@@ -77,7 +78,7 @@ def elements_of(kernel: Kernel, indices: Indices, block: Node, head: list[Node],
     """The variables that stand before the work of an element: `head` are the statements before it, `work` it and what
     follows. Raises NoMatchError with the reason."""
     source = kernel.source
-    text = source.node_text(block)
+    text = source.node_code(block)
     if found := TIES.search(text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     for macro in macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b")):
@@ -100,9 +101,9 @@ def elements_of(kernel: Kernel, indices: Indices, block: Node, head: list[Node],
     hoisted: list[Node] = []
     for statement in head:
         declares = [v for v in variables if v.statement == statement]
-        words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(statement)))
+        words = set(re.findall(r"[A-Za-z_]\w*", source.node_code(statement)))
         names = {v.name for v in declares}
-        varies = _PLACE.search(source.node_text(statement)) or words & varying or names & changed
+        varies = _PLACE.search(source.node_code(statement)) or words & varying or names & changed
         keeps = all(is_number(indices, v) for v in declares)
         if declares and keeps and not varies and loads_nothing(source, statement):
             hoisted.append(statement)
@@ -142,12 +143,12 @@ def _dropped(source: Source, block: Node, each: tuple[Variable, ...], own: Mappi
     for variable in reversed(each):
         uses = [n for n in descendants(block, "identifier") if source.node_text(n) == variable.name]
         free = [n for n in uses if not _is_within(n.start_byte, replaced)]
-        by_place = variable.value is not None and _PLACE.search(source.node_text(variable.value))
+        by_place = variable.value is not None and _PLACE.search(source.node_code(variable.value))
         if variable.name not in own.values() and variable.value is not None and by_place and len(free) == 1:
             dropped.add(variable.name)
             replaced.append(variable.value)
-    for place in _PLACE.finditer(source.node_text(block)):
-        at = block.start_byte + len(source.node_text(block)[: place.start()].encode())
+    for place in _PLACE.finditer(source.node_code(block)):
+        at = block.start_byte + len(encoded(source.node_code(block)[: place.start()]))
         if not _is_within(at, replaced):
             raise NoMatchError(
                 f"`{place.group().strip()}` is used at line {source.position(at)[0]} for more than the element's index."
@@ -225,7 +226,7 @@ def element_text(
     found = [e for e in found if not any(f.start <= e.start and e.end <= f.end for f in further)] + further
     inside = [e for e in found if (e.end > start and e.start < end) or (e.start == e.end == start and e.new_text)]
     shifted = [TextEdit(max(e.start, start) - start, min(e.end, end) - start, e.new_text) for e in inside]
-    return apply_edits(source.data[start:end], shifted).decode("utf-8", errors="surrogateescape").strip()
+    return decoded(apply_edits(source.data[start:end], shifted)).strip()
 
 
 def _without(source: Source, statement: Node, names: Collection[str], values: Mapping[str, str]) -> list[TextEdit]:

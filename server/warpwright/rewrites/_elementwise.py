@@ -126,7 +126,7 @@ def declares(source: Source, statement: Node, name: str, types: Container[str] =
         and target.type == "identifier"
         and source.node_text(target) == name
         and kind is not None
-        and (_INTEGER.fullmatch(source.node_text(kind)) is not None or source.node_text(kind) in types)
+        and (_INTEGER.fullmatch(source.node_code(kind)) is not None or source.node_text(kind) in types)
         and not any(source.node_text(c) == "static" for c in statement.children)
     )
 
@@ -176,7 +176,7 @@ def not_by_element(kernel: Kernel, elements: Elements, same: Container[str] = ()
                 return f"`{name}` is changed at line {line} and declared before the work on the element."
     if any(True for _ in descendants(elements.bound, "call_expression", "subscript_expression", "update_expression")):
         return f"The bound `{source.node_text(elements.bound)}` is not a plain number."
-    if index in bound or NUMBER.search(source.node_text(elements.bound)) or bound & tied:
+    if index in bound or NUMBER.search(source.node_code(elements.bound)) or bound & tied:
         return f"The bound `{source.node_text(elements.bound)}` depends on the thread."
     return ""
 
@@ -187,7 +187,7 @@ def _number_in(kernel: Kernel, statement: Node, index: str) -> str:
         name = source.node_text(use)
         if NUMBER.fullmatch(name) or WARP_LEVEL.fullmatch(name):
             return f"`{name}` is used at line {source.position(use.start_byte)[0]}, in the work on the element."
-    text = source.node_text(statement)
+    text = source.node_code(statement)
     for macro in macros_naming(source, re.compile(rf"{NUMBER.pattern}|{WARP_LEVEL.pattern}|\b{re.escape(index)}\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
             return f"The macro {macro} names `{index}` or the thread's number."
@@ -212,7 +212,7 @@ def tied_to_thread(source: Source, elements: Elements) -> set[str]:
     tied: set[str] = set()
     of_block = {elements.index}
     for statement in elements.before:
-        text = source.node_text(statement)
+        text = source.node_code(statement)
         words = set(re.findall(r"[A-Za-z_]\w*", text))
         names = set(declared_in(source, statement)) | {name for name, _, _ in _written(source, statement)}
         by_block = bool(words & (of_block | own) or OF_GRID.search(text))

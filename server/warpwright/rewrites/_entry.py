@@ -21,6 +21,7 @@ from warpwright.rewrites._locals import Locals, declared_name, locals_of
 from warpwright.rewrites._loops import counted_loop, pragmas_before
 from warpwright.rewrites._threads import unfit_call
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import ancestors, descendants, walk
 from warpwright.syntax.source import Source
 
@@ -56,7 +57,7 @@ def entry_of(kernel: Kernel, block: Node, loop: Node) -> Entry:
         raise NoMatchError(
             f"The condition at line {line_of(source, branch)} is more than comparisons of whole numbers."
         )
-    inside = free_name(source.text(), "inside")
+    inside = free_name(source.code_text(), "inside")
     declared = f"const bool {inside} = {' && '.join(condition.text(source) for condition in guard.conditions)};"
     loads = [edit for statement in guard.before for edit in _only_inside(kernel, block, statement, inside)]
     indent = source.line_indent(branch.start_byte)
@@ -87,7 +88,7 @@ def _opened(kernel: Kernel, guard: Guard, loop: Node, inside: str, declared: str
     until = next(iter(pragmas_before(source, loop)), loop).start_byte
     old, new = source.line_indent(until), source.line_indent(around.start_byte)
     moved = [TextEdit(e.start - begin, e.end - begin, e.new_text) for e in loads]
-    text = apply_edits(source.data[begin:until], moved).decode("utf-8", errors="surrogateescape")
+    text = decoded(apply_edits(source.data[begin:until], moved))
     text = reindented(text, old, new)
     if text.endswith(old) and text.strip():
         text = text[: len(text) - len(old)] + new
@@ -102,7 +103,7 @@ def made_of(source: Source, variables: Locals, node: Node) -> set[str]:
     while waiting:
         each = waiting.pop()
         for part in descendants(each, "identifier", "field_expression"):
-            text = squeezed(source.node_text(part))
+            text = squeezed(source.node_code(part))
             if text not in found:
                 found.add(text)
                 value = variables.values.get(text)
@@ -121,7 +122,7 @@ def _only_inside(kernel: Kernel, block: Node, statement: Node, inside: str) -> I
         f"Line {line} would run for threads outside of the data too, and does more than set variables."
     )
     kinds = ("declaration", "expression_statement", "if_statement", "for_statement")
-    text = source.node_text(statement)
+    text = source.node_code(statement)
     if statement.type not in kinds or any(word in text for word in ("__shared__", "static", "->", "atomic")):
         raise refusal
     if reason := unfit_call(kernel, statement):

@@ -36,17 +36,17 @@ _TORCH_CHECK_HEADER = re.compile(
 
 def is_extension(source: Source) -> bool:
     """Whether a file includes PyTorch."""
-    return _TORCH.search(source.text()) is not None
+    return _TORCH.search(source.code_text()) is not None
 
 
 def torch_headers(source: Source) -> list[str]:
     """The include that PyTorch's checks need, where the file does not have it."""
-    return [] if _TORCH_CHECK_HEADER.search(source.text()) else ["#include <c10/cuda/CUDAException.h>"]
+    return [] if _TORCH_CHECK_HEADER.search(source.code_text()) else ["#include <c10/cuda/CUDAException.h>"]
 
 
 def message_headers(source: Source) -> list[str]:
     """The includes that `fprintf` and `exit` need, where the file does not have them."""
-    text = source.text()
+    text = source.code_text()
     return [
         f"#include <{names[0]}>"
         for names in (("cstdio", "stdio.h"), ("cstdlib", "stdlib.h"))
@@ -56,7 +56,7 @@ def message_headers(source: Source) -> list[str]:
 
 def std_prefix(source: Source) -> str:
     """`std::` where the file writes that before the C library's functions."""
-    return "std::" if _STD.search(source.text()) else ""
+    return "std::" if _STD.search(source.code_text()) else ""
 
 
 def returns_error(source: Source, function: Node, statement: Node) -> bool:
@@ -109,7 +109,7 @@ def _fits(source: Source, helper: _Helper, place: Node) -> bool:
         return True
     function = enclosing(place, "function_definition", "lambda_expression")
     kind = function.child_by_field_name("type") if function is not None else None
-    returned = source.node_text(kind) if kind is not None else ""
+    returned = source.node_code(kind) if kind is not None else ""
     plain = function is not None and (function.child_by_field_name("declarator") or place).type == "function_declarator"
     valued = any(value.strip() for value in helper.returned)
     return plain and (returned in ("int", "cudaError_t") if valued else returned == "void")
@@ -158,7 +158,7 @@ def _helpers(source: Source) -> tuple[_Helper, ...]:
                 declarator.child_by_field_name("declarator"),
                 declarator.child_by_field_name("parameters"),
             )
-            if parameters is None or (parameters.named_children and "cudaError_t" not in source.node_text(parameters)):
+            if parameters is None or (parameters.named_children and "cudaError_t" not in source.node_code(parameters)):
                 continue
         if name is None or value is None:
             continue
@@ -167,7 +167,7 @@ def _helpers(source: Source) -> tuple[_Helper, ...]:
             if parameters
             else []
         )
-        body = source.node_text(value)
+        body = source.node_code(value)
         reads, handles = bool(_READS_ERROR.search(body)), bool(_HANDLES_ERROR.search(body))
         is_macro = node.type == "preproc_function_def"
         returned = tuple(re.findall(r"\breturn\b([^;]*)", body)) if is_macro else ()
@@ -211,7 +211,7 @@ def leading_includes(source: Source) -> list[Node]:
     """The includes before the first function of the host, which may use them: of the file, or of its include guard."""
     guard = next((n for n in source.root.children if n.type == "preproc_ifdef"), source.root)
     functions = descendants(source.root, "function_definition")
-    function = next((f for f in functions if not _DEVICE.match(source.node_text(f))), None)
+    function = next((f for f in functions if not _DEVICE.match(source.node_code(f))), None)
     end = function.start_byte if function is not None else len(source.data)
     for around in (source.root, guard):
         if found := [n for n in around.children if n.type == "preproc_include" and n.end_byte <= end]:
@@ -227,7 +227,7 @@ def include_edits(source: Source, includes: list[str]) -> list[TextEdit]:
         first = next((n for n in source.root.children if n.type != "comment"), None)
         at = first.start_byte if first is not None else 0
         return [TextEdit(at, at, newline.join([*includes, "", ""]))] if includes else []
-    system = [n for n in present if "<" in source.node_text(n)]
+    system = [n for n in present if "<" in source.node_code(n)]
     edits: list[TextEdit] = []
     for include in includes:
         before = [n for n in system if source.node_text(n).strip() < include]

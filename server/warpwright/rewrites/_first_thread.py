@@ -13,7 +13,7 @@ from warpwright.rewrites._interleaved import is_barrier, is_thread_number, state
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._threads import unfit_call
-from warpwright.syntax.nodes import ancestors
+from warpwright.syntax.nodes import ancestors, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -63,8 +63,8 @@ def stands_with_first_thread(source: Source, block: Node, node: Node) -> bool:
 def conjuncts(condition: Node, operator: str = "&&") -> list[Node]:
     """`a`, `b` and `c` of `a && (b && c)`, or of what another operator joins."""
     inner = condition
-    while inner.type == "parenthesized_expression" and len(inner.named_children) == 1:
-        inner = inner.named_children[0]
+    while inner.type == "parenthesized_expression" and len(uncommented(inner)) == 1:
+        inner = uncommented(inner)[0]
     left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
     joins = inner.type == "binary_expression" and any(child.type == operator for child in inner.children)
     if joins and left is not None and right is not None:
@@ -74,7 +74,7 @@ def conjuncts(condition: Node, operator: str = "&&") -> list[Node]:
 
 def _is_first(source: Source, block: Node, test: Node) -> str:
     """The thread's number in `tid == 0`, `0 == tid` and `!tid`; empty for any other test."""
-    text = squeezed(source.node_text(test))
+    text = squeezed(source.node_code(test))
     if text.startswith("!"):
         thread = text[1:]
     else:
@@ -85,7 +85,7 @@ def _is_first(source: Source, block: Node, test: Node) -> str:
 
 
 def is_block_barrier(source: Source, statement: Node) -> bool:
-    return is_barrier(statement, source) and source.node_text(statement).startswith("__syncthreads")
+    return is_barrier(statement, source) and source.node_code(statement).startswith("__syncthreads")
 
 
 def statements_before(node: Node, outer: Node) -> list[Node]:

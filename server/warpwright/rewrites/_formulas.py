@@ -21,6 +21,7 @@ from warpwright.facts.ir import Const
 from warpwright.facts.preprocessor import Macro
 from warpwright.rewrites._code import called_name, functions_of
 from warpwright.rewrites._host_variables import symbol_at, whole_target, written
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
@@ -106,7 +107,7 @@ def _read(reader: _Reader, node: Node | None) -> Formula | None:
     if node is None or reader.depth > DEEPEST:
         return None
     source = reader.source
-    text = re.sub(r"\s+", "", source.node_text(node))
+    text = re.sub(r"\s+", "", source.node_code(node))
     if text in reader.bound:
         return reader.bound[text]
     match node.type:
@@ -250,7 +251,7 @@ def _outer(reader: _Reader, name: str) -> Formula | None:
         if target is None or home.node_text(target) != name or declaration is None:
             continue
         if enclosing(declarator, "function_definition") is None:
-            qualified = re.search(r"\bconst(?:expr)?\b", home.text(declaration.start_byte, declarator.start_byte))
+            qualified = re.search(r"\bconst(?:expr)?\b", home.code_text(declaration.start_byte, declarator.start_byte))
             outside.append(declarator.child_by_field_name("value") if qualified else None)
     if not outside:
         return _symbol(name)
@@ -273,7 +274,7 @@ def _member(reader: _Reader, owner: Node, text: str) -> Formula | None:
     if once is not None and function is not None and once.start < owner.start_byte:
         writes = [n for n in written(function) if source.node_text(n) == name]
         others = [
-            n for n in writes if re.sub(r"\s+", "", source.node_text(whole_target(n))).split(".")[:2] != text.split(".")
+            n for n in writes if re.sub(r"\s+", "", source.node_code(whole_target(n))).split(".")[:2] != text.split(".")
         ]
         earlier = all(d.start < once.start for d in whole)
         if (
@@ -345,7 +346,7 @@ def _changes(source: Source, node: Node, name: str) -> int:
 @cache
 def _parsed(text: str) -> tuple[Source, Node] | None:
     """An expression by itself, as the value of a declaration."""
-    source = Source("macro", f"auto value = {text};".encode())
+    source = Source("macro", encoded(f"auto value = {text};"))
     declared = next(descendants(source.root, "init_declarator"), None)
     value = declared.child_by_field_name("value") if declared is not None else None
     return (source, value) if value is not None and not source.root.has_error else None
@@ -359,7 +360,7 @@ def _macros(source: Source) -> dict[str, Macro]:
         listed = node.child_by_field_name("parameters")
         parameters = tuple(source.node_text(n) for n in uncommented(listed)) if listed is not None else None
         if name is not None:
-            body = source.node_text(value).strip() if value is not None else ""
+            body = source.node_code(value).strip() if value is not None else ""
             found.setdefault(source.node_text(name), []).append(Macro(source.node_text(name), parameters, body))
     return {name: macros[0] for name, macros in found.items() if len(macros) == 1}
 

@@ -229,7 +229,7 @@ def _members(kernel: Kernel, given: list[Node]) -> dict[str, Formula | None]:
         argument = places.get(source.node_text(owner)) if owner is not None else None
         if owner is None or field is None or argument is None or argument.type != "identifier":
             continue
-        text = source.node_text(member)
+        text = source.node_code(member)
         if text == f"{source.node_text(owner)}.{source.node_text(field)}" and text not in found:
             found[text] = member_formula(source, argument, source.node_text(field))
     return found

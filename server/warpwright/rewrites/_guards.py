@@ -177,7 +177,7 @@ def loads_nothing(source: Source, statement: Node) -> bool:
     if statement.type not in ("declaration", "expression_statement"):
         return False
     touching = ("subscript_expression", "pointer_expression", "call_expression", "field_expression")
-    if "__shared__" in source.node_text(statement):
+    if "__shared__" in source.node_code(statement):
         return False
     return all(_is_built_in(source, node) for node in descendants(statement, *touching)) and not _divides(statement)
 

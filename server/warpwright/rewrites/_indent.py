@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from tree_sitter import Node
 
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 
 
@@ -20,7 +21,7 @@ def end_with_comment(source: Source, end: int) -> int:
     """The end of a comment that follows in the same line, else the place itself."""
     rest = source.text(end, min(len(source.data), end + 400)).split("\n")[0]
     comment = re.match(r"[ \t]*(?://.*|/\*.*?\*/[ \t]*$)", rest)
-    return end + len(comment.group().rstrip().encode()) if comment else end
+    return end + len(encoded(comment.group().rstrip())) if comment else end
 
 
 def blank_lines_end(source: Source, start: int) -> int:

@@ -17,6 +17,7 @@ from warpwright.facts.model import Dim3, Kernel
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, macro_texts, squeezed
 from warpwright.rewrites._locals import Locals, declared_name, locals_of
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
@@ -57,8 +58,8 @@ class Indices:
             return None
         text = source.node_text(node)
         match node.type:
-            case "parenthesized_expression" if len(node.named_children) == 1:
-                return self._read(node.named_children[0], source, depth)
+            case "parenthesized_expression" if len(uncommented(node)) == 1:
+                return self._read(uncommented(node)[0], source, depth)
             case "number_literal":
                 literal = _LITERAL.fullmatch(text)
                 return {(): int(literal[1] or literal[2], 0)} if literal else None
@@ -89,7 +90,7 @@ class Indices:
         """`static_cast<int>(x)` and `int(x)`."""
         arguments = uncommented(node.child_by_field_name("arguments"))
         function = node.child_by_field_name("function")
-        written = source.node_text(function) if function is not None else ""
+        written = source.node_code(function) if function is not None else ""
         cast = re.fullmatch(r"static_cast\s*<([^<>]*)>|([\w ]+)", written)
         kept = cast is not None and self._keeps(cast[1] or cast[2])
         return self._read(arguments[0], source, depth + 1) if kept and len(arguments) == 1 else None
@@ -117,7 +118,7 @@ class Indices:
     def _macro(self, texts: list[str], depth: int) -> Polynomial | None:
         if len(texts) != 1:
             return None
-        parsed = Source("macro", f"int x = ({texts[0]});".encode())
+        parsed = Source("macro", encoded(f"int x = ({texts[0]});"))
         declared = next(descendants(parsed.root, "init_declarator"), None)
         value = declared.child_by_field_name("value") if declared is not None else None
         return self._read(value, parsed, depth + 1) if value is not None else None
@@ -170,7 +171,7 @@ def as_number(value: Polynomial | None) -> int | None:
 
 def constant_named(indices: Indices, block: Node, names: Iterable[str], number: int) -> str:
     """The first of the names that is a macro or constant of that number, defined before the kernel; empty for none."""
-    before = indices.kernel.source.text(0, block.start_byte)
+    before = indices.kernel.source.code_text(0, block.start_byte)
     for name in names:
         is_constant = (name in indices.macros or name in indices.constants) and name not in indices.variables.types
         if is_constant and as_number(indices.named(name)) == number and re.search(rf"\b{re.escape(name)}\b", before):
@@ -218,7 +219,7 @@ def _constants(source: Source) -> Mapping[str, Node]:
             continue
         for declarator in declaration.children_by_field_name("declarator"):
             value = declarator.child_by_field_name("value")
-            constant = re.search(r"\bconst(?:expr)?\b", source.text(declaration.start_byte, declarator.start_byte))
+            constant = re.search(r"\bconst(?:expr)?\b", source.code_text(declaration.start_byte, declarator.start_byte))
             if value is not None and constant:
                 found.setdefault(declared_name(source, declarator), []).append(value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}

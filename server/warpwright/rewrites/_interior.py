@@ -204,10 +204,10 @@ def _is_signed(indices: Indices, node: Node) -> bool:
     large."""
     source = indices.kernel.source
     for part in descendants(node, "number_literal", "cast_expression", "call_expression"):
-        text = source.node_text(part)
+        text = source.node_code(part)
         kind = part.child_by_field_name("type") if part.type == "cast_expression" else None
         function = part.child_by_field_name("function")
-        cast = re.fullmatch(r"static_cast\s*<([^<>]*)>|([\w ]+)", source.node_text(function)) if function else None
+        cast = re.fullmatch(r"static_cast\s*<([^<>]*)>|([\w ]+)", source.node_code(function)) if function else None
         written = source.node_text(kind) if kind is not None else (cast[1] or cast[2]) if cast is not None else ""
         if not (_SIGNED.fullmatch(text) if part.type == "number_literal" else _is_signed_type(written)):
             return False

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warpwright.rewrites._code import NoMatchError, called_name, condition_of, names, squeezed
+from warpwright.syntax.nodes import uncommented
 from warpwright.syntax.source import Source
 
 _BARRIERS = frozenset({"__syncthreads", "sync"})
@@ -45,7 +46,7 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
     condition, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
     initializer = node.child_by_field_name("initializer")
     is_step_outer = initializer is not None and initializer.type != "declaration"
-    if condition is None or update is None or not _doubles(squeezed(source.node_text(update)), step):
+    if condition is None or update is None or not _doubles(squeezed(source.node_code(update)), step):
         raise NoMatchError
     left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     if condition.type != "binary_expression" or left is None or right is None:
@@ -76,14 +77,14 @@ def match_loop(source: Source, block: Node, node: Node) -> InterleavedLoop:
     guard = condition_of(branch)
     if guard is None:
         raise NoMatchError
-    bound = squeezed(source.node_text(right))
+    bound = squeezed(source.node_code(right))
     if index is None:
         element = thread = _modulo_guard(source, guard, step, bound, from_two)
     elif from_two:
         raise NoMatchError(f"The loop over {step} starts at 2 and computes an index from it.")
     else:
         element, thread = _doubled_index(source, index, step)
-        if squeezed(source.node_text(guard)) not in (f"{element}<{bound}", f"{element}+{step}<{bound}"):
+        if squeezed(source.node_code(guard)) not in (f"{element}<{bound}", f"{element}+{step}<{bound}"):
             raise NoMatchError(
                 f"The `if` in the loop over {step} does not test {element} against the size of the block."
             )
@@ -108,9 +109,9 @@ def _start(source: Source, node: Node) -> tuple[str, Node, bool]:
         name, value = initializer.child_by_field_name("left"), initializer.child_by_field_name("right")
     else:
         raise NoMatchError
-    if name is None or value is None or not re.fullmatch(r"[12][uU]?", source.node_text(value)):
+    if name is None or value is None or not re.fullmatch(r"[12][uU]?", source.node_code(value)):
         raise NoMatchError
-    return source.node_text(name), value, source.node_text(value).startswith("2")
+    return source.node_text(name), value, source.node_code(value).startswith("2")
 
 
 def _doubles(update: str, step: str) -> bool:
@@ -131,15 +132,13 @@ def has_operator(node: Node, source: Source, operator: str) -> bool:
 
 
 def is_barrier(statement: Node, source: Source) -> bool:
-    call = (
-        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
-    )
+    call = uncommented(statement)[0] if statement.type == "expression_statement" and uncommented(statement) else None
     return call is not None and call.type == "call_expression" and called_name(call, source) in _BARRIERS
 
 
 def _modulo_guard(source: Source, guard: Node, step: str, bound: str, from_two: bool) -> str:
     """The thread's number in `tid % (2 * s) == 0` and its other spellings, in `tid % s == 0` where `s` starts at 2."""
-    text = squeezed(source.node_text(guard))
+    text = squeezed(source.node_code(guard))
     s, b = re.escape(step), re.escape(bound)
     double = s if from_two else rf"\((?:2[uU]?\*{s}|{s}\*2[uU]?|{s}<<1|{s}\+{s})\)"
     without = s if from_two else rf"(?:{double}|2\*{s}|{s}\*2)"
@@ -165,7 +164,7 @@ def _doubled_index(source: Source, declaration: Node, step: str) -> tuple[str, s
     name = declared[0].child_by_field_name("declarator") if len(declared) == 1 else None
     value = declared[0].child_by_field_name("value") if len(declared) == 1 else None
     if name is not None and value is not None:
-        factors = sorted(re.sub(r"[()]", "", squeezed(source.node_text(value))).split("*"))
+        factors = sorted(re.sub(r"[()]", "", squeezed(source.node_code(value))).split("*"))
         rest = [f for f in factors if not re.fullmatch(r"2[uU]?", f) and f != step]
         if len(factors) == 3 and len(rest) == 1 and step in factors:
             return source.node_text(name), rest[0]
@@ -184,7 +183,7 @@ def is_thread_number(source: Source, block: Node, name: str) -> bool:
             continue
         if parent.type == "init_declarator" and parent.child_by_field_name("declarator") == use:
             value = parent.child_by_field_name("value")
-            if value is None or squeezed(source.node_text(value)) != "threadIdx.x":
+            if value is None or squeezed(source.node_code(value)) != "threadIdx.x":
                 return False
             definitions += 1
         elif (

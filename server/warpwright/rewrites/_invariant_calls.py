@@ -73,7 +73,7 @@ def hoisted(source: Source, expressions: list[Node], types: Mapping[str, str]) -
         key = squeezed(text)
         if key not in names:
             call = expression if expression.type == "call_expression" else next(_costly(source, expression))
-            taken = " ".join([source.text(), *names.values()])
+            taken = " ".join([source.code_text(), *names.values()])
             names[key] = free_name(taken, f"{called_name(call, source)}_value")
             lines.append(f"const {_type(source, expression, types)} {names[key]} = {text};")
         edits.append(TextEdit(expression.start_byte, expression.end_byte, names[key]))
@@ -128,7 +128,7 @@ def _is_invariant(source: Source, node: Node, is_fixed: Callable[[str], bool], o
         return is_fixed(source.node_text(node))
     if node.type == "call_expression":
         name, function = called_name(node, source), node.child_by_field_name("function")
-        if function is None or not _PLAIN.fullmatch(source.node_text(function)):
+        if function is None or not _PLAIN.fullmatch(source.node_code(function)):
             return False
         arguments = uncommented(node.child_by_field_name("arguments"))
         known = (COSTLY.fullmatch(name) or _CHEAP.fullmatch(name)) and name not in own

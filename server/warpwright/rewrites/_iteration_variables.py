@@ -17,7 +17,7 @@ def own_variables(inside: Node, source: Source) -> set[str]:
     """The variables of an iteration's own, but for pointers, references and static ones."""
     found: set[str] = set()
     for declaration in descendants(inside, "declaration"):
-        if re.search(r"\bstatic\b|__shared__", source.node_text(declaration)):
+        if re.search(r"\bstatic\b|__shared__", source.node_code(declaration)):
             continue
         for child in declaration.children_by_field_name("declarator"):
             inner = child

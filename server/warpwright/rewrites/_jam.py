@@ -15,6 +15,7 @@ from warpwright.rewrites._layout import free_name, line_of, reindented, with_com
 from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._loops import header_of
 from warpwright.rewrites._row_loop import targets
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, uncommented
 
 ROWS = 4
@@ -64,7 +65,7 @@ def jammed(kernel: Kernel, rows: Rows, unit: str) -> list[str]:
     head, tail = rows.statements[: last + 1], rows.statements[last + 1 :]
     _require_movable(kernel, rows, head, tail)
     per_row &= _declared(kernel, head)
-    counter, row = free_name(kernel.span.text, "r"), free_name(kernel.span.text, f"{rows.name}_r")
+    counter, row = free_name(kernel.span.code, "r"), free_name(kernel.span.code, f"{rows.name}_r")
     new = {name: f"{name}[{counter}]" for name in per_row} | {rows.name: row}
     writer = _Writer(kernel, rows, unit, counter, row, new, depends)
     text = _Text()
@@ -158,7 +159,7 @@ class _Writer:
                 inner.pending.append(self.piece(statement))
         self.flush(inner, last=False)
         header = header_of(source, loop)
-        until = loop.start_byte + len(header.encode())
+        until = loop.start_byte + len(encoded(header))
         beside = [c for c in loop.named_children if c.type == "comment" and c.start_byte >= until]
         if inside.type == "compound_statement":
             last = statements[-1].end_byte if statements else inside.end_byte
@@ -233,7 +234,7 @@ def _require_movable(kernel: Kernel, rows: Rows, head: tuple[Node, ...], tail: t
     source = kernel.source
     hidden = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(_per_row(kernel, rows) | {rows.name})))})\b")
     for macro in macros_naming(source, hidden):
-        if any(re.search(rf"\b{re.escape(macro)}\b", source.node_text(s)) for s in rows.statements):
+        if any(re.search(rf"\b{re.escape(macro)}\b", source.node_code(s)) for s in rows.statements):
             raise NoMatchError(f"The macro {macro} names what each row has its own value of.")
     for statement in rows.statements:
         if statement.type == "preproc_call":

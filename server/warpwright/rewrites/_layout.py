@@ -84,7 +84,7 @@ def with_comment(source: Source, node: Node) -> tuple[int, int]:
     if (
         following is not None
         and following.type == "comment"
-        and "\n" not in source.text(node.end_byte, following.start_byte)
+        and "\n" not in source.code_text(node.end_byte, following.start_byte)
     ):
         return node.start_byte, following.end_byte
     return node.start_byte, node.end_byte

@@ -188,7 +188,7 @@ class Tail:
 
     def _unfit(self, statement: Node) -> NoMatchError:
         line = line_of(self.source, statement)
-        text = re.sub(r"\s+", " ", self.source.node_text(statement))
+        text = re.sub(r"\s+", " ", self.source.plain_text(statement))
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         return NoMatchError(f"`{shown}` at line {line} is no part of one sum over all blocks.")
 

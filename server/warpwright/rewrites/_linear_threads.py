@@ -65,7 +65,7 @@ def whole_number(source: Source, use: Node) -> Node | None:
 def size_in(source: Source, node: Node) -> str:
     """What stands for the size of the block in `blockIdx.x * blockDim.x + threadIdx.x` or `gridDim.x * blockDim.x`;
     empty for any other expression."""
-    text = _CAST.sub("", squeezed(source.node_text(node)))
+    text = _CAST.sub("", squeezed(source.node_code(node)))
     text = re.sub(r"\(([\w.]+(?:\*[\w.]+)?)\)", r"\1", text)
     match = _LINEAR.fullmatch(text) or _ALL_THREADS.fullmatch(text)
     return next((size for size in match.groupdict().values() if size), "") if match else ""

@@ -86,7 +86,7 @@ def is_floating(source: Source, node: Node, types: Mapping[str, str]) -> bool:
     if operator is not None and source.node_text(operator) in ("<", ">", "<=", ">=", "==", "!=", "&&", "||", "!"):
         return False
     if node.type == "number_literal":
-        text = source.node_text(node).lower()
+        text = source.node_code(node).lower()
         return not text.startswith("0x") and re.search(r"[.ef]", text) is not None
     if node.type == "identifier":
         kind = builtin_type(types.get(source.node_text(node), ""))
@@ -122,7 +122,7 @@ def is_template_type(kernel: Kernel, name: str) -> bool:
     """Whether a name is a type that the kernel's template takes: `typename T`."""
     around = kernel.node.parent if kernel.node is not None else None
     parameters = around.child_by_field_name("parameters") if around is not None else None
-    text = kernel.source.node_text(parameters) if parameters is not None else ""
+    text = kernel.source.node_code(parameters) if parameters is not None else ""
     return re.search(rf"\b(?:typename|class)\s+{re.escape(name)}\b", text) is not None
 
 
@@ -144,7 +144,7 @@ def changed_names(source: Source, block: Node) -> Iterator[str]:
             case "update_expression":
                 target = node.child_by_field_name("argument")
             case "pointer_expression":
-                target = node.child_by_field_name("argument") if source.node_text(node).startswith("&") else None
+                target = node.child_by_field_name("argument") if source.node_code(node).startswith("&") else None
             case _:
                 if not _is_formula(macros.get(called_name(node, source), [])):
                     yield from _given_away(source, node, functions)
@@ -162,7 +162,7 @@ def _bound_otherwise(source: Source, function: Node) -> frozenset[str]:
         call = address.parent.parent if address.parent is not None and address.parent.type == "argument_list" else None
         kept = call is None or KNOWN_FUNCTIONS.fullmatch(called_name(call, source)) is None
         target = address.child_by_field_name("argument")
-        if kept and target is not None and source.node_text(address).startswith("&"):
+        if kept and target is not None and source.node_code(address).startswith("&"):
             found |= set(_base_names(source, target))
     for declarator in descendants(function, "init_declarator"):
         inner, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
@@ -191,7 +191,7 @@ def _given_away(source: Source, call: Node, functions: Mapping[str, list[Node]])
     name = called_name(call, source)
     defined = functions.get(name)
     by_value = (
-        all("&" not in source.node_text(p) for function in defined for p in parameters_of(function))
+        all("&" not in source.node_code(p) for function in defined for p in parameters_of(function))
         if defined
         else KNOWN_FUNCTIONS.fullmatch(name) is not None or name.endswith("_cast")
     )

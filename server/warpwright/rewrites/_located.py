@@ -62,12 +62,12 @@ def _located(source: Source, branch: Node, step: str) -> Located | None:
     if then.type != "compound_statement" or len(assigned) != 2:
         return None
     pairs = [pair for pair in assigned if pair is not None]
-    places = [pair for pair in pairs if squeezed(source.node_text(pair[1])) == step]
+    places = [pair for pair in pairs if squeezed(source.node_code(pair[1])) == step]
     values = [pair for pair in pairs if pair not in places]
     if len(places) != 1 or len(values) != 1:
         return None
     (at, _), (best, value) = places[0], values[0]
-    name, text = source.node_text(best), squeezed(source.node_text(value))
+    name, text = source.node_text(best), squeezed(source.node_code(value))
     parts = _parts(test)
     signs = [sign for part in parts if (sign := _sign(source, part, name, text))]
     own = {name, source.node_text(at)}
@@ -102,7 +102,7 @@ def _sign(source: Source, part: Node, best: str, value: str) -> str:
     operator = next((c.type for c in part.children if not c.is_named), "")
     if part.type != "binary_expression" or left is None or right is None or operator not in ("<", ">"):
         return ""
-    sides = squeezed(source.node_text(left)), squeezed(source.node_text(right))
+    sides = squeezed(source.node_code(left)), squeezed(source.node_code(right))
     opposite = {"<": ">", ">": "<"}[operator]
     return operator if sides == (value, best) else opposite if sides == (best, value) else ""
 
@@ -122,7 +122,7 @@ def put_together(kernel: Kernel, block: Node, loop: LocatingLoop, shuffle: str, 
                 f"as `{best}` is: which of those that round alike comes first would change."
             )
         require_kind(kernel, Update(each.node, each.best, "max", each.value, ""), kinds[0])
-        others = [free_name(source.text(), f"other_{name}") for name in (best, at)]
+        others = [free_name(source.code_text(), f"other_{name}") for name in (best, at)]
         one, other = others
         lines += [
             f"const {k.name} {o} = {shuffle.format(n)};" for k, o, n in zip(kinds, others, (best, at), strict=True)

@@ -113,7 +113,7 @@ def counted_outside(source: Source, types: Mapping[str, str], block: Node, node:
     tests = condition is not None and any(c.type == "<" for c in condition.children)
     if known is None or not known.is_integer or (known.size or 0) < 4 or left is None or bound is None or not tests:
         return None
-    steps = squeezed(source.node_text(update)) if update is not None else ""
+    steps = squeezed(source.node_code(update)) if update is not None else ""
     if source.node_text(left) != name or steps not in (f"{name}++", f"++{name}", f"{name}+=1"):
         return None
     if any(use.start_byte > node.end_byte for use in names(block, source, name)):
@@ -123,7 +123,7 @@ def counted_outside(source: Source, types: Mapping[str, str], block: Node, node:
 
 def _steps(source: Source, update: Node, name: str) -> list[Node | None]:
     """What the update adds, None for 1; an empty list where it does something else."""
-    text, v = squeezed(source.node_text(update)), re.escape(name)
+    text, v = squeezed(source.node_code(update)), re.escape(name)
     if re.fullmatch(rf"{v}\+\+|\+\+{v}|{v}\+=1|{v}={v}\+1", text):
         return [None]
     return [update.child_by_field_name("right")] if re.match(rf"{v}\+=", text) else []

@@ -45,7 +45,7 @@ def unmovable_part(kernel: Kernel, part: Node) -> str:
     volatile = {
         declared_name(source, declarator)
         for declaration in declared
-        if re.search(r"\bvolatile\b", source.node_text(declaration).partition("=")[0])
+        if re.search(r"\bvolatile\b", source.node_code(declaration).partition("=")[0])
         for declarator in declaration.children_by_field_name("declarator")
     }
     used = {source.node_text(use) for use in descendants(part, "identifier")}
@@ -69,7 +69,7 @@ def _unmovable_text(kernel: Kernel, part: Node, is_volatile: bool) -> str:
     for jump in descendants(part, "goto_statement", "labeled_statement", "lambda_expression"):
         what = {"goto_statement": "a goto", "labeled_statement": "a label", "lambda_expression": "a lambda"}
         return f"{kernel.name} has {what[jump.type]} at line {source.position(jump.start_byte)[0]}."
-    text = source.node_text(part)
+    text = source.node_code(part)
     if re.search(r"\b(?:asm|__asm__|__asm)\b", text):
         return f"{kernel.name} has inline assembly, whose effects are not followed."
     if is_volatile:
@@ -143,7 +143,7 @@ def decided_by_directive(kernel: Kernel, nodes: Iterable[Node]) -> str:
             if any(n.type in _SIDES and n not in common for n in ancestors(definition)):
                 line = source.position(definition.start_byte)[0]
                 return f"`{name}`, which a directive decides at line {line}"
-            more = set(re.findall(r"[A-Za-z_]\w*", source.node_text(definition))) - seen
+            more = set(re.findall(r"[A-Za-z_]\w*", source.node_code(definition))) - seen
             waiting += sorted(more)
             seen |= more
     return ""

@@ -34,7 +34,7 @@ def reached_names(block: Node, source: Source, node: Node) -> frozenset[str]:
     """
     made_of, defined = _made_of(block, source), _defined(source)
     found: set[str] = set()
-    waiting = _words(source.node_text(node))
+    waiting = _words(source.node_code(node))
     while waiting:
         name = waiting.pop()
         if name in found:
@@ -52,13 +52,13 @@ def _made_of(block: Node, source: Source) -> Mapping[str, frozenset[str]]:
     ends = [jump.end_byte for jump in jumps]
     before = [frozenset[str]()]
     for jump in jumps:
-        before.append(before[-1].union(*(_words(source.node_text(c)) for c in _around(jump, block))))
+        before.append(before[-1].union(*(_words(source.node_code(c)) for c in _around(jump, block))))
     found: dict[str, frozenset[str]] = {}
     for name, values in assignments(block, source).items():
         words: set[str] = set()
         for value in values:
-            words |= _words(source.node_text(value)) | before[bisect_right(ends, value.start_byte)]
-            words.update(*(_words(source.node_text(c)) for c in _around(value, block)))
+            words |= _words(source.node_code(value)) | before[bisect_right(ends, value.start_byte)]
+            words.update(*(_words(source.node_code(c)) for c in _around(value, block)))
         found[name] = frozenset(words)
     return found
 
@@ -70,7 +70,7 @@ def _defined(source: Source) -> Mapping[str, frozenset[str]]:
     for name, texts in macro_texts(source).items():
         found.setdefault(name, set()).update(*map(_words, texts))
     for name, functions in functions_of(source).items():
-        found.setdefault(name, set()).update(*(_words(source.node_text(each)) for each in functions))
+        found.setdefault(name, set()).update(*(_words(source.node_code(each)) for each in functions))
     return {name: frozenset(words) for name, words in found.items()}
 
 
@@ -91,7 +91,7 @@ def assignments(block: Node, source: Source) -> Mapping[str, list[Node]]:
                 plain = operator is not None and source.node_text(operator) == "="
                 target, value = node.child_by_field_name("left"), node.child_by_field_name("right") if plain else node
             case _:
-                if node.type == "pointer_expression" and not source.node_text(node).startswith("&"):
+                if node.type == "pointer_expression" and not source.node_code(node).startswith("&"):
                     continue
                 target, value = node.child_by_field_name("argument"), node
         name = next(descendants(target, "identifier"), None) if target is not None else None

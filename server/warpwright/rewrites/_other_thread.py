@@ -15,6 +15,7 @@ from warpwright.rewrites._layout import free_name, line_of
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, enclosing
 
 _IMPURE = (
@@ -51,7 +52,7 @@ class OtherThread:
         edits: list[TextEdit] = []
         for use in descendants(node, "identifier"):
             name, parent = source.node_text(use), use.parent
-            whole = squeezed(source.node_text(parent)) if parent is not None else ""
+            whole = squeezed(source.node_code(parent)) if parent is not None else ""
             if name == "threadIdx" or whole in self.axes:
                 if parent is None or whole not in self.axes:
                     raise NotRetracedError(f"`{whole or name}` at line {line_of(source, use)} has no place in a tile.")
@@ -59,7 +60,7 @@ class OtherThread:
             elif new := self._renamed(name):
                 edits.append(TextEdit(use.start_byte, use.end_byte, new))
         moved = [TextEdit(e.start - node.start_byte, e.end - node.start_byte, e.new_text) for e in edits]
-        return apply_edits(source.data[node.start_byte : node.end_byte], moved).decode("utf-8", "replace")
+        return decoded(apply_edits(source.data[node.start_byte : node.end_byte], moved))
 
     def _require_pure(self, node: Node) -> None:
         source = self.kernel.source
@@ -70,7 +71,7 @@ class OtherThread:
             name = called_name(call, source)
             if not KNOWN_FUNCTIONS.fullmatch(name) or name.startswith(("__", "atomic", "printf")):
                 raise NotRetracedError(f"`{name}` is called at line {line_of(source, call)}, for one thread alone.")
-        words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(node)))
+        words = set(re.findall(r"[A-Za-z_]\w*", source.node_code(node)))
         if hidden := words.intersection(macros_naming(source, NUMBER)):
             raise NotRetracedError(f"The macro {min(hidden)} reads the thread's number.")
 
@@ -88,7 +89,7 @@ class OtherThread:
             return ""
         if self._is_visible(value) and not self._is_of_thread(name, frozenset()):
             return ""
-        new = free_name(f"{self.kernel.source.text()} {' '.join(self._names.values())}", f"{name}{self.suffix}")
+        new = free_name(f"{self.kernel.source.code_text()} {' '.join(self._names.values())}", f"{name}{self.suffix}")
         text = self.text(value)
         text = text[1:-1] if value.type == "field_expression" and text.startswith("(") else text
         self._names[name] = new
@@ -111,7 +112,7 @@ class OtherThread:
             return False
         source = self.kernel.source
         words = {source.node_text(n) for n in descendants(value, "identifier")}
-        members = {squeezed(source.node_text(n)) for n in descendants(value, "field_expression")}
+        members = {squeezed(source.node_code(n)) for n in descendants(value, "field_expression")}
         return (
             "threadIdx" in words
             or bool(members & self.axes.keys())

@@ -102,10 +102,10 @@ def is_equal(kernel: Kernel, limit: Node, bound: Bound | str) -> bool:
 
 def is_number_of_block(kernel: Kernel, node: Node) -> bool:
     """Whether an expression is blockIdx.x, or a variable that is set to it."""
-    text = squeezed(kernel.source.node_text(node))
+    text = squeezed(kernel.source.node_code(node))
     value = locals_of(kernel).values.get(text)
     if value is not None:
-        text = squeezed(kernel.source.node_text(value))
+        text = squeezed(kernel.source.node_code(value))
     return text == "blockIdx.x"
 
 

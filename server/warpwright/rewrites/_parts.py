@@ -71,7 +71,7 @@ def parts_of(kernel: Kernel, node: Node) -> tuple[RowLoop, tuple[Part, ...]]:
     types = {**locals_of(kernel).types, loop.step: "int", **{a.name: a.element_type for a in kernel.shared_arrays}}
     found: dict[str, Part] = {}
     for update in updates:
-        target = squeezed(source.node_text(update.target))
+        target = squeezed(source.node_code(update.target))
         root = re.match(r"\w+", target)
         typed, is_shared = _type(kernel, node, root[0] if root else "")
         kind = shuffled_type(typed)
@@ -96,10 +96,10 @@ def parts_of(kernel: Kernel, node: Node) -> tuple[RowLoop, tuple[Part, ...]]:
 
 def _uses(source: Source, loop: Node, update: Update) -> list[Node]:
     """Every place in the loop where the update's target is written."""
-    target = squeezed(source.node_text(update.target))
+    target = squeezed(source.node_code(update.target))
     if update.target.type == "identifier":
         return list(names(loop, source, target))
-    return [n for n in descendants(loop, "subscript_expression") if squeezed(source.node_text(n)) == target]
+    return [n for n in descendants(loop, "subscript_expression") if squeezed(source.node_code(n)) == target]
 
 
 def _element_updates(kernel: Kernel, loop: RowLoop, inside: Node) -> list[Update]:
@@ -113,9 +113,9 @@ def _element_updates(kernel: Kernel, loop: RowLoop, inside: Node) -> list[Update
         if update is None:
             raise NoMatchError(f"Line {line_of(source, statement)} does not combine a value into one place.")
         found.append(update)
-    start = constant_of(source, squeezed(source.node_text(loop.initial)))
+    start = constant_of(source, squeezed(source.node_code(loop.initial)))
     for update in found:
-        target, line = squeezed(source.node_text(update.target)), line_of(source, update.node)
+        target, line = squeezed(source.node_code(update.target)), line_of(source, update.node)
         element = re.fullmatch(r"(\w+)\[(\d+)\]", target)
         if update.target.type == "identifier":
             again = [n for u in found if u.operand is not None for n in names(u.operand, source, target)]
@@ -127,11 +127,11 @@ def _element_updates(kernel: Kernel, loop: RowLoop, inside: Node) -> list[Update
         if start is None or start <= int(element[2]):
             raise NoMatchError(f"The loop may read `{target}` at line {line} as one of the elements.")
         for use in names(loop.node, source, element[1]):
-            spelled = squeezed(source.node_text(use.parent)) if use.parent is not None else ""
+            spelled = squeezed(source.node_code(use.parent)) if use.parent is not None else ""
             if spelled not in (target, f"{element[1]}[{loop.step}]"):
                 raise NoMatchError(f"`{spelled}` at line {line_of(source, use)} may be `{target}`.")
         if any(
-            squeezed(source.node_text(n)) == target
+            squeezed(source.node_code(n)) == target
             for u in found
             if u.operand is not None
             for n in (u.operand, *descendants(u.operand, "subscript_expression"))

@@ -160,7 +160,7 @@ def prefix_edit(kernel: Kernel, loop: PrefixLoop, lane: str, unit: str, group: t
     lanes, mask = group
     width = "" if lanes == WARP else f", {lanes}"
     source, node = kernel.source, loop.node
-    words, step = kernel.span.text, loop.step
+    words, step = kernel.span.code, loop.step
     value, left, offset = (free_name(words, name) for name in ("value", "left", "offset"))
     indent = source.line_indent(node.start_byte)
     typed = {("int", 8): "long long", ("uint", 4): "unsigned int", ("uint", 8): "unsigned long long"}

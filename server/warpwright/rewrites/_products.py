@@ -153,13 +153,13 @@ def _sum_of(source: Source, statement: Node) -> tuple[str, tuple[Node, ...]] | N
     right = bare(right)
     if right.type == "call_expression" and called_name(right, source) in _FUSED:
         arguments = uncommented(right.child_by_field_name("arguments"))
-        same = len(arguments) == 3 and squeezed(source.node_text(arguments[2])) == total
+        same = len(arguments) == 3 and squeezed(source.node_code(arguments[2])) == total
         return (total, (arguments[0], arguments[1])) if same else None
     one, other = right.child_by_field_name("left"), right.child_by_field_name("right")
     if right.type != "binary_expression" or one is None or other is None or not _is(right, "+"):
         return None
     for kept, more in ((one, other), (other, one)):
-        if squeezed(source.node_text(kept)) == total:
+        if squeezed(source.node_code(kept)) == total:
             return total, (more,)
     return None
 
@@ -172,7 +172,7 @@ def _two_loads(kernel: Kernel, indices: Indices, loop: CountedLoop, added: _Adde
     nodes: dict[str, list[Node]] = {}
     for element in elements:
         whole = _read_only(source, element)
-        nodes.setdefault(squeezed(source.node_text(whole)), []).append(whole)
+        nodes.setdefault(squeezed(source.node_code(whole)), []).append(whole)
     inside = [n for found in nodes.values() for n in found]
     if len(nodes) != 2 or not _vanish(source, added, inside):
         return None
@@ -270,7 +270,7 @@ def _load(kernel: Kernel, indices: Indices, loop: CountedLoop, factor: Node) -> 
         if name != "__ldg":
             return _load(kernel, indices, loop, arguments[0])
         address = arguments[0]
-        element = address.child_by_field_name("argument") if source.node_text(address).startswith("&") else None
+        element = address.child_by_field_name("argument") if source.node_code(address).startswith("&") else None
     subscripts = uncommented(element.child_by_field_name("indices")) if element is not None else []
     if element is None or element.type != "subscript_expression" or len(subscripts) != 1:
         return None

@@ -58,13 +58,13 @@ def made_whole(source: Source, indices: Indices, division: Node, through: frozen
         if parent.type == "subscript_expression" and child != parent.child_by_field_name("argument"):
             return source.node_text(child)
         if parent.type == "call_expression":
-            cast = re.match(r"static_cast\s*<([^>]*)>", source.node_text(parent))
+            cast = re.match(r"static_cast\s*<([^>]*)>", source.node_code(parent))
             to = builtin_type(cast[1].strip()) if cast is not None else None
             if _WHOLE.fullmatch(called_name(parent, source)) or (to is not None and to.is_integer):
                 return source.node_text(parent)
         target = parent.child_by_field_name("left") or parent.child_by_field_name("declarator")
         kind = parent.child_by_field_name("type") if parent.type in ("cast_expression", "declaration") else None
-        text = source.node_text(kind) if kind is not None else ""
+        text = source.node_code(kind) if kind is not None else ""
         if parent.type == "assignment_expression" and target is not None:
             name = next(descendants(target, "identifier"), target)
             text = indices.variables.types.get(source.node_text(name), "").replace("*", "").strip()

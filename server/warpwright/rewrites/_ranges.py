@@ -163,7 +163,7 @@ class Ranges:
         return found if not negative or all(node is not None and self._is_signed(node) for node in nodes) else None
 
     def _is_signed(self, node: Node) -> bool:
-        text = self.source.node_text(node)
+        text = self.source.node_code(node)
         if node.type == "conditional_expression":
             arms = [node.child_by_field_name(side) for side in ("consequence", "alternative")]
             return all(arm is not None and self._is_signed(arm) for arm in arms)
@@ -178,7 +178,7 @@ class Ranges:
             return (0, 1)
         argument = node.child_by_field_name("argument")
         if operator == "-" and inner is not None and argument is not None and argument.type == "number_literal":
-            return None if "u" in self.source.node_text(argument).lower() else (-inner[1], -inner[0])
+            return None if "u" in self.source.node_code(argument).lower() else (-inner[1], -inner[0])
         return None
 
     def _call(self, node: Node, depth: int) -> Range | None:
@@ -232,7 +232,7 @@ class Ranges:
         source = self.source
         match node.type:
             case "number_literal":
-                return source.node_text(node).lower().endswith("f") and not source.node_text(node).lower().startswith(
+                return source.node_code(node).lower().endswith("f") and not source.node_code(node).lower().startswith(
                     "0x"
                 )
             case "parenthesized_expression":
@@ -253,7 +253,7 @@ class Ranges:
                 return source.node_text(node.child_by_field_name("type") or node) == "float"
             case "call_expression":
                 function = node.child_by_field_name("function")
-                written = source.node_text(function) if function is not None else ""
+                written = source.node_code(function) if function is not None else ""
                 return written in ("float", "static_cast<float>") or is_float_function(called_name(node, source))
             case "binary_expression":
                 sides = [node.child_by_field_name(s) for s in ("left", "right")]

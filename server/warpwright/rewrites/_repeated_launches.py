@@ -128,19 +128,19 @@ def _require_place(source: Source, loop: Node) -> None:
         raise NoMatchError(f"The loop at line {line} has no braces around it.")
     if any(True for _ in descendants(function, "goto_statement")):
         raise NoMatchError("The function has a `goto`, which may not jump over variables that are declared.")
-    if re.search(r"\b__(?:global|device)__\b", source.text(function.start_byte, loop.start_byte)):
+    if re.search(r"\b__(?:global|device)__\b", source.code_text(function.start_byte, loop.start_byte)):
         raise NoMatchError(f"The loop at line {line} runs on the GPU.")
     directive = loop.prev_named_sibling
     while directive is not None and directive.type == "comment":
         directive = directive.prev_named_sibling
     if directive is not None and directive.type == "preproc_call":
         raise NoMatchError(f"The loop has the directive `{source.node_text(directive).strip()}`.")
-    text = source.text()
+    text = source.code_text()
     if is_extension(source):
         raise NoMatchError("In a PyTorch extension the caller's stream may be capturing already.")
     if _captures_more(source):
         raise NoMatchError("The file captures streams itself.")
-    if any("BeginCapture" in source.node_text(n) for n in ancestors(loop) if n.type in (*LOOPS, "if_statement")):
+    if any("BeginCapture" in source.node_code(n) for n in ancestors(loop) if n.type in (*LOOPS, "if_statement")):
         raise NoMatchError(f"The loop at line {line} is captured already.")
     if "__managed__" in text:
         raise NoMatchError("The file has `__managed__` variables, which a kernel may change between launches.")
@@ -149,7 +149,7 @@ def _require_place(source: Source, loop: Node) -> None:
 def _captures_more(source: Source) -> bool:
     """Whether a stream may be captured while a function of the file runs: not where each capture is of a stream of its
     own, for the thread alone, and calls no function of the file."""
-    text = source.text()
+    text = source.code_text()
     captures = list(_CAPTURE.finditer(text))
     functions = functions_of(source)
     for each in captures:
@@ -176,7 +176,7 @@ def _counted(source: Source, loop: Node) -> tuple[str, str, Node, Node, bool]:
         is_set = first.type == "assignment_expression" and source.node_text(first.children[1]) == "="
         name, value = (first.child_by_field_name(f) if is_set else None for f in ("left", "right"))
         kind = _declared_type(source, loop, source.node_text(name)) if name is not None else ""
-    if name is None or name.type != "identifier" or value is None or not _DECIMAL.fullmatch(source.node_text(value)):
+    if name is None or name.type != "identifier" or value is None or not _DECIMAL.fullmatch(source.node_code(value)):
         raise NoMatchError(reason)
     variable = source.node_text(name)
     known = builtin_type(kind)
@@ -190,7 +190,7 @@ def _counted(source: Source, loop: Node) -> tuple[str, str, Node, Node, bool]:
         or bound is None
         or relation.type not in ("<", "<=")
         or source.node_text(left) != variable
-        or "".join(source.node_text(update).split()) not in ways
+        or "".join(source.node_code(update).split()) not in ways
         or not _stays(source, bound)
     ):
         raise NoMatchError(reason)
@@ -219,7 +219,7 @@ def _launch_of(statement: Node) -> Node | None:
 def reads_error(source: Source, statement: Node) -> bool:
     """`cudaGetLastError();`, alone or in a check of the file that waits for nothing, counts nothing, and calls others
     only where something is wrong."""
-    found = _READS_ERROR.fullmatch(source.node_text(statement).rstrip("; \n"))
+    found = _READS_ERROR.fullmatch(source.node_code(statement).rstrip("; \n"))
     if found is None or statement.type != "expression_statement":
         return False
     if found[1] is None:
@@ -252,7 +252,7 @@ def _swapped(source: Source, others: list[Node]) -> tuple[set[str], set[str]]:
     while left:
         pair, used, temporary = _exchange(source, left)
         if pair is None:
-            line, shown = line_of(source, left[0]), " ".join(source.node_text(left[0]).split())
+            line, shown = line_of(source, left[0]), " ".join(source.plain_text(left[0]).split())
             raise NoMatchError(f"Line {line} of the loop does more than launch: `{shown[:60]}`.")
         swapped += pair
         temporaries |= {temporary} - {""}
@@ -265,7 +265,7 @@ def _swapped(source: Source, others: list[Node]) -> tuple[set[str], set[str]]:
 def _exchange(source: Source, statements: list[Node]) -> tuple[tuple[str, str] | None, int, str]:
     """Two names that change places in the first statement or in the first three; how many statements that takes, and
     what held one of them meanwhile."""
-    text = "".join(source.node_text(statements[0]).split())
+    text = "".join(source.node_code(statements[0]).split())
     is_own = "swap" in functions_of(source) or "swap" in macro_texts(source)
     if called := re.fullmatch(r"(?:std::)?swap\((\w+),(\w+)\);", text):
         return ((called[1], called[2]) if not is_own else None), 1, ""
@@ -303,7 +303,7 @@ def _require_same(source: Source, call: Node, variable: str, temporaries: set[st
     function = call.child_by_field_name("function")
     name = source.node_text(function) if function is not None else ""
     for part in (*uncommented(launch_configuration(call)), *uncommented(call.child_by_field_name("arguments"))):
-        text = " ".join(source.node_text(part).split())
+        text = " ".join(source.plain_text(part).split())
         used = set(_names(source, part))
         if variable in used:
             raise NoMatchError(f"`{text}`, with which {name} is launched, depends on `{variable}`.")
@@ -333,9 +333,9 @@ def _stays(source: Source, node: Node) -> bool:
 
 def is_pure(source: Source, call: Node) -> bool:
     function = call.child_by_field_name("function")
-    written = source.node_text(function) if function is not None else ""
+    written = source.node_code(function) if function is not None else ""
     name = called_name(call, source)
-    if (_ASKS.fullmatch(source.node_text(call)) and name not in functions_of(source)) or _PURE.fullmatch(written):
+    if (_ASKS.fullmatch(source.node_code(call)) and name not in functions_of(source)) or _PURE.fullmatch(written):
         return True
     if texts := macro_texts(source).get(name):
         return not any(re.search(r"[^=!<>]=[^=]|\+\+|--|\w\s*\(", text) for text in texts)
@@ -358,9 +358,9 @@ def _stream(source: Source, loop: Node, calls: list[Node], swapped: set[str]) ->
     (stream,) = found
     function = enclosing(loop, "function_definition")
     made = rf"\bcudaStreamCreate\w*\s*\(\s*&\s*{re.escape(stream)}\b"
-    own = function is not None and re.search(made, source.text(function.start_byte, loop.start_byte)) is not None
+    own = function is not None and re.search(made, source.code_text(function.start_byte, loop.start_byte)) is not None
     is_set = rf"\b{re.escape(stream)}\s*=[^=]"
-    if stream in swapped or (own and function is not None and re.search(is_set, source.node_text(function))):
+    if stream in swapped or (own and function is not None and re.search(is_set, source.node_code(function))):
         raise NoMatchError(f"`{stream}`, to which the launches go, is set to another.")
     if stream != "0" and not own:
         raise NoMatchError(f"`{stream}` is not made in this function, so whoever made it may be capturing it.")

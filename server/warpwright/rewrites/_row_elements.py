@@ -47,13 +47,13 @@ def row_work(kernel: Kernel, block: Node) -> Row:
         column = source.node_text(target) if target is not None else ""
         if initial is None or not declares(source, declaration, column) or not variables.is_fixed(column):
             continue
-        if "threadIdx" not in source.node_text(initial):
+        if "threadIdx" not in source.node_code(initial):
             continue
         found = guarded_work(source, variables, column, [s for s in statements if s != declaration])
         if found is None or found.guard is None or found.bound is None:
             continue
         for before in found.before:
-            plain = before.type == "declaration" and "__shared__" not in source.node_text(before)
+            plain = before.type == "declaration" and "__shared__" not in source.node_code(before)
             if not plain and not leaves(before):
                 raise NoMatchError(f"Line {line_of(source, before)} stands before the work on a row, and may do more.")
         loop = found.work[0] if len(found.work) == 1 and found.work[0].type == "for_statement" else None
@@ -142,7 +142,7 @@ def row_lines(kernel: Kernel, row: Row, launches: list[Launch]) -> list[Line]:
             index = use.parent.child_by_field_name("indices") if use.parent is not None else None
             inner = uncommented(index)
             if len(inner) == 1 and row_start(indices, row, inner[0]) is not None:
-                places.setdefault(squeezed(source.node_text(inner[0])), inner[0])
+                places.setdefault(squeezed(source.node_code(inner[0])), inner[0])
         arrays = [(row_array(kernel, row.elements, parameter, text), node) for text, node in places.items()]
         moved = [(array, node) for array, node in arrays if isinstance(array, ElementArray)]
         refused = next((array for array, _ in arrays if isinstance(array, str)), "")

@@ -83,7 +83,7 @@ def step_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
     if initial is None or condition is None or update is None or inside is None:
         raise NoMatchError(f"The loop at line {line} does not start an int or a wider integer of its own at a value.")
     s = re.escape(step)
-    if not re.fullmatch(rf"{s}\+\+|\+\+{s}|{s}\+=1[uU]?|{s}={s}\+1[uU]?", squeezed(source.node_text(update))):
+    if not re.fullmatch(rf"{s}\+\+|\+\+{s}|{s}\+=1[uU]?|{s}={s}\+1[uU]?", squeezed(source.node_code(update))):
         raise NoMatchError(f"The loop at line {line} does not count {step} up by 1.")
     left, right = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     operator = condition.child_by_field_name("operator")
@@ -91,7 +91,7 @@ def step_loop(kernel: Kernel, node: Node, least: int = WARP) -> RowLoop:
         raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
     if source.node_text(operator) not in ("<", "<=") or source.node_text(left) != step:
         raise NoMatchError(f"The loop at line {line} does not run while {step} is less than a bound.")
-    bound = squeezed(source.node_text(right))
+    bound = squeezed(source.node_code(right))
     if (constant_of(source, bound) or least) < least:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has fewer than {least} iterations.")
     changed = {source.node_text(t) for t in targets(inside, source) if t.type == "identifier"}
@@ -276,7 +276,7 @@ def _kinds(source: Source, node: Node, types: Mapping[str, str]) -> Iterator[CTy
             written = "unsigned int" if re.search(r"[uU]", text) else ""
         case "cast_expression":
             kind = node.child_by_field_name("type")
-            written, parts = (source.node_text(kind) if kind is not None else ""), []
+            written, parts = (source.node_code(kind) if kind is not None else ""), []
         case _:
             written = ""
     if node.type == "subscript_expression":
@@ -341,7 +341,7 @@ def _last_set_before(source: Source, node: Node, name: str) -> tuple[Node | None
 
 def _set_to(source: Source, statement: Node, name: str) -> Node | None:
     """The value in `name = value;` and in `other = name = value;`."""
-    node: Node | None = statement.named_children[0] if len(statement.named_children) == 1 else None
+    node: Node | None = uncommented(statement)[0] if len(uncommented(statement)) == 1 else None
     is_ours = False
     while node is not None and node.type == "assignment_expression":
         left, operator = node.child_by_field_name("left"), node.child_by_field_name("operator")

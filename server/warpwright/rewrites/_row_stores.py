@@ -11,7 +11,7 @@ from warpwright.rewrites._code import NoMatchError, squeezed
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._row_loop import RowLoop, root_name, targets
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants, enclosing
+from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 
@@ -60,8 +60,8 @@ def _is_memory(kernel: Kernel, block: Node, target: Node) -> bool:
             return False
     return (
         target.type != "field_expression"
-        or "->" in kernel.source.node_text(target)
-        or "[" in (kernel.source.node_text(target))
+        or "->" in kernel.source.node_code(target)
+        or "[" in (kernel.source.node_code(target))
     )
 
 
@@ -75,7 +75,7 @@ def _require_not_read_back(kernel: Kernel, block: Node, loops: list[RowLoop]) ->
         inner = target
         if target.type == "call_expression":
             arguments = target.child_by_field_name("arguments")
-            inner = arguments.named_children[0] if arguments is not None and arguments.named_children else target
+            inner = uncommented(arguments)[0] if arguments is not None and arguments.named_children else target
         for name in leads_to.get(root_name(source, inner), {root_name(source, inner)}):
             stored.setdefault(name, set()).add(_element(source, target, loops))
     for use in descendants(block, "identifier"):
@@ -116,10 +116,10 @@ def _require_one_writer(kernel: Kernel, block: Node, loops: list[RowLoop]) -> No
 
 def _element(source: Source, node: Node, loops: list[RowLoop]) -> str:
     """An element's text with the loop's variable and where that starts, the same for what one lane does alone."""
-    text = squeezed(source.node_text(node))
+    text = squeezed(source.node_code(node))
     for loop in loops:
         if loop.node.start_byte <= node.start_byte < loop.node.end_byte:
-            start = squeezed(source.node_text(loop.initial))
+            start = squeezed(source.node_code(loop.initial))
             return re.sub(rf"\b{re.escape(loop.step)}\b", f"@{start}@", text)
     return f"outside {text}"
 
@@ -130,7 +130,7 @@ def led_to(kernel: Kernel, block: Node) -> dict[str, set[str]]:
     found = {p.name: {p.name} for p in kernel.parameters if p.is_pointer}
     for declared in descendants(block, "init_declarator"):
         name, value = declared.child_by_field_name("declarator"), declared.child_by_field_name("value")
-        declaration = source.node_text(declared.parent) if declared.parent is not None else ""
+        declaration = source.node_code(declared.parent) if declared.parent is not None else ""
         pointer = name is not None and (
             name.type == "pointer_declarator" or re.match(r"(?:const )?auto\b", declaration)
         )

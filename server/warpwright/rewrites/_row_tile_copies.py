@@ -66,7 +66,7 @@ def copied(
     alone: list[str] = []
     for number, (piece, tile) in enumerate(pieces, 1):
         row = _row_text(indices, walk, piece)
-        index, start = w.column, free_name(indices.kernel.span.text, f"{w.start}{number if len(pieces) > 1 else ''}")
+        index, start = w.column, free_name(indices.kernel.span.code, f"{w.start}{number if len(pieces) > 1 else ''}")
         if row:
             together.append(f"const auto {start} = __shfl_sync({ALL}, {row}, {w.other});")
             index = f"{start} + {w.column}"

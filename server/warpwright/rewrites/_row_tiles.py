@@ -23,6 +23,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, reindented, with
 from warpwright.rewrites._locals import locals_of
 from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
 
 WIDEST_PAD = 8
@@ -55,7 +56,7 @@ def row_edits(
         if isinstance(divided, str):
             raise NotRetracedError(divided)
         edits += [edit for edit in divided if edit not in edits]
-    text = source.text()
+    text = source.code_text()
     tile, row, place = (free_name(text, name) for name in ("tile", "row", "e"))
     stores = element == target
     of_block = f"blockIdx.{axis}"
@@ -116,7 +117,7 @@ def _count(kernel: Kernel, axis: str) -> str:
     """The parameter that says how many blocks there are along an axis, at every launch."""
     source, launches, block = kernel.source, host_launches(kernel), body(kernel)
     members = descendants(block, "field_expression") if block is not None else ()
-    if any(squeezed(source.node_text(n)) == f"gridDim.{axis}" for n in members):
+    if any(squeezed(source.node_code(n)) == f"gridDim.{axis}" for n in members):
         raise NotRetracedError(f"{kernel.name} uses gridDim.{axis}, which would have another value.")
     changed = locals_of(kernel).changed
     found = [p.name for p in kernel.parameters if not p.is_pointer and p.name not in changed]
@@ -141,7 +142,7 @@ def _is_tested(kernel: Kernel, guard: Guard, of_block: str, count: str) -> bool:
 
 def _names(kernel: Kernel, statement: Node, of_block: str) -> bool:
     nodes = descendants(statement, "field_expression")
-    return any(squeezed(kernel.source.node_text(node)) == of_block for node in nodes)
+    return any(squeezed(kernel.source.node_code(node)) == of_block for node in nodes)
 
 
 def _own_loop(
@@ -162,7 +163,7 @@ def _own_loop(
     edits = [TextEdit(node.start_byte, node.end_byte, text) for node, text in new.items()]
     for node in descendants(block, "field_expression"):
         inside = start.start_byte <= node.start_byte and not any(_holds(n, node) for n in new)
-        if inside and squeezed(source.node_text(node)) == of_block:
+        if inside and squeezed(source.node_code(node)) == of_block:
             alone = node.parent is not None and node.parent.type == "init_declarator"
             number = f"{of_block} * {rows} + {row}"
             edits.append(TextEdit(node.start_byte, node.end_byte, number if alone else f"({number})"))
@@ -177,7 +178,7 @@ def _own_loop(
         edits.append(TextEdit(statement.start_byte, statement.start_byte, f"if ({tests})\n{old}{unit}"))
     end = end_with_comment(source, last.end_byte)
     moved = [TextEdit(e.start - start.start_byte, e.end - start.start_byte, e.new_text) for e in _in_order(edits)]
-    inner = apply_edits(source.data[start.start_byte : end], moved).decode("utf-8", "replace")
+    inner = decoded(apply_edits(source.data[start.start_byte : end], moved))
     head = f"#pragma unroll\n{old}for (int {row} = 0; {row} < {rows}; {row}++) {{\n{old}{unit}"
     bound = f"if ({of_block} * {rows} + {row} >= {count}) break;\n{old}{unit}"
     tested = _is_tested(kernel, guard, of_block, count)

@@ -80,7 +80,7 @@ def row_walk(indices: Indices, node: Node, arrays: Collection[str]) -> RowWalk:
     step, kind, start = loop_start(kernel, indices.variables.types, initializer)
     if start is None or condition is None or update is None or inside is None:
         raise NoMatchError(f"The loop at line {line} does not start an int or a wider integer at a value.")
-    if not re.fullmatch(_STEP.format(re.escape(step)), squeezed(source.node_text(update))):
+    if not re.fullmatch(_STEP.format(re.escape(step)), squeezed(source.node_code(update))):
         raise NoMatchError(f"The loop at line {line} does not count {step} up by 1.")
     left, bound = condition.child_by_field_name("left"), condition.child_by_field_name("right")
     operator = condition.child_by_field_name("operator")
@@ -97,7 +97,7 @@ def row_walk(indices: Indices, node: Node, arrays: Collection[str]) -> RowWalk:
     changed = set(changed_names(source, inside)) | {source.node_text(t) for t in targets(inside, source)}
     if step in changed:
         raise NoMatchError(f"The loop at line {line} changes {step} in its body.")
-    for word in re.findall(r"(?<![.\w])[A-Za-z_]\w*", source.node_text(bound)):
+    for word in re.findall(r"(?<![.\w])[A-Za-z_]\w*", source.node_code(bound)):
         if word in changed or word in declared_names(source, inside):
             raise NoMatchError(f"The bound {source.node_text(bound)} at line {line} may change while the loop runs.")
     if any(True for _ in descendants(bound, "call_expression", "assignment_expression", "update_expression")):
@@ -147,7 +147,7 @@ def _pieces(indices: Indices, walk: RowWalk, array: str, changed: Collection[str
             continue
         name = source.node_text(argument)
         if name in offsets and _grows_by_one(indices, walk, index, changed):
-            found.setdefault(f"{name}[{squeezed(source.node_text(index))}]", []).append(use)
+            found.setdefault(f"{name}[{squeezed(source.node_code(index))}]", []).append(use)
     for uses in found.values():
         if not any(_is_always_done(use, walk.body) for use in uses):
             continue
@@ -191,7 +191,7 @@ def _pointers(indices: Indices, array: str) -> dict[str, Node | None]:
         node, name = declared.child_by_field_name("value"), declared_name(source, declared)
         if name in indices.variables.changed or name not in indices.variables.types:
             continue
-        if node is not None and node.type == "pointer_expression" and source.node_text(node).startswith("&"):
+        if node is not None and node.type == "pointer_expression" and source.node_code(node).startswith("&"):
             element = node.child_by_field_name("argument")
             root = element.child_by_field_name("argument") if element is not None else None
             plain = element is not None and element.type == "subscript_expression"
@@ -324,8 +324,8 @@ def require_own_rows(kernel: Kernel, block: Node, walks: Collection[RowWalk]) ->
 
 
 def _place(source: Source, piece: Piece) -> str:
-    offset = squeezed(source.node_text(piece.offset)) if piece.offset is not None else ""
-    return f"{offset}+{squeezed(source.node_text(piece.index))}"
+    offset = squeezed(source.node_code(piece.offset)) if piece.offset is not None else ""
+    return f"{offset}+{squeezed(source.node_code(piece.index))}"
 
 
 def _within(node: Node, starts: Collection[int]) -> bool:

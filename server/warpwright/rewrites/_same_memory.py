@@ -25,7 +25,7 @@ def made_of_each_other(source: Source, function: Node, arrays: Set[str]) -> int 
             return line_of(source, assigned)
         root = moved_pointer(source, value)
         if target is not None and root is not None:
-            name = squeezed(source.node_text(target)).lstrip("*&")
+            name = squeezed(source.node_code(target)).lstrip("*&")
             shared = {other for other, known in roots.items() if {name, other} <= arrays and root in known} - {name}
             if shared:
                 return line_of(source, assigned)
@@ -44,7 +44,7 @@ def own_elements_only(source: Source, elements: Elements, name: str) -> int | No
                 and element.type == "subscript_expression"
                 and element.child_by_field_name("argument") == use
                 and indices is not None
-                and squeezed(source.node_text(indices)) == f"[{elements.index}]"
+                and squeezed(source.node_code(indices)) == f"[{elements.index}]"
             )
             outer = element.parent if element is not None else None
             if not own or (outer is not None and outer.type == "pointer_expression"):

@@ -52,7 +52,7 @@ def doubling_scan(source: Source, block: Node, node: Node) -> Scan:
     head = [node.child_by_field_name(f) for f in ("initializer", "condition", "update")]
     if None in head or in_macro(node):
         raise NoMatchError
-    first, condition, update = (squeezed(source.node_text(n)) for n in head if n is not None)
+    first, condition, update = (squeezed(source.node_code(n)) for n in head if n is not None)
     started = re.fullmatch(r"(?:unsignedint|unsigned|int|size_t|uint)(?P<step>\w+)=1[uU]?;?", first)
     step = started["step"] if started else ""
     s = re.escape(step)
@@ -62,7 +62,7 @@ def doubling_scan(source: Source, block: Node, node: Node) -> Scan:
         raise NoMatchError
     statements = statements_of(node.child_by_field_name("body"))
     barriers = [n for n in statements if is_barrier(n, source)]
-    text = "".join(_unbraced("|" if n in barriers else squeezed(source.node_text(n))) for n in statements)
+    text = "".join(_unbraced("|" if n in barriers else squeezed(source.node_code(n))) for n in statements)
     waits_first = text.startswith("|") and not text.endswith("|")
     found = _step(s, text[1:] + "|" if waits_first else text)
     if found is None:
@@ -107,7 +107,7 @@ def serial_scan(source: Source, block: Node, node: Node) -> Scan:
     clause, then = node.child_by_field_name("condition"), node.child_by_field_name("consequence")
     tested = re.fullmatch(
         r"(?P<a>[\w.]+)==0[uU]?|0[uU]?==(?P<b>[\w.]+)|!(?P<c>[\w.]+)",
-        squeezed(source.node_text(clause)) if clause else "",
+        squeezed(source.node_code(clause)) if clause else "",
     )
     if then is None or tested is None or in_macro(node) or node.child_by_field_name("alternative") is not None:
         raise NoMatchError
@@ -116,15 +116,15 @@ def serial_scan(source: Source, block: Node, node: Node) -> Scan:
     head = [loop.child_by_field_name(f) for f in ("initializer", "condition", "update")] if loop is not None else [None]
     if loop is None or None in head:
         raise NoMatchError
-    first, condition, update = (squeezed(source.node_text(n)) for n in head if n is not None)
+    first, condition, update = (squeezed(source.node_code(n)) for n in head if n is not None)
     started = re.fullmatch(r"(?:unsignedint|unsigned|int|size_t|uint)(?P<i>\w+)=(?P<start>[01])[uU]?;?", first)
     i = re.escape(started["i"]) if started else ""
     ended = re.fullmatch(rf"{i}(?P<sign><=?)(?P<bound>[\w.]+)", condition)
     if not started or ended is None or not re.fullmatch(rf"{i}\+\+|\+\+{i}|{i}\+=1", update):
         raise NoMatchError
     inner = statements_of(loop.child_by_field_name("body"))
-    text = "".join(squeezed(source.node_text(n)) for n in [*statements[:-1]]) + "|"
-    text += "".join(squeezed(source.node_text(n)) for n in inner)
+    text = "".join(squeezed(source.node_code(n)) for n in [*statements[:-1]]) + "|"
+    text += "".join(squeezed(source.node_code(n)) for n in inner)
     found = _one_after_the_other(i, started["start"] + ended["sign"], text)
     if found is None:
         raise NoMatchError(f"The loop at line {line_of(source, loop)} is no running sum of the elements of an array.")

@@ -29,7 +29,7 @@ class Varying:
 
     def touches(self, source: Source, node: Node) -> bool:
         """Whether what a piece of code does depends on threadIdx.y."""
-        if _Y.search(source.node_text(node)):
+        if _Y.search(source.node_code(node)):
             return True
         return any(source.node_text(use) in self.names for use in descendants(node, "identifier"))
 

@@ -32,7 +32,7 @@ def is_launched_alike(kernel: Kernel, declared: str) -> bool:
     """Whether all launches in sight give a type of the template's the same known number type."""
     place = _place(kernel, declared)
     written = [
-        template_arguments(launch.span.text.partition("<<<")[0])
+        template_arguments(launch.span.code.partition("<<<")[0])
         for launch in host_launches(kernel)
         if launch.span is not None
     ]
@@ -44,7 +44,7 @@ def _place(kernel: Kernel, declared: str) -> int:
     """Which of the template's parameters a type is, from 0."""
     around = kernel.node.parent if kernel.node is not None else None
     parameters = around.child_by_field_name("parameters") if around is not None else None
-    each = [kernel.source.node_text(p) for p in parameters.named_children] if parameters is not None else []
+    each = [kernel.source.node_code(p) for p in parameters.named_children] if parameters is not None else []
     word = re.compile(rf"\b{re.escape(declared)}\b")
     return next((place for place, text in enumerate(each) if word.search(text)), len(each))
 
@@ -59,7 +59,7 @@ def launched_beside_structures(kernel: Kernel) -> bool:
         span = launch.span
         node = node_at(source.root, span.start, span.end) if span is not None and span.source is source else None
         around = enclosing(node, "function_definition") if node is not None else None
-        words = set(re.findall(r"[A-Za-z_]\w*", source.node_text(around))) if around is not None else set()
+        words = set(re.findall(r"[A-Za-z_]\w*", source.node_code(around))) if around is not None else set()
         if words & own or any(map(_THREES.fullmatch, words)):
             return True
     return False

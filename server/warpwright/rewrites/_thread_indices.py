@@ -124,7 +124,7 @@ def _file_constants(source: Source) -> Mapping[str, Node]:
         )
         if name is None or value is None or statement is None or name.type != "identifier" or not outside:
             continue
-        if re.match(r"(?:static\s+|inline\s+)*const(?:expr)?\b", source.node_text(statement)):
+        if re.match(r"(?:static\s+|inline\s+)*const(?:expr)?\b", source.node_code(statement)):
             found.setdefault(source.node_text(name), []).append(value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 

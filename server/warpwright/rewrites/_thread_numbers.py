@@ -42,7 +42,7 @@ def calls_by_number(kernel: Kernel, block: Node) -> str:
             callee = name or "something"
             return f"{kernel.name} calls {callee}, which is not in this file and may read the thread's number."
         for file, function in functions.get(name, ()):
-            callee = file.node_text(function)
+            callee = file.node_code(function)
             number = NUMBER.search(callee) or any(re.search(rf"\b{re.escape(m)}\b", callee) for m in macros)
             if number or WARP_LEVEL.search(callee) or "__shared__" in callee:
                 return f"{kernel.name} calls {name}, which depends on the thread's number."

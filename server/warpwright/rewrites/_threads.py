@@ -41,11 +41,11 @@ def constant_of(source: Source, text: str, depth: int = 0) -> int | None:
     for macro in descendants(source.root, "preproc_def"):
         name, value = macro.child_by_field_name("name"), macro.child_by_field_name("value")
         if name is not None and source.node_text(name) == text:
-            found.add(re.sub(r"[\s()]|//.*", "", source.node_text(value)) if value is not None else "")
+            found.add(re.sub(r"[\s()]", "", source.node_code(value)) if value is not None else "")
     for declarator in descendants(source.root, "init_declarator"):
         name, value = declarator.child_by_field_name("declarator"), declarator.child_by_field_name("value")
         if name is not None and value is not None and source.node_text(name) == text:
-            before = source.text(declarator.parent.start_byte, declarator.start_byte) if declarator.parent else ""
+            before = source.code_text(declarator.parent.start_byte, declarator.start_byte) if declarator.parent else ""
             found.add(re.sub(r"\s", "", source.node_text(value)) if re.search(r"\bconst(?:expr)?\b", before) else "")
     return constant_of(source, found.pop(), depth + 1) if len(found) == 1 else None
 
@@ -94,7 +94,7 @@ def _unfit_function(
     """As `unfit_call`, of the functions of a name and those that they call; `seen` are names that were looked at."""
     seen.add(name)
     for source, function in functions[name]:
-        text = source.node_text(function)
+        text = source.node_code(function)
         if any(re.search(rf"\b{number}\b", text) for number in NUMBERS) or TIES.search(text):
             return f"{name} depends on which thread calls it."
         if _SIDE_EFFECT.search(text):

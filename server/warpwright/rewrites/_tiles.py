@@ -46,7 +46,7 @@ def tile_of(
     """How the block fills the tile of a factor and a thread reads it. Raises NoMatchError."""
     kernel, loop = indices.kernel, product.loop
     source = kernel.source
-    text = " ".join((source.text(), *taken))
+    text = " ".join((source.code_text(), *taken))
     name = free_name(text, f"{load.array}_tile")
     step = free_name(f"{text} {name}", f"{load.array}_{loop.name}")
     runs_along_sum = coefficient(load.value, loop.name) == 1
@@ -96,7 +96,7 @@ def _own_variable(indices: Indices, source: Source, nodes: list[Node], axis: str
     no such or another way to depend on it."""
     found: set[str] = set()
     for node in nodes:
-        if "threadIdx" in source.node_text(node):
+        if "threadIdx" in source.node_code(node):
             return None
         for use in descendants(node, "identifier"):
             value = indices.named(source.node_text(use))

@@ -12,7 +12,7 @@ from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, 
 from warpwright.rewrites._interleaved import is_thread_number
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.syntax.nodes import ancestors, descendants, enclosing
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, uncommented
 from warpwright.syntax.source import Source
 
 _NUMBER_TYPE = re.compile(
@@ -112,14 +112,14 @@ def _filled_behind(kernel: Kernel, loop: Node, array: str) -> int:
 def _fills(kernel: Kernel, statement: Node, array: str) -> bool:
     """Whether it is `a[tid] = value;` with a value that is not read from the array."""
     source, block = kernel.source, body(kernel)
-    assignment = statement.named_children[0] if statement.type == "expression_statement" else None
+    assignment = uncommented(statement)[0] if statement.type == "expression_statement" else None
     if block is None or assignment is None or assignment.type != "assignment_expression":
         return False
     left, value = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
     operator = assignment.child_by_field_name("operator")
     if left is None or value is None or operator is None or source.node_text(operator) != "=":
         return False
-    element = re.fullmatch(rf"{re.escape(array)}\[([\w.]+)\]", squeezed(source.node_text(left)))
+    element = re.fullmatch(rf"{re.escape(array)}\[([\w.]+)\]", squeezed(source.node_code(left)))
     return element is not None and is_thread_number(source, block, element[1]) and not any(names(value, source, array))
 
 
@@ -129,7 +129,7 @@ def _is_harmless(source: Source, use: Node) -> bool:
     if element is None or element.type != "subscript_expression" or element.child_by_field_name("argument") != use:
         return False
     indices = element.child_by_field_name("indices")
-    if indices is not None and squeezed(source.node_text(indices)) == "[0]":
+    if indices is not None and squeezed(source.node_code(indices)) == "[0]":
         return element.parent is None or element.parent.type != "pointer_expression"
     parent = element.parent
     if parent is None or parent.type != "assignment_expression" or parent.child_by_field_name("left") != element:
@@ -152,7 +152,7 @@ def by_first_thread(source: Source, use: Node, thread: str) -> bool:
         tests = {f"{t}==0" for t in (thread, "threadIdx.x")} | {f"0=={t}" for t in (thread, "threadIdx.x")}
         tests |= {f"!{t}" for t in (thread, "threadIdx.x")}
         inside = then is not None and then.start_byte <= use.start_byte < then.end_byte
-        if clause is not None and inside and squeezed(source.node_text(clause)) in tests:
+        if clause is not None and inside and squeezed(source.node_code(clause)) in tests:
             return True
         branch = enclosing(branch, "if_statement")
     return False

@@ -32,7 +32,7 @@ def is_uniform(kernel: Kernel, variables: Locals, node: Node, known: Collection[
         return False
     for field in descendants(node, "field_expression"):
         argument = field.child_by_field_name("argument")
-        through_pointer = "->" in source.node_text(field)
+        through_pointer = "->" in source.node_code(field)
         if argument is None or argument.type != "identifier" or through_pointer:
             return False
     return all(_is_uniform_name(kernel, variables, name, known) for name in descendants(node, "identifier"))

@@ -12,6 +12,7 @@ from warpwright.rewrites._indent import blank_lines_end, end_with_comment, inden
 from warpwright.rewrites._layout import free_name, indent_unit, reindented
 from warpwright.rewrites._loops import pragmas_before
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source
 
 _ALONE = ("subscript_argument_list", "parenthesized_expression", "init_declarator")
@@ -26,7 +27,7 @@ def vector_edits(kernel: Kernel, elements: Elements, arrays: list[ElementArray],
     if guard.type == "for_statement":
         return _strided_edits(kernel, elements, arrays, factor)
     unit, indent = indent_unit(source, block) if block is not None else "  ", source.line_indent(guard.start_byte)
-    vectors = free_name(source.text(), "vectors")
+    vectors = free_name(source.code_text(), "vectors")
     new = _text(
         _vector_lines(kernel, elements, arrays, factor, vectors, unit, f"if ({index} < {vectors})", index), indent
     )
@@ -49,7 +50,7 @@ def _strided_edits(kernel: Kernel, elements: Elements, arrays: list[ElementArray
     """A loop over whole vectors before the loop over elements, which starts behind them."""
     source, loop, block, index = kernel.source, elements.guard, body(kernel), elements.index
     unit, indent = indent_unit(source, block) if block is not None else "  ", source.line_indent(loop.start_byte)
-    vectors, update = free_name(source.text(), "vectors"), loop.child_by_field_name("update")
+    vectors, update = free_name(source.code_text(), "vectors"), loop.child_by_field_name("update")
     moved, initializer = f"{factor} * {vectors}", loop.child_by_field_name("initializer")
     ahead = source.node_text(update) if update is not None else ""
     if initializer is not None:
@@ -60,7 +61,7 @@ def _strided_edits(kernel: Kernel, elements: Elements, arrays: list[ElementArray
         edits = [TextEdit(start, start, f"{moved} + " if alone else f"{moved} + (")]
         edits += [] if alone else [TextEdit(elements.initial.end_byte, elements.initial.end_byte, ")")]
     else:
-        number = free_name(source.text(), "vector")
+        number = free_name(source.code_text(), "vector")
         declared = f"auto {number} = {index}"
         ahead = re.sub(rf"\b{re.escape(index)}\b", number, ahead)
         place = next(child.start_byte for child in loop.children if child.type == ";")
@@ -88,8 +89,8 @@ def _vector_lines(
 ) -> list[str]:
     """The branch or loop that works on whole vectors, `index` the number of one, without the indent of the guard."""
     source = kernel.source
-    text = source.text()
-    counter, aligned = free_name(kernel.span.text, "k"), free_name(text, "aligned")
+    text = source.code_text()
+    counter, aligned = free_name(kernel.span.code, "k"), free_name(text, "aligned")
     values = {array.name: free_name(text, f"{array.name}_values") for array in arrays}
     own = {a.type: free_name(text, f"{a.type.replace(' ', '_')}_vector") for a in arrays if not a.is_named}
     vector = {a.name: a.vector(factor) if a.is_named else own[a.type] for a in arrays}
@@ -159,4 +160,4 @@ def _work(
                 edits.append(TextEdit(use.start_byte, use.end_byte, number if alone else f"({number})"))
     start, end = elements.start, end_with_comment(source, elements.end)
     shifted = [TextEdit(edit.start - start, edit.end - start, edit.new_text) for edit in edits]
-    return apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
+    return decoded(apply_edits(source.data[start:end], shifted))

@@ -51,7 +51,7 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
             None,
         )
         name, index = _name_and_index(source, element)
-        if element is None or index is None or (name, squeezed(source.node_text(index))) in found:
+        if element is None or index is None or (name, squeezed(source.node_code(index))) in found:
             refused = refused or f"`{access.expression}` is not written as an element of an array."
             continue
         if name in moving:
@@ -69,13 +69,13 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
                 refused or f"What type the elements of `{name}` have is not the same wherever {kernel.name} is used."
             )
             continue
-        text = squeezed(source.node_text(index))
+        text = squeezed(source.node_code(index))
         same = [
             n
             for n in descendants(walk.body, "subscript_expression")
             if (known := _name_and_index(source, n))[0] == name
             and known[1] is not None
-            and squeezed(source.node_text(known[1])) == text
+            and squeezed(source.node_code(known[1])) == text
         ]
         if not all(is_value(n, source) for n in same):
             refused = refused or f"The address of `{access.expression}` is taken."
@@ -112,7 +112,7 @@ def _name_and_index(source: Source, element: Node | None) -> tuple[str, Node | N
     indices = element.child_by_field_name("indices") if element is not None else None
     if argument is None or argument.type != "identifier" or indices is None or len(indices.named_children) != 1:
         return "", None
-    return source.node_text(argument), indices.named_children[0]
+    return source.node_text(argument), uncommented(indices)[0]
 
 
 def _memory(kernel: Kernel, name: str) -> str:

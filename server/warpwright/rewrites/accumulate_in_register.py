@@ -113,7 +113,7 @@ def _stayed(kernel: Kernel, loop: Node) -> list[Node]:
         span = source.span(target)
         stores = [a for a in kernel.accesses if a.kind is AccessKind.STORE and a.span.start == span.start]
         if stores and all(a.loop_step == 0 and a.space in (Space.GLOBAL, Space.SHARED) for a in stores):
-            found.setdefault(squeezed(source.node_text(target)), target)
+            found.setdefault(squeezed(source.node_code(target)), target)
     return list(found.values())
 
 
@@ -129,7 +129,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: Node, element: Node) -> Rewrite:
     typed = _type(kernel, variables, name)
     start = _set_before(source, loop, element, name)
     _require_only(kernel, block, loop, start, element, name)
-    words = kernel.span.text
+    words = kernel.span.code
     total = free_name(words, "sum")
     value = start.child_by_field_name("right")
     written = source.node_text(value) if value is not None else "0"
@@ -174,7 +174,7 @@ def _set_before(source: Source, loop: Node, element: Node, name: str) -> Node:
         if before.type == "expression_statement" and [n.type for n in inner] == ["assignment_expression"]:
             target, operator = inner[0].child_by_field_name("left"), inner[0].child_by_field_name("operator")
             value = inner[0].child_by_field_name("right")
-            same = target is not None and squeezed(source.node_text(target)) == squeezed(source.node_text(element))
+            same = target is not None and squeezed(source.node_code(target)) == squeezed(source.node_code(element))
             plain = operator is not None and source.node_text(operator) == "=" and value is not None
             if same and plain and value is not None and value.type != "assignment_expression":
                 return inner[0]
@@ -200,12 +200,12 @@ def _elements(source: Source, loop: Node, name: str) -> list[Node]:
 def _require_only(kernel: Kernel, block: Node, loop: Node, start: Node, element: Node, name: str) -> None:
     """The loop uses the array at that element alone, which stays the same, and no other thread may look at it."""
     source, line = kernel.source, line_of(kernel.source, loop)
-    text = squeezed(source.node_text(element))
+    text = squeezed(source.node_code(element))
     for use in names(loop, source, name):
         around = use.parent
         if (
             around is None
-            or squeezed(source.node_text(around)) != text
+            or squeezed(source.node_code(around)) != text
             or around.child_by_field_name("argument") != use
         ):
             raise NoMatchError(f"`{name}` is used otherwise at line {line_of(source, use)}, in the loop.")
@@ -218,9 +218,9 @@ def _require_only(kernel: Kernel, block: Node, loop: Node, start: Node, element:
                 f"`{source.node_text(around)}` at line {line_of(source, use)} may be used by its address."
             )
     _require_fixed(source, loop, start, element)
-    if "volatile" in kernel.span.text:
+    if "volatile" in kernel.span.code:
         raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
-    tied = TIES.search(source.node_text(loop)) or re.search(r"\batomic\w+", source.node_text(loop))
+    tied = TIES.search(source.node_code(loop)) or re.search(r"\batomic\w+", source.node_code(loop))
     if tied:
         raise NoMatchError(f"The loop at line {line} uses `{tied.group()}`: other threads may look at the element.")
     if reason := unfit_call(kernel, loop):

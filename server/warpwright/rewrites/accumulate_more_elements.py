@@ -143,7 +143,7 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
     then = elements.guard.child_by_field_name("consequence") or elements.guard
     if reason := unfit_call(kernel, elements.guard):
         raise NoMatchError(reason)
-    if tied := TIES.search(source.node_text(elements.guard)):
+    if tied := TIES.search(source.node_code(elements.guard)):
         raise NoMatchError(f"`{tied.group()}` ties the threads together that work on their elements.")
     for leave in descendants(block, "return_statement"):
         raise NoMatchError(f"Threads may leave at line {line_of(source, leave)}.")
@@ -182,7 +182,7 @@ def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> Non
     """Nothing but the element's index, used in its `if` alone, depends on the block's number."""
     source, index = kernel.source, elements.index
     if macros := macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(index)}\b")):
-        text = source.node_text(block)
+        text = source.node_code(block)
         if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
             raise NoMatchError(f"The macro {used} names `{index}` or the block's number.")
     declared = elements.declaration
@@ -197,7 +197,7 @@ def _require_index_alone(kernel: Kernel, block: Node, elements: Elements) -> Non
     for name in sorted(bound):
         if name in fixed.types and not fixed.is_fixed(name):
             raise NoMatchError(f"The bound `{source.node_text(elements.bound)}` may change.")
-    if any(names(elements.bound, source, index)) or "threadIdx" in source.node_text(elements.bound):
+    if any(names(elements.bound, source, index)) or "threadIdx" in source.node_code(elements.bound):
         raise NoMatchError(f"The bound `{source.node_text(elements.bound)}` depends on the thread.")
 
 

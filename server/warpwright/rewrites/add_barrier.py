@@ -131,7 +131,7 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(reason)
     if kernel.incomplete:
         raise NoMatchError(f"{kernel.name} could not be followed whole: {kernel.incomplete}")
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)
+    text = source.node_code(block)
     if tied := _TIED.search(text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which may order its threads.")
     if hidden := _may_wait(source, block):
@@ -235,7 +235,7 @@ def _in_sequence(kernel: Kernel, braces: Node, shared: list[Access], is_loop: bo
     """What lacks a barrier between the statements of one pair of braces; of a loop, between iterations, too."""
     source = kernel.source
     statements = [n for n in braces.named_children if n.type != "comment" and not in_macro(n)]
-    waits = [_BARRIER.search(source.node_text(n)) is not None for n in statements]
+    waits = [_BARRIER.search(source.node_code(n)) is not None for n in statements]
     uses = [[a for a in shared if n.start_byte <= a.span.start < n.end_byte] for n in statements]
     found: list[_Missing] = []
     since = 0  # the first statement behind the last barrier

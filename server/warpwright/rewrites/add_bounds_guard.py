@@ -330,7 +330,7 @@ def _wrapped(kernel: Kernel, indices: list[_Index], behind: list[Node]) -> list[
         ]
         if not uses:
             continue
-        assignment = statement.named_children[0] if statement.type == "expression_statement" else None
+        assignment = uncommented(statement)[0] if statement.type == "expression_statement" else None
         target = assignment.child_by_field_name("left") if assignment is not None else None
         first = next(descendants(target, "identifier"), None) if target is not None else None
         if target is None or first is None or source.node_text(first) not in pointers:

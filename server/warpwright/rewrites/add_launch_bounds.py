@@ -119,7 +119,7 @@ def _refusal(kernel: Kernel) -> str:
         return f"{kernel.name} is defined elsewhere."
     if in_macro(kernel.node):
         return f"{kernel.name} is defined by a macro."
-    if found := re.search(r"__launch_bounds__|__maxnreg__|__cluster_dims__|__block_size__", kernel.span.text):
+    if found := re.search(r"__launch_bounds__|__maxnreg__|__cluster_dims__|__block_size__", kernel.span.code):
         return f"{kernel.name} has {found.group()} already."
     if _bound_elsewhere(kernel):
         return f"{kernel.name} has __launch_bounds__ by a macro or in another declaration."
@@ -142,12 +142,12 @@ def _refusal(kernel: Kernel) -> str:
 def _bound_elsewhere(kernel: Kernel) -> bool:
     source, node = kernel.source, kernel.node
     heads = [
-        source.node_text(d) for d in descendants(source.root, "declaration") if "__global__" in source.node_text(d)
+        source.node_code(d) for d in descendants(source.root, "declaration") if "__global__" in source.node_code(d)
     ]
     if any("__launch_bounds__" in h and re.search(rf"\b{re.escape(kernel.name)}\s*\(", h) for h in heads):
         return True
     block = node.child_by_field_name("body") if node is not None else None
-    head = source.text(node.start_byte, block.start_byte) if node is not None and block is not None else ""
+    head = source.code_text(node.start_byte, block.start_byte) if node is not None and block is not None else ""
     return any(re.search(rf"\b{m}\b", head) for m in macros_naming(source, re.compile("__launch_bounds__")))
 
 

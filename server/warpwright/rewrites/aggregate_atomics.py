@@ -158,7 +158,7 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> AtomicSum:
     outer = next((n for n in (statement, *ancestors(statement)) if n.parent == block), None)
     if outer is None:
         raise NoMatchError(f"{access.expression} is not in the kernel's own text.")
-    match = _ADDRESS.fullmatch(squeezed(source.node_text(arguments[0])))
+    match = _ADDRESS.fullmatch(squeezed(source.node_code(arguments[0])))
     if match is None:
         raise NoMatchError(f"`{source.node_text(arguments[0])}` is no plain address of one element.")
     root = match["root"]
@@ -216,7 +216,7 @@ def _is_for_block(kernel: Kernel, found: AtomicSum) -> bool:
 
 def _is_combined(source: Source, access: Access, found: AtomicSum) -> bool:
     """Whether the compiler adds up the lanes of a warp itself."""
-    literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_text(found.value))) is not None
+    literal = re.fullmatch(r"\d+[uUlL]*", squeezed(source.node_code(found.value))) is not None
     small = found.kind.is_integer and not found.several and (found.kind.size == 4 or literal)
     return small and not access.in_loop and not access.by_thread
 
@@ -235,7 +235,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> R
         )
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    if tied := _TIED.search(source.node_text(block)):
+    if tied := _TIED.search(source.node_code(block)):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so which thread adds, and when, may matter.")
     early = early_returns(source, block)
     if isinstance(early, str):
@@ -247,7 +247,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: AtomicSum) -> R
         last = last.prev_named_sibling
     first = early[0] if early else found.outer
     _require_apart(kernel, block, found, first, last)
-    name = free_name(kernel.span.text, f"{found.root}_part")
+    name = free_name(kernel.span.code, f"{found.root}_part")
     tests = block_tests(kernel, block, found.call, early, early[0] if early else found.outer)
     some = has_some(kernel, found, name) if early or found.statement != found.outer else ""
     behind = (block_lines if for_block else warp_lines)(kernel, block, found, name, tests, some)
@@ -299,7 +299,7 @@ def _require_one_address(kernel: Kernel, block: Node, found: AtomicSum, early: l
     inner = [found.address] if found.address.type == "binary_expression" else []
     inner += descendants(found.address, "subscript_argument_list")
     known = {found.root} - set(root)
-    if root and root[0] not in variables.types and source.node_text(found.address).startswith("&"):
+    if root and root[0] not in variables.types and source.node_code(found.address).startswith("&"):
         known = {found.root}  # a variable of the file's, whose address is one
     if not known and not is_uniform(kernel, variables, found.address):
         raise NoMatchError(f"`{text}` is not known to be one address for the whole block.")
@@ -340,7 +340,7 @@ def _leads_on(source: Source, use: Node) -> bool:
         use, parent = parent, parent.parent
     if parent is None or parent.type == "argument_list":
         return use.type == "identifier" and (parent is None or not _is_atomic(source, parent))
-    address = parent.type == "pointer_expression" and source.node_text(parent).startswith("&")
+    address = parent.type == "pointer_expression" and source.node_code(parent).startswith("&")
     arguments = parent.parent
     return address and (arguments is None or arguments.type != "argument_list" or not _is_atomic(source, arguments))
 
@@ -377,5 +377,5 @@ def _edits(
 def _is_of(source: Source, value: Node, typed: str, types: Mapping[str, str]) -> bool:
     """Whether a value has a type by its looks: `(T)1`, or a variable that is declared so."""
     cast = value.child_by_field_name("type") if value.type == "cast_expression" else None
-    written = source.node_text(cast) if cast is not None else types.get(source.node_text(value), "")
+    written = source.node_code(cast) if cast is not None else types.get(source.node_text(value), "")
     return squeezed(written) == squeezed(typed)

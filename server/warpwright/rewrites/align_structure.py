@@ -167,7 +167,7 @@ def _members(indices: Indices, node: Node, name: str) -> dict[str, tuple[int, in
     source, inside, offset = indices.kernel.source, node.child_by_field_name("body"), 0
     head = source.text(node.start_byte, inside.start_byte) if inside is not None else ""
     behind = source.text(inside.end_byte if inside is not None else node.end_byte, len(source.data)).partition(";")[0]
-    if _ALIGNED.search(head + behind) or re.search(r"#\s*pragma\s+pack", source.text()):
+    if _ALIGNED.search(head + behind) or re.search(r"#\s*pragma\s+pack", source.code_text()):
         raise NoMatchError(f"How {name} is laid out is said by an attribute or a directive already.")
     parts = ("function_definition", "function_declarator", "base_class_clause", "bitfield_clause", "template_type",
              "preproc_if", "preproc_ifdef", "preproc_call")  # fmt: skip
@@ -181,7 +181,7 @@ def _members(indices: Indices, node: Node, name: str) -> dict[str, tuple[int, in
         known = builtin_type(source.node_text(kind)) if kind is not None else None
         size = known.size if known is not None else None
         line = source.position(member.start_byte)[0]
-        if size is None or "volatile" in source.node_text(member) or _ALIGNED.search(source.node_text(member)):
+        if size is None or "volatile" in source.node_code(member) or _ALIGNED.search(source.node_code(member)):
             raise NoMatchError(f"The member of {name} at line {line} is not a plain number.")
         for declarator in member.children_by_field_name("declarator"):
             count, inner = 1, declarator
@@ -210,13 +210,13 @@ def _require_whole(source: Source, node: Node, name: str) -> None:
             if around.type in ("field_declaration", "base_class_clause", "template_argument_list") and (
                 around.type != "template_argument_list" or _casts(source, around)
             ):
-                if around.type == "field_declaration" and "*" in source.node_text(around):
+                if around.type == "field_declaration" and "*" in source.node_code(around):
                     break
                 raise NoMatchError(f"{name} is used at line {line} as a part of something else, or cast to.")
             if around.type == "cast_expression":
                 value = around.child_by_field_name("value")
                 called = called_name(value, source) if value is not None and value.type == "call_expression" else ""
-                if "*" in source.node_text(around.child_by_field_name("type") or around) and called not in _ALLOCATES:
+                if "*" in source.node_code(around.child_by_field_name("type") or around) and called not in _ALLOCATES:
                     raise NoMatchError(f"Memory of another type is cast to {name} at line {line}.")
             if around.type in ("compound_statement", "translation_unit", "parameter_list"):
                 break
@@ -227,13 +227,13 @@ def _with_aliases(source: Source, names: set[str], name: str) -> set[str]:
     names of pointers to it: in `(Pointer)(bytes + 8)` they are no type in the syntax tree."""
     for alias in descendants(source.root, "alias_declaration", "type_definition"):
         kind = alias.child_by_field_name("type")
-        written = source.node_text(kind).partition("{")[0] if kind is not None else ""
+        written = source.node_code(kind).partition("{")[0] if kind is not None else ""
         given = [*alias.children_by_field_name("name"), *alias.children_by_field_name("declarator")]
         own = {source.node_text(n) for new in given for n in (new, *descendants(new, "type_identifier"))}
         if not (set(re.findall(r"\w+", written)) | own) & names:
             continue
         names = names | own
-        if "*" in written or any("*" in source.node_text(new) for new in given):
+        if "*" in written or any("*" in source.node_code(new) for new in given):
             line = source.position(alias.start_byte)[0]
             raise NoMatchError(
                 f"A pointer to {name} has a name of its own at line {line}, so casts to it are not seen."
@@ -244,7 +244,7 @@ def _with_aliases(source: Source, names: set[str], name: str) -> set[str]:
 def _casts(source: Source, arguments: Node) -> bool:
     """Whether template arguments are those of a cast: `reinterpret_cast<Particle *>(bytes)`."""
     parent = arguments.parent
-    return parent is not None and re.match(r"\w+_cast\b", source.node_text(parent)) is not None
+    return parent is not None and re.match(r"\w+_cast\b", source.node_code(parent)) is not None
 
 
 def _requests(accesses: list[Access], members: dict[str, tuple[int, int]], width: int) -> tuple[int, int]:

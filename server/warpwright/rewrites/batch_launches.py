@@ -82,6 +82,7 @@ from warpwright.rewrites._same_memory import made_of_each_other, own_elements_on
 from warpwright.rewrites._thread_numbers import calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, parameters_of, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -124,7 +125,7 @@ def _batched(kernel: Kernel, launch: Launch, call: Node) -> Rewrite:
     blocks, threads = launch.grid[0], launch.threads
     if blocks is not None and threads is not None and blocks * threads >= FILLS:
         raise NoMatchError(f"Nothing to gain: {blocks:,} blocks of {threads} threads fill a GPU by themselves.")
-    name = free_name(source.text(), f"{kernel.name}_batched")
+    name = free_name(source.code_text(), f"{kernel.name}_batched")
     once = rows is not None and rows <= MOST_ROWS
     edits = (_new_kernel(kernel, loop, name), *(_once(source, loop, name) if once else _in_turns(source, loop, name)))
     times = f"{rows:,} launches" if rows is not None else f"`{source.node_text(loop.count)}` launches"
@@ -156,7 +157,7 @@ def _require_elements(kernel: Kernel, launch: Launch, loop: LaunchLoop) -> Eleme
         raise NoMatchError(f"What {kernel.name} is handed is not known.")
     if launch.grid[1:] != (1, 1):
         raise NoMatchError(f"The grid of {kernel.name} has more than one dimension.")
-    text = source.node_text(block)
+    text = source.node_code(block)
     if found := _OTHER_AXES.search(text) or _STATE.search(text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, which may tell launches apart.")
     if any(re.search(rf"\b{re.escape(m)}\b", text) for m in macros_naming(source, _OTHER_AXES)):
@@ -339,8 +340,8 @@ def _is_constant_of_file(kernel: Kernel, argument: Moved, name: str) -> bool:
 
 def _defined_behind(kernel: Kernel, name: str) -> bool:
     """Whether the first definition of a name stands behind the kernel's start."""
-    found = re.search(rf"\b{re.escape(name)}\b", kernel.source.text())
-    return found is None or len(kernel.source.text()[: found.start()].encode()) > kernel.span.start
+    found = re.search(rf"\b{re.escape(name)}\b", kernel.source.code_text())
+    return found is None or len(encoded(kernel.source.code_text()[: found.start()])) > kernel.span.start
 
 
 def _once(source: Source, loop: LaunchLoop, name: str) -> list[TextEdit]:
@@ -372,7 +373,7 @@ def _is_int(source: Source, loop: LaunchLoop) -> bool:
     function = enclosing(loop.loop, "function_definition")
     if not re.fullmatch(r"\w+", count) or function is None:
         return False
-    text = source.text(function.start_byte, loop.loop.start_byte)
+    text = source.code_text(function.start_byte, loop.loop.start_byte)
     return re.search(rf"(?<!unsigned )(?<!long )\bint\s+{re.escape(count)}\b", text) is not None
 
 
@@ -393,11 +394,11 @@ def _is_dim3(source: Source, loop: LaunchLoop, grid: str) -> bool:
     if re.match(r"dim3\b", grid):
         raise NoMatchError("The launch's grid is written as a dim3 already.")
     function = enclosing(loop.loop, "function_definition")
-    text = source.text(function.start_byte, loop.loop.start_byte) if function is not None else ""
+    text = source.code_text(function.start_byte, loop.loop.start_byte) if function is not None else ""
     if re.search(rf"\bdim3\b[\s&*]*(?:\w+[^;]*,\s*)?{re.escape(grid)}\b", text) is not None:
         return True
     known = rf"\b{_INTEGER}(?:\w+[^;]*,\s*)?{re.escape(grid)}\b|#\s*define\s+{re.escape(grid)}\b"
-    is_number = re.fullmatch(r"\d+|.*\.[xyz]", grid) or re.search(known, source.text(0, loop.loop.start_byte))
+    is_number = re.fullmatch(r"\d+|.*\.[xyz]", grid) or re.search(known, source.code_text(0, loop.loop.start_byte))
     if not is_number and re.fullmatch(r"[\w:]+(?:(?:\.|->)\w+)*(?:\(.*\))?", grid):
         raise NoMatchError(f"Whether `{grid}` is a number or a dim3 is not seen.")
     return False

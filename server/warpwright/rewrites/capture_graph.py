@@ -145,12 +145,12 @@ def _captured(kernel: Kernel, launch: Launch, loop: Node) -> Rewrite:
 
 
 def _done(source: Source) -> str:
-    return free_name(source.text(), "done")
+    return free_name(source.code_text(), "done")
 
 
 def _before(source: Source, found: RepeatedLaunches) -> TextEdit:
     """What stands before the loop: the graph is captured, launched and destroyed."""
-    text, bound = source.text(), source.node_text(found.bound)
+    text, bound = source.code_text(), source.node_text(found.bound)
     is_plain = re.fullmatch(r"[\w.]+", bound) or is_enclosed(bound)
     is_plain = is_plain and not is_macro_of_several(source, found.bound)
     bound = bound if is_plain else f"({bound})"

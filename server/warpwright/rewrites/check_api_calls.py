@@ -96,7 +96,7 @@ from warpwright.rewrites._error_checks import (
 from warpwright.rewrites._layout import free_name
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator
+from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "check-api-calls"
@@ -143,17 +143,17 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _unchecked(source: Source) -> Iterator[Node]:
     """Calls of CUDA's runtime that are statements of host code, in text order."""
     for statement in descendants(source.root, "expression_statement"):
-        call = statement.named_children[0] if statement.named_child_count == 1 else None
+        call = uncommented(statement)[0] if len(uncommented(statement)) == 1 else None
         if call is None or call.type != "call_expression" or not _CALL.fullmatch(called_name(call, source)):
             continue
         function = enclosing(statement, "function_definition")
         if function is None or in_macro(statement) or statement.has_error:
             continue
         body = function.child_by_field_name("body")
-        head = source.text(function.start_byte, body.start_byte if body is not None else function.end_byte)
+        head = source.code_text(function.start_byte, body.start_byte if body is not None else function.end_byte)
         declarator = function_declarator(function)
         name = function_name(source, function) or ""
-        destroys = "~" in name or (declarator is not None and "~" in source.node_text(declarator))
+        destroys = "~" in name or (declarator is not None and "~" in source.node_code(declarator))
         if re.search(r"__global__|__device__|\bnoexcept\b|\bcudaError_t\s+\w+\s*[,)]", head) or destroys:
             continue
         cleans = _CLEANS.fullmatch(called_name(call, source)) and returns_error(source, function, statement)
@@ -164,7 +164,7 @@ def _unchecked(source: Source) -> Iterator[Node]:
 def _after_error(source: Source, statement: Node) -> bool:
     """Whether it runs only after another error was seen, which is the one that matters."""
     tests = (n.child_by_field_name("condition") for n in ancestors(statement) if n.type == "if_statement")
-    return any(test is not None and _ERROR.search(source.node_text(test)) for test in tests)
+    return any(test is not None and _ERROR.search(source.node_code(test)) for test in tests)
 
 
 def _before_else(statement: Node) -> bool:
@@ -196,7 +196,7 @@ def _edits(source: Source, calls: list[Node]) -> tuple[list[TextEdit], list[str]
             manners["and returned to the caller"] = None
             continue
         if not wrapper:
-            wrapper = own = own or free_name(source.text(), "CUDA_CHECK")
+            wrapper = own = own or free_name(source.code_text(), "CUDA_CHECK")
             manners[f"by {own}, which ends the program with a message"] = None
         edits.append(TextEdit(call.start_byte, call.start_byte, f"{wrapper}("))
         edits.append(TextEdit(call.end_byte, call.end_byte, ")"))
@@ -215,7 +215,7 @@ def _returned(source: Source, call: Node, error: str) -> TextEdit:
 def _macro(source: Source, name: str) -> list[TextEdit]:
     """The file's new macro, with the headers that it needs, after the includes."""
     std = std_prefix(source)
-    status = free_name(source.text(), "status_")
+    status = free_name(source.code_text(), "status_")
     lines = [
         f"#define {name}(...)",
         "  do {",

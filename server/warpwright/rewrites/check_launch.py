@@ -79,6 +79,7 @@ from warpwright.rewrites._error_checks import (
 )
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import enclosing, node_at
 from warpwright.syntax.source import Source, Span
 
@@ -101,7 +102,7 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
     node = node_at(span.source.root, span.start, span.end) if span is not None else None
     if span is None or node is None:
         return Declined(NAME, f"The launch at {launch.source} is not in the text.")
-    if "<<<" not in span.text:
+    if "<<<" not in span.code:
         return Declined(NAME, f"The launch at {launch.source} is in a macro, which is where the check belongs.")
     statement = node if node.type == "expression_statement" else node.parent
     if statement is None or statement.type != "expression_statement" or in_macro(statement):
@@ -112,7 +113,7 @@ def _check(kernel: Kernel, launch: Launch) -> Rewrite | Declined:
     if function is None:
         return Declined(NAME, f"The launch at {launch.source} is not in a function.")
     source = span.source
-    head = source.text(function.start_byte, statement.start_byte)
+    head = source.code_text(function.start_byte, statement.start_byte)
     if re.search(r"__global__|__device__", head.split("{", 1)[0]):
         return Declined(NAME, f"The launch at {launch.source} is in device code, where errors are read in another way.")
     lines, includes, manner = _style(kernel, source, function, statement)
@@ -187,7 +188,7 @@ def _end_with_comment(source: Source, statement: Node) -> int:
     end = statement.end_byte
     rest = source.text(end, _line_end(source, end))
     return (
-        end + len(rest.rstrip().encode())
+        end + len(encoded(rest.rstrip()))
         if re.fullmatch(r"\s*(//(?:.*[^\\\s])?\s*|/\*(?:(?!\*/).)*\*/\s*)", rest)
         else end
     )
@@ -202,7 +203,7 @@ def _indent_unit(source: Source) -> str:
     """How far the file indents a block: the most common step from one line to a deeper one; two spaces for none."""
     steps: Counter[int] = Counter()
     depth = 0
-    for line in source.text().splitlines():
+    for line in source.code_text().splitlines():
         if not line.strip():
             continue
         spaces = len(line) - len(line.lstrip(" "))

@@ -137,7 +137,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _require_gain(kernel: Kernel, block: Node) -> None:
     """Loads of several rows can be on their way together, and a quarter of the blocks is enough."""
-    if "atomic" in kernel.source.node_text(block):
+    if "atomic" in kernel.source.node_code(block):
         raise NoMatchError(f"{kernel.name} uses atomics, so its threads are not independent.")
     accesses = [a for a in kernel.accesses if a.space is Space.GLOBAL]
     loads = {a.array or "" for a in accesses if a.kind is AccessKind.LOAD and a.by_thread}
@@ -241,7 +241,7 @@ def _of_rows(kernel: Kernel, block: Node, elements: Elements, head: list[Node]) 
 def _text(block: Node, elements: Elements, per_row: list[Node], head: list[Node], way: Way) -> TextEdit:
     """The kernel's statements for several rows: without tests where all rows lie within, else row by row."""
     source = elements.indices.kernel.source
-    text = source.text()
+    text = source.code_text()
     counter, inner = free_name(text, "r"), free_name(text, "inner")
     row = elements.declared(elements.own["y"])
     first = free_name(text, f"{row.name}_first")

@@ -207,7 +207,7 @@ class _ByBlock:
 
 def _by_block(kernel: Kernel, block: Node, indices: Indices, count: int, reason: str) -> _ByBlock:
     """The axis along which blocks can be made smaller; raises `reason` where none is."""
-    shape, text = indices.block or (0, 0, 0), kernel.source.node_text(block)
+    shape, text = indices.block or (0, 0, 0), kernel.source.node_code(block)
     if not re.search(r"\bblockIdx\b", text):
         raise NoMatchError(f"{kernel.name} does not use blockIdx.")
     for axis, extent in zip("xyz", shape, strict=True):
@@ -276,7 +276,7 @@ def _count(kernel: Kernel) -> int:
 
 
 def _require_independent(kernel: Kernel, block: Node) -> None:
-    source, text = kernel.source, kernel.source.node_text(block)
+    source, text = kernel.source, kernel.source.node_code(block)
     if found := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
     if re.search(r"\bgridDim\b", text):
@@ -286,7 +286,7 @@ def _require_independent(kernel: Kernel, block: Node) -> None:
             raise NoMatchError(f"{kernel.name} uses the macro {macro}, which reads the block's number.")
     indices = indices_of(kernel, None)
     for loop in descendants(block, *LOOPS, "for_range_loop", "switch_statement"):
-        if not is_short(indices, loop) or NUMBER.search(source.node_text(loop)):
+        if not is_short(indices, loop) or NUMBER.search(source.node_code(loop)):
             raise NoMatchError(f"Nothing to gain: the thread goes on with other work at line {line_of(source, loop)}.")
         for leave in descendants(loop, "return_statement"):
             raise NoMatchError(f"The kernel returns from within a loop at line {line_of(source, leave)}.")
@@ -329,7 +329,7 @@ def _first_naming(source: Source, statements: list[Node], tokens: tuple[str, ...
             place
             for place, statement in enumerate(statements)
             for member in descendants(statement, "field_expression")
-            if squeezed(source.node_text(member)) in tokens
+            if squeezed(source.node_code(member)) in tokens
         ),
         None,
     )
@@ -377,13 +377,13 @@ def _require_large(launch: Launch, count: int) -> None:
 
 def _loop(source: Source, block: Node, statements: list[Node], way: _ByGrid | _ByBlock) -> TextEdit:
     start, end = statements[0].start_byte, statements[-1].end_byte
-    counter, unit = free_name(source.text(), "e"), indent_unit(source, block)
+    counter, unit = free_name(source.code_text(), "e"), indent_unit(source, block)
     new = way.replaced(counter)
     old = source.line_indent(start)
     inner, at = "", start
     for node in (n for s in statements for n in descendants(s, "field_expression", "return_statement")):
         returns = node.type == "return_statement"
-        text = squeezed(source.node_text(node))
+        text = squeezed(source.node_code(node))
         if returns or text in new:
             inner += source.text(at, node.start_byte)
             inner += "continue;" if returns else new[text]

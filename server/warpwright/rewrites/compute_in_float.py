@@ -120,7 +120,7 @@ def _operand(source: Source, node: Node) -> Node | None:
         kind = node.child_by_field_name("type")
         return node.child_by_field_name("value") if kind is not None and source.node_text(kind) == "double" else None
     function = node.child_by_field_name("function")
-    spelled = re.sub(r"\s", "", source.node_text(function)) if function is not None else ""
+    spelled = re.sub(r"\s", "", source.node_code(function)) if function is not None else ""
     arguments = uncommented(node.child_by_field_name("arguments"))
     return arguments[0] if spelled in ("double", "static_cast<double>") and len(arguments) == 1 else None
 
@@ -202,7 +202,7 @@ def _of_part(source: Source, node: Node, types: Types) -> Iterator[TextEdit]:
             if not set(signs) <= _ARITHMETIC:
                 raise _unfit(source, node)
             if set(signs) & {"+", "-"} and _of_integers(source, node, types):
-                text = re.sub(r"\s+", " ", source.node_text(node))
+                text = re.sub(r"\s+", " ", source.plain_text(node))
                 raise NoMatchError(
                     f"`{text}` at line {line_of(source, node)} is of integers alone: in float, large ones lose what "
                     "their difference is made of."
@@ -242,7 +242,7 @@ def _of_integers(source: Source, node: Node, types: Types) -> bool:
 def _is_floating(source: Source, node: Node, types: Types) -> bool:
     """Whether a formula is one of float, and not of integers alone, once its casts are gone."""
     leaves = (node, *descendants(node, "identifier", "subscript_expression", "number_literal"))
-    literal = any(n.type == "number_literal" and re.search(r"[.]", source.node_text(n)) for n in leaves)
+    literal = any(n.type == "number_literal" and re.search(r"[.]", source.node_code(n)) for n in leaves)
     return literal or any(_kind(source, n, types) == "float" for n in leaves)
 
 
@@ -288,5 +288,5 @@ def _types(kernel: Kernel) -> Types:
 
 
 def _unfit(source: Source, node: Node) -> NoMatchError:
-    text = re.sub(r"\s+", " ", source.node_text(node))
+    text = re.sub(r"\s+", " ", source.plain_text(node))
     return NoMatchError(f"`{text}` at line {line_of(source, node)} is not known to be float or an integer.")

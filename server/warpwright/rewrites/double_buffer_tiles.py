@@ -105,6 +105,7 @@ from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -157,13 +158,13 @@ def _rewrite(kernel: Kernel, block: Node, node: Node) -> Rewrite:
     for one, other in handed_the_same(kernel):
         if {one, other} & written and {one, other} & {c.array for c in copies}:
             raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
-    stage = free_name(source.text(), "stage")
+    stage = free_name(source.code_text(), "stage")
     edits = [_doubled(block, source, tile) for tile in tiles]
     edits.append(_loop_edit(source, block, loop, (filling, copies, computing), stage))
     first = next(iter(pragmas_before(source, node)), node)
     indent = source.line_indent(first.start_byte)
     edits.append(TextEdit(first.start_byte, first.start_byte, f"int {stage} = 0;\n{indent}"))
-    if HEADER not in source.text():
+    if HEADER not in source.code_text():
         edits.append(_include(source))
     listed = " and ".join(tiles)
     more = sum(array.bytes or 0 for array in kernel.shared_arrays if array.name in tiles)
@@ -189,7 +190,7 @@ def _parts(source: Source, loop: CountedLoop) -> tuple[list[Node], list[Node]]:
 
 
 def _is_barrier(source: Source, statement: Node) -> bool:
-    return squeezed(source.node_text(statement)) == "__syncthreads();"
+    return squeezed(source.node_code(statement)) == "__syncthreads();"
 
 
 def _require_plain(
@@ -206,7 +207,7 @@ def _require_plain(
             raise NoMatchError(
                 f"Line {line_of(source, statement)} does more than copy to a tile or declare a variable."
             )
-        if "__shared__" in source.node_text(statement):
+        if "__shared__" in source.node_code(statement):
             raise NoMatchError(f"The tiles are declared in the loop, at line {line_of(source, statement)}.")
         declared |= {declared_name(source, d) for d in statement.children_by_field_name("declarator")}
     for jump in descendants(loop.body, "break_statement", "continue_statement", "return_statement"):
@@ -338,7 +339,7 @@ def _other_half(source: Source, statement: Node, tiles: set[str], stage: str) ->
     start = statement.start_byte
     uses = [n for n in descendants(statement, "identifier") if source.node_text(n) in tiles]
     edits = [TextEdit(n.end_byte - start, n.end_byte - start, f"[{stage} ^ 1]") for n in uses]
-    return apply_edits(source.data[start : statement.end_byte], edits).decode("utf-8", errors="surrogateescape")
+    return decoded(apply_edits(source.data[start : statement.end_byte], edits))
 
 
 def _include(source: Source) -> TextEdit:

@@ -74,6 +74,7 @@ from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._threads import TIES
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source, Span
 
 NAME = "drop-border-tests"
@@ -103,7 +104,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     way = interior(indices, work)
     if not way.edits:
         raise NoMatchError(f"No test of borders in a loop of {kernel.name} could be made before the loop.")
-    if found := TIES.search(source.node_text(block)):
+    if found := TIES.search(source.node_code(block)):
         raise NoMatchError(
             f"{kernel.name} uses `{found.group()}`, which threads on a way of their own would not come to."
         )
@@ -123,14 +124,14 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
 def _text(source: Source, block: Node, first: Node, way: Way) -> TextEdit:
     """The way without tests, put before the work."""
     indent, unit = source.line_indent(first.start_byte), indent_unit(source, block)
-    inner = free_name(source.text(), "inner")
+    inner = free_name(source.code_text(), "inner")
     lines = [f"const bool {inner} = {' && '.join(way.conditions)};", f"if ({inner}) {{"]
     for statement in way.statements:
         start, end = with_comment(source, statement)
         edits = [
             TextEdit(e.start - start, e.end - start, e.new_text) for e in way.edits if start <= e.start and e.end <= end
         ]
-        text = apply_edits(source.data[start:end], edits).decode("utf-8", errors="surrogateescape")
+        text = decoded(apply_edits(source.data[start:end], edits))
         lines += [f"{unit}{line}" for line in reindented(text, source.line_indent(start), "").split("\n")]
     lines += [f"{unit}return;", "}", ""]
     new = re.sub(r"[ \t]+$", "", "\n".join(lines).replace("\n", f"\n{indent}"), flags=re.MULTILINE)

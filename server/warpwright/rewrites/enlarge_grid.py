@@ -170,7 +170,7 @@ def _require_header_alone(indices: Indices, block: Node, counter: Counter, axis:
         if not outside:
             allowed.append((values[name].start_byte, values[name].end_byte))
     for node in descendants(block, "field_expression", "identifier"):
-        text = squeezed(source.node_text(node))
+        text = squeezed(source.node_code(node))
         whole = node.type == "identifier" and text in ("blockIdx", "gridDim")
         part = node.parent is not None and node.parent.type == "field_expression"
         if (text in (f"blockIdx.{axis}", f"gridDim.{axis}") or (whole and not part)) and not any(
@@ -238,13 +238,13 @@ def _may_be_zero(indices: Indices, at: Polynomial, change: Node, loop: Node, cou
     """
     kernel, source, place = indices.kernel, indices.kernel.source, "xyz".index(_axis(indices, counter))
     alone = any(launch.grid[place] == 1 for launch in host_launches(kernel))
-    if "threadIdx" in source.node_text(counter.start) or not alone:
+    if "threadIdx" in source.node_code(counter.start) or not alone:
         return ""
     early = [s for s in uncommented(loop.parent) if s.end_byte <= loop.start_byte and is_early_return(s)]
     around = [each for each in ancestors(change) if each.start_byte > loop.start_byte]
     tests = [(test, "<") for test in around] + [(test, ">=") for test in early]
     limits = {
-        squeezed(source.node_text(right))
+        squeezed(source.node_code(right))
         for test, operator in tests
         if (condition := test.child_by_field_name("condition")) is not None
         for compared in descendants(condition, "binary_expression")

@@ -181,7 +181,7 @@ def _fast(kernel: Kernel, call: Node, name: str) -> tuple[list[TextEdit], str] |
     if quotient is None or left is None or right is None or operator is None:
         return None
     root = f"rsqrtf{source.node_text(arguments)}"
-    if right == call and re.fullmatch(r"1|1\.?0*[fF]", source.node_text(left)):
+    if right == call and re.fullmatch(r"1|1\.?0*[fF]", source.node_code(left)):
         return [TextEdit(quotient.start_byte, arguments.start_byte, "rsqrtf")], _ROOT
     if not is_float(kernel, left) or not is_float(kernel, uncommented(arguments)[0]):
         return None
@@ -265,7 +265,7 @@ def is_not_negative(indices: Indices, node: Node, deep: int = 0) -> bool:
             return called_name(node, source) in _NOT_NEGATIVE
         case "binary_expression":
             operator = next((c.type for c in node.children if not c.is_named), "")
-            texts = {squeezed(source.node_text(side)) for side in sides if side is not None}
+            texts = {squeezed(source.node_code(side)) for side in sides if side is not None}
             square = operator == "*" and len(texts) == 1 and not any(True for _ in descendants(node, "call_expression"))
             alike = all(side is not None and is_not_negative(indices, side, deep) for side in sides)
             return square or (operator in ("+", "*", "/") and alike)

@@ -199,7 +199,7 @@ def _require_alike(kernel: Kernel, block: Node, elements: Elements) -> None:
             continue
         if OF_GRID.fullmatch(text) or (text == elements.index and not inside):
             raise NoMatchError(f"`{text}` is used at line {line_of(source, use)}, where it would be another.")
-    text = source.node_text(block)
+    text = source.node_code(block)
     for macro in macros_naming(source, re.compile(rf"{OF_GRID.pattern}|\b{re.escape(elements.index)}\b")):
         if re.search(rf"\b{re.escape(macro)}\b", text):
             raise NoMatchError(
@@ -233,7 +233,7 @@ def _require_counted(kernel: Kernel, merge: _Merge) -> bool:
     """The work adds to the arrays by atomics and changes nothing else; whether all that it adds are ones."""
     source, ones = kernel.source, True
     guard = merge.elements.guard
-    if tied := TIES.search(source.node_text(guard)):
+    if tied := TIES.search(source.node_code(guard)):
         raise NoMatchError(f"The work on an element uses `{tied.group()}`, which ties the threads together.")
     if reason := unfit_call(kernel, guard):
         raise NoMatchError(reason)
@@ -254,7 +254,7 @@ def _require_counted(kernel: Kernel, merge: _Merge) -> bool:
         if target.parent is None or target.parent.type != "expression_statement":
             raise NoMatchError(f"What atomicAdd returns at line {line} is used.")
         counted.add(next(descendants(arguments[0], "identifier")).start_byte)
-        ones = ones and re.fullmatch(r"1[uU]?", squeezed(source.node_text(arguments[1]))) is not None
+        ones = ones and re.fullmatch(r"1[uU]?", squeezed(source.node_code(arguments[1]))) is not None
     for array in merge.arrays:
         for use in names(guard, source, array):
             if use.start_byte not in counted:
@@ -271,7 +271,7 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
     allowed: set[int] = set()
     copies: dict[str, str] = {}
     for statement in merge.behind:
-        text = source.node_text(statement)
+        text = source.node_code(statement)
         tied = TIES.search(re.sub(r"\b__syncthreads\b", "", text))
         reason = (
             f"`{tied.group()}` behind the work ties the threads together." if tied else unfit_call(kernel, statement)
@@ -301,7 +301,7 @@ def _require_added(kernel: Kernel, block: Node, merge: _Merge, ones: bool) -> bo
             adds = target.type == "call_expression" and called_name(target, source) == "atomicAdd"
             if not adds or len(arguments) != 2 or target.parent is None or target.parent.type != "expression_statement":
                 raise NoMatchError(f"Line {line}, behind the work, does more than add up what the block counted.")
-            value = squeezed(source.node_text(arguments[1]))
+            value = squeezed(source.node_code(arguments[1]))
             array = copies.get(value) or _element_of(source, arguments[1], merge.arrays)
             root = root_name(source, arguments[0])
             if array is None or root not in pointers:
@@ -361,7 +361,7 @@ def _tests(source: Source, call: Node, value: str, ones: bool) -> set[int]:
     found: set[int] = set()
     for around in ancestors(call):
         clause = around.child_by_field_name("condition") if around.type == "if_statement" else None
-        tested = clause is not None and passed.fullmatch(squeezed(source.node_text(clause)))
+        tested = clause is not None and passed.fullmatch(squeezed(source.node_code(clause)))
         if clause is not None and tested and around.child_by_field_name("alternative") is None:
             found |= {n.start_byte for n in descendants(clause, "identifier")}
         if around.type == "function_definition":

@@ -157,12 +157,12 @@ def _launches(kernel: Kernel) -> list[Launch]:
 
 
 def _require_independent(kernel: Kernel, block: Node) -> None:
-    source, text = kernel.source, kernel.source.node_text(block)
+    source, text = kernel.source, kernel.source.node_code(block)
     found = TIES.search(text)
     if kernel.shared_arrays or kernel.barriers or found:
         tie = f"`{found.group()}`" if found else "shared memory or barriers"
         raise NoMatchError(f"{kernel.name} uses {tie}, so its blocks are not plain threads.")
-    if "__launch_bounds__" in source.text(kernel.span.start, block.start_byte):
+    if "__launch_bounds__" in source.code_text(kernel.span.start, block.start_byte):
         raise NoMatchError(f"{kernel.name} is compiled for blocks of a size that its __launch_bounds__ gives.")
     words = set(re.findall(r"[A-Za-z_]\w*", text))
     for macro in naming(macros_of(kernel), NUMBER):

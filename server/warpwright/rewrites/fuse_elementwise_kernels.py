@@ -134,7 +134,7 @@ def _following(source: Source, call: Node) -> Node | None:
         after = after.next_named_sibling
     if statement is None or after is None or {statement.type, after.type} != {"expression_statement"}:
         return None
-    inner = after.named_children[0] if after.named_child_count == 1 else None
+    inner = uncommented(after)[0] if len(uncommented(after)) == 1 else None
     one, other = launch_configuration(call), launch_configuration(inner) if inner is not None else None
     if one is None or other is None or _squeezed(source, one) != _squeezed(source, other):
         return None
@@ -142,7 +142,7 @@ def _following(source: Source, call: Node) -> Node | None:
 
 
 def _squeezed(source: Source, node: Node) -> str:
-    return "".join(source.node_text(node).split())
+    return "".join(source.node_code(node).split())
 
 
 def _fused(kernel: Kernel, launch: Launch, call: Node, follower: Node) -> Rewrite:
@@ -161,7 +161,7 @@ def _fused(kernel: Kernel, launch: Launch, call: Node, follower: Node) -> Rewrit
         raise _RefusedError(f"{kernel.name} and {other.name} count their elements with different types.")
     _require_own_elements(first, second)
     _require_no_other_state(first, second)
-    name = free_name(source.text(), f"{kernel.name}_{other.name}")
+    name = free_name(source.code_text(), f"{kernel.name}_{other.name}")
     renamed = _shared_names(first, second)
     parameters, arguments = handed(first, second, renamed)
     text = kernel_text(first, second, renamed, name, parameters)
@@ -202,7 +202,7 @@ def _part(kernel: Kernel, launch: Launch, call: Node) -> Part:
     for statement in elements.before:
         if statement != elements.declaration:
             raise _RefusedError(f"Line {line_of(source, statement)} prepares something before the test of the element.")
-    head = source.text(kernel.span.start, elements.declaration.start_byte)
+    head = source.code_text(kernel.span.start, elements.declaration.start_byte)
     if found := re.search(r"template\s*<|__launch_bounds__|\bstatic\b|\bnamespace\b|extern", head):
         raise _RefusedError(f"{kernel.name} is declared with `{found.group().rstrip(' <')}`.")
     if kernel.node is None or (kernel.node.parent is not None and kernel.node.parent.type != "translation_unit"):
@@ -271,12 +271,12 @@ def _require_no_other_state(first: Part, second: Part) -> None:
     """Nothing but the arrays leads from one kernel to the other, and no two of them are made one on the way."""
     source = first.kernel.source
     for part in (first, second):
-        if found := re.search(r"\bvolatile\b|\bprintf\b|\basm\b|__threadfence\w*", part.kernel.span.text):
+        if found := re.search(r"\bvolatile\b|\bprintf\b|\basm\b|__threadfence\w*", part.kernel.span.code):
             raise _RefusedError(f"{part.kernel.name} uses `{found.group()}`.")
         if part.kernel.span.end > first.call.start_byte:
             raise _RefusedError(f"{part.kernel.name} is defined behind its launch.")
     for declaration in descendants(source.root, "declaration"):
-        text = source.node_text(declaration)
+        text = source.node_code(declaration)
         outside = enclosing(declaration, "function_definition") is None
         if outside and re.match(r"(?:static\s+|extern\s+)*(?:__device__|__managed__)", text) and "const" not in text:
             line = line_of(source, declaration)
@@ -298,7 +298,7 @@ def _shared_names(first: Part, second: Part) -> dict[str, str]:
     the same, else its own, or another where the first has that for something else."""
     renamed = {second.elements.index: first.elements.index}
     names_first = {text: name for name, text in first.given.items()}
-    everything = first.kernel.span.text + second.kernel.span.text
+    everything = first.kernel.span.code + second.kernel.span.code
     taken = {*first.given, first.elements.index}
     for parameter in second.kernel.parameters:
         text = second.given[parameter.name]

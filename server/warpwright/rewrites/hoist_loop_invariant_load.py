@@ -46,6 +46,7 @@ from warpwright.rewrites._conditions import deciding_conditions, jumps_before
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, node_at, walk
 from warpwright.syntax.source import Source, Span
 
@@ -139,7 +140,7 @@ def _uses(loop: Node, text: str, source: Source) -> list[Node]:
     """Where the loop reads that expression; what its `init` reads, it reads once."""
     initial = loop.child_by_field_name("initializer")
     found: dict[int, Node] = {}
-    size = len(text.encode())
+    size = len(encoded(text))
     for node in walk(loop):
         once = initial is not None and initial.start_byte <= node.start_byte < initial.end_byte
         fits = node.is_named and not once and node.end_byte - node.start_byte == size
@@ -191,6 +192,6 @@ def _new_name(kernel: Kernel, array: str | None, expression: str, taken: list[st
     stem = re.sub(r"\W+", "_", array or "loaded").strip("_")
     member = re.search(r"(?:\.|->)\s*(\w+)$", expression)
     wanted = f"{stem}_{member.group(1) if member else 'value'}"
-    text = kernel.span.text
+    text = kernel.span.code
     names = [wanted, *(f"{wanted}{i}" for i in range(2, 100))]
     return next(name for name in names if name not in taken and not re.search(rf"\b{name}\b", text))

@@ -90,6 +90,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -192,7 +193,7 @@ def _rewrite(kernel: Kernel, indices: Indices, nest: _Nest) -> Rewrite:
 def _require_independent(kernel: Kernel, indices: Indices, nest: _Nest) -> None:
     source, outer = kernel.source, nest.outer
     line = line_of(source, nest.inner)
-    text = source.node_text(outer.node)
+    text = source.node_code(outer.node)
     if found := TIES.search(text) or re.search(r"\batomic\w*", text):
         raise NoMatchError(f"The loop at line {line_of(source, outer.node)} uses `{found.group()}`.")
     if reason := unfit_call(kernel, outer.node):
@@ -263,7 +264,7 @@ def _require_gain(kernel: Kernel, nest: _Nest) -> None:
         for declaration in descendants(statement, "init_declarator"):
             if _used(source, declaration) & varying:
                 varying.add(declared_name(source, declaration))
-    if not any(not set(re.findall(r"[A-Za-z_]\w*", a.span.text)) & varying for a in loads):
+    if not any(not set(re.findall(r"[A-Za-z_]\w*", a.span.code)) & varying for a in loads):
         raise NoMatchError(f"Nothing to gain: all that the inner loop loads depends on {nest.outer.name}.")
     written = {a.array for a in kernel.accesses if changes(a)}
     for access in read:
@@ -280,7 +281,7 @@ def _text(kernel: Kernel, nest: _Nest, count: int, whole: bool) -> TextEdit:
     unit = indent_unit(source, block) if block is not None else "  "
     start = next((p.start_byte for p in pragmas_before(source, outer.node)), outer.node.start_byte)
     indent = source.line_indent(start)
-    text = source.text()
+    text = source.code_text()
     counter, first = free_name(text, "e"), free_name(text, f"{outer.name}_first")
     arrays = {name: free_name(text, f"{name}s") for d in nest.sums if (name := declared_name(source, d))}
     each = ["#pragma unroll", f"for (int {counter} = 0; {counter} < {count}; {counter}++) {{"]
@@ -351,5 +352,5 @@ def _with_arrays(source: Source, statement: Node, arrays: dict[str, str], counte
         for use in descendants(statement, "identifier")
         if (name := source.node_text(use)) in arrays
     ]
-    text = apply_edits(source.data[start:end], edits).decode("utf-8", errors="surrogateescape")
+    text = decoded(apply_edits(source.data[start:end], edits))
     return reindented(text, source.line_indent(start), "")

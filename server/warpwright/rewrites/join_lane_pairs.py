@@ -63,6 +63,7 @@ from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -137,7 +138,7 @@ def _sides(source: Source, elements: Elements, branch: Node) -> tuple[list[Node]
     if len(elements.work) != 1 or alternative is None:
         raise NoMatchError("The work on an element is no branch on whether its number is even.")
     clause = branch.child_by_field_name("condition")
-    text = squeezed(source.node_text(clause)) if clause is not None else ""
+    text = squeezed(source.node_code(clause)) if clause is not None else ""
     number = rf"(?:{re.escape(elements.index)}|threadIdx\.x)"
     test = re.fullmatch(rf"\(?({number})(?:%2u?|&1u?)\)?(?:(==|!=|>)([01])u?)?", text)
     if test is None or (test[2] == ">" and test[3] != "0"):
@@ -162,14 +163,14 @@ def _require_own_stores(kernel: Kernel, elements: Elements, statements: list[Nod
         name = root_name(source, target)
         if target.type == "identifier" and name in inside:
             continue
-        if squeezed(source.node_text(target)) != f"{name}[{elements.index}]" or name in inside:
+        if squeezed(source.node_code(target)) != f"{name}[{elements.index}]" or name in inside:
             raise NoMatchError(
                 f"`{source.node_text(target)}` at line {line_of(source, target)} is not the own element."
             )
         stored.add(name)
     for use in (u for s in statements for u in descendants(s, "identifier")):
         name = source.node_text(use)
-        own = use.parent is not None and squeezed(source.node_text(use.parent)) == f"{name}[{elements.index}]"
+        own = use.parent is not None and squeezed(source.node_code(use.parent)) == f"{name}[{elements.index}]"
         if name in stored and not own:
             raise NoMatchError(f"`{name}` at line {line_of(source, use)} is read where the other lane may have stored.")
     for one, other in handed_the_same(kernel):
@@ -180,7 +181,7 @@ def _require_own_stores(kernel: Kernel, elements: Elements, statements: list[Nod
 def _require_independent(kernel: Kernel, elements: Elements, statements: list[Node]) -> None:
     source, block = kernel.source, body(kernel)
     for statement in statements:
-        text = source.node_text(statement)
+        text = source.node_code(statement)
         hidden = [m for m in macros_naming(source, re.compile(rf"{NUMBER.pattern}|\b{elements.index}\b")) if m in text]
         found = re.search(rf"{NUMBER.pattern}|{WARP_LEVEL.pattern}|\batomic\w*|\b__syncthreads\w*|\breturn\b", text)
         if found or hidden:
@@ -193,10 +194,10 @@ def _require_independent(kernel: Kernel, elements: Elements, statements: list[No
     for statement in elements.before:
         if statement == elements.declaration:
             continue
-        used = any(True for _ in names(statement, source, elements.index)) or NUMBER.search(source.node_text(statement))
+        used = any(True for _ in names(statement, source, elements.index)) or NUMBER.search(source.node_code(statement))
         if statement.type != "declaration" or used:
             raise NoMatchError(f"Line {line_of(source, statement)} prepares something with the thread's number.")
-    whole = source.node_text(block) if block is not None else ""
+    whole = source.node_code(block) if block is not None else ""
     if "__shared__" in whole or "gridDim" in whole:
         raise NoMatchError(f"{kernel.name} uses shared memory or the size of its grid.")
 
@@ -217,7 +218,7 @@ def _next(source: Source, statements: list[Node], index: str) -> dict[tuple[int,
     found: dict[tuple[int, int], str] = {}
     for use in (u for statement in statements for u in names(statement, source, index)):
         outer = use.parent
-        if outer is not None and squeezed(source.node_text(outer)) == f"{index}-1":
+        if outer is not None and squeezed(source.node_code(outer)) == f"{index}-1":
             found[outer.start_byte, outer.end_byte] = index
         else:
             alone = outer is not None and outer.type in _ALONE
@@ -231,7 +232,7 @@ def _text(source: Source, statements: list[Node], indent: str, new: dict[tuple[i
     if parent is not None and parent.type == "compound_statement":
         start, end = parent.named_children[0].start_byte, parent.named_children[-1].end_byte
     edits = [TextEdit(first - start, last - start, text) for (first, last), text in new.items()]
-    text = apply_edits(source.data[start:end], edits).decode("utf-8", "replace")
+    text = decoded(apply_edits(source.data[start:end], edits))
     return reindented(text, source.line_indent(statements[0].start_byte), indent)
 
 

@@ -150,7 +150,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
 
 def _require_alone(kernel: Kernel, block: Node) -> None:
     """A block does not see which other blocks there are, and its threads reach its end together."""
-    source, text, variables = kernel.source, kernel.source.node_text(block), locals_of(kernel)
+    source, text, variables = kernel.source, kernel.source.node_code(block), locals_of(kernel)
     if tied := _TIED.search(text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so what a block does may depend on the others.")
     for use in names(block, source, "blockIdx"):
@@ -162,7 +162,7 @@ def _require_alone(kernel: Kernel, block: Node) -> None:
     called = {
         name
         for name, found in functions_of(source).items()
-        if name != kernel.name and any(OF_GRID.search(source.node_text(function)) for function in found)
+        if name != kernel.name and any(OF_GRID.search(source.node_code(function)) for function in found)
     }
     for hidden in [*macros_naming(source, OF_GRID), *sorted(called)]:
         if re.search(rf"\b{re.escape(hidden)}\b", text):
@@ -265,7 +265,7 @@ def _type(source: Source, function: Node, name: str) -> str:
 def _kernel_edits(kernel: Kernel, block: Node, count: str) -> list[TextEdit]:
     source, unit = kernel.source, indent_unit(kernel.source, block)
     statements = uncommented(block)
-    name = free_name(kernel.span.text, "block")
+    name = free_name(kernel.span.code, "block")
     indent = source.line_indent(statements[0].start_byte)
     first = block.named_children[0]
     edits = [

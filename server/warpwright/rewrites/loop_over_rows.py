@@ -77,6 +77,7 @@ from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
 
@@ -152,7 +153,7 @@ def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
     for statement in statements:
         declarators = statement.children_by_field_name("declarator") if statement.type == "declaration" else []
         value = declarators[0].child_by_field_name("value") if len(declarators) == 1 else None
-        axis = re.fullmatch(r"blockIdx\.([yz])", squeezed(source.node_text(value))) if value is not None else None
+        axis = re.fullmatch(r"blockIdx\.([yz])", squeezed(source.node_code(value))) if value is not None else None
         row = declared_name(source, declarators[0]) if axis is not None else ""
         if axis is None or not variables.is_fixed(row):
             continue
@@ -166,10 +167,10 @@ def _rows(kernel: Kernel, block: Node, variables: Locals) -> _Rows:
 
 
 def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[str]) -> None:
-    source, text = kernel.source, kernel.source.node_text(block)
+    source, text = kernel.source, kernel.source.node_code(block)
     if found := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, so its threads are not independent.")
-    uses = [squeezed(source.node_text(n)) for n in descendants(block, "field_expression")]
+    uses = [squeezed(source.node_code(n)) for n in descendants(block, "field_expression")]
     if uses.count(f"blockIdx.{rows.axis}") != 1 or f"gridDim.{rows.axis}" in uses:
         raise NoMatchError(f"{kernel.name} uses the number of its block for more than the row.")
     for word in descendants(block, "identifier"):
@@ -179,7 +180,7 @@ def _require_independent(kernel: Kernel, block: Node, rows: _Rows, inside: set[s
     called = {
         name
         for name, found in functions_of(source).items()
-        if name != kernel.name and any(OF_GRID.search(source.node_text(function)) for function in found)
+        if name != kernel.name and any(OF_GRID.search(source.node_code(function)) for function in found)
     }
     for hidden in [*macros_naming(source, OF_GRID), *sorted(called)]:
         if re.search(rf"\b{re.escape(hidden)}\b", text):
@@ -285,12 +286,12 @@ def _kernel_edits(
         for n in descendants(s, "return_statement")
     ]
     shifted = [TextEdit(e.start - start, e.end - start, e.new_text) for e in [*replaced, *inside]]
-    work = apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
+    work = decoded(apply_edits(source.data[start:end], shifted))
     work = reindented(work, source.line_indent(rows.tested.work[0].start_byte), inner + unit)
     until = max(end, with_comment(source, last)[1])
     _, comment = with_comment(source, rows.declaration)
     kept = source.text(rows.declaration.end_byte, comment)
-    ahead = comment - len(kept.lstrip().encode())
+    ahead = comment - len(encoded(kept.lstrip()))
     return [
         TextEdit(rows.declaration.start_byte, ahead, "")
         if kept

@@ -110,7 +110,7 @@ def _runs(source: Source, block: Node) -> list[list[Node]]:
 
 def _condition(source: Source, guard: Node) -> str:
     test = condition_of(guard)
-    return squeezed(source.node_text(test)) if test is not None else ""
+    return squeezed(source.node_code(test)) if test is not None else ""
 
 
 def _merged(kernel: Kernel, block: Node, guards: list[Node]) -> Rewrite:
@@ -195,7 +195,7 @@ def _moved_in(kernel: Kernel, block: Node, guards: list[Node]) -> list[Node]:
         kind = statement.child_by_field_name("type")
         if len(declarators) != 1 or declarators[0].type != "identifier" or kind is None:
             continue
-        words = source.text(statement.start_byte, kind.start_byte)
+        words = source.code_text(statement.start_byte, kind.start_byte)
         if builtin_type(source.node_text(kind)) is None or re.search(r"\w", words) or statement.start_byte > start:
             continue
         uses = [u for u in names(block, source, source.node_text(declarators[0])) if u != declarators[0]]

@@ -214,7 +214,7 @@ def _rewrite(kernel: Kernel, block: Node, branch: _Branch) -> Rewrite:
     head = source.text(branch.node.start_byte, branch.braces.start_byte + 1)
     lines: list[str] = []
     if not _is_repeatable(source, branch):
-        name = free_name(kernel.span.text, "takes_part")
+        name = free_name(kernel.span.code, "takes_part")
         lines.append(f"const bool {name} = {source.node_text(branch.test)};")
         before = source.text(branch.node.start_byte, branch.test.start_byte)
         head = before + name + source.text(branch.test.end_byte, branch.braces.start_byte + 1)
@@ -242,7 +242,7 @@ def _rewrite(kernel: Kernel, block: Node, branch: _Branch) -> Rewrite:
 def _is_repeatable(source: Source, branch: _Branch) -> bool:
     """Whether the condition gives the same each time: of variables and numbers that the branch does not change."""
     kinds = ("call_expression", "subscript_expression", "pointer_expression", "assignment_expression")
-    if any(True for _ in descendants(branch.test, *kinds, "update_expression")) or "->" in source.node_text(
+    if any(True for _ in descendants(branch.test, *kinds, "update_expression")) or "->" in source.node_code(
         branch.test
     ):
         return False
@@ -343,6 +343,6 @@ def _changed(source: Source, start: int, end: int, changes: list[TextEdit]) -> s
         at = change.end
         if not change.new_text:
             found = found.rstrip(" \t")
-            at += len(re.match(r"[ \t]*\n?[ \t]*", source.text(at, end))[0]) if at < end else 0  # type: ignore[index]
+            at += len(re.match(r"[ \t]*\n?[ \t]*", source.code_text(at, end))[0]) if at < end else 0  # type: ignore[index]
             found += source.line_indent(start) if found.endswith("\n") else ""
     return found + source.text(at, end)

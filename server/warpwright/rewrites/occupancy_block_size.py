@@ -116,9 +116,9 @@ def _bound_to_block(kernel: Kernel, elements: Elements, launches: list[Launch]) 
     """Why the kernel's work may depend on the size of its blocks; empty where it does not."""
     source = kernel.source
     for statement in elements.before:
-        if statement.type != "declaration" or "__shared__" in source.node_text(statement):
+        if statement.type != "declaration" or "__shared__" in source.node_code(statement):
             return f"Line {line_of(source, statement)} prepares something before the test, which may need its block."
-    if "__launch_bounds__" in source.text(kernel.span.start, elements.start):
+    if "__launch_bounds__" in source.code_text(kernel.span.start, elements.start):
         return f"{kernel.name} is compiled for blocks of a size that its __launch_bounds__ gives."
     sizes = {launch.block[0] for launch in launches}
     if len(sizes) > 1:
@@ -214,11 +214,11 @@ def _edits_in(source: Source, place: Node, old: int, new: int) -> Iterator[tuple
     "one."""
     literals = [place] if place.type == "preproc_arg" else descendants(place, "number_literal")
     for literal in literals:
-        text = source.node_text(literal)
+        text = source.node_code(literal).rstrip()
         value = integer_literal(text)
         if value is not None and value > 0 and value in (old, old - 1):
             changed = re.sub(r"\d+", str(new - (old - value)), text, count=1)
-            yield literal.start_byte, TextEdit(literal.start_byte, literal.end_byte, changed)
+            yield literal.start_byte, TextEdit(literal.start_byte, literal.start_byte + len(text), changed)
 
 
 def _names_behind(source: Source, extent: Node, *, alone: bool) -> Iterator[_Name]:

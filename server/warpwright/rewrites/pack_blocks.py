@@ -193,7 +193,7 @@ def _taken(kernel: Kernel, block: Node, tested: Node | None, bound: str | Bound)
 def _bound_to_block(kernel: Kernel, block: Node) -> str:
     """Why the work may depend on how blocks are made, one sentence; empty where it does not."""
     source = kernel.source
-    text = source.text(kernel.span.start, block.end_byte)
+    text = source.code_text(kernel.span.start, block.end_byte)
     if tied := _SHAPED.search(text) or WARP_LEVEL.search(text):
         return f"{kernel.name} uses `{tied.group()}`, so it may matter how warps and blocks are made."
     if macros := [m for m in macros_naming(source, NUMBER) if re.search(rf"\b{re.escape(m)}\b", text)]:
@@ -213,7 +213,7 @@ def _bound_to_block(kernel: Kernel, block: Node) -> str:
 def _free_axis(source: Source, block: Node, shape: Dim3, *, together: bool) -> str | None:
     """An axis along which the blocks have one thread, and whose numbers the kernel does not use; x first. With
     `together` one behind those of several threads, so that the threads of an old block stay neighbours."""
-    used = {squeezed(source.node_text(n)) for n in descendants(block, "field_expression")}
+    used = {squeezed(source.node_code(n)) for n in descendants(block, "field_expression")}
     last = max(n for n, extent in enumerate(shape) if extent > 1 or n == 0) if together else 0
     for axis, extent in list(zip("xyz", shape, strict=True))[last:]:
         if extent == 1 and not {f"threadIdx.{axis}", f"blockDim.{axis}"} & used:
@@ -226,7 +226,7 @@ def _within_part(kernel: Kernel, block: Node, barriers: list[Node], axis: str, t
     first = next((n for n in block.named_children if n.type != "comment"), None)
     if not barriers or first is None:
         return []
-    name = free_name(kernel.span.text, "mask")
+    name = free_name(kernel.span.code, "mask")
     mask = f"unsigned int {name} = {(1 << threads) - 1:#x}u << threadIdx.{axis} * {threads} % {WARP};"
     return [
         before_statement(kernel.source, first, [mask]),
@@ -238,7 +238,7 @@ def _kernel_edits(kernel: Kernel, block: Node, bound: str, axis: str, by: int) -
     """The number of the old block in the place of blockIdx.x, and behind it, for a `bound`, an early return."""
     source, unit = kernel.source, indent_unit(kernel.source, block)
     first = next((n for n in block.named_children if n.type != "comment"), None)
-    uses = [n for n in descendants(block, "field_expression") if squeezed(source.node_text(n)) == "blockIdx.x"]
+    uses = [n for n in descendants(block, "field_expression") if squeezed(source.node_code(n)) == "blockIdx.x"]
     if first is None or not uses:
         return f"{kernel.name} does not use blockIdx.x, so all of its blocks do the same."
     size = "blockDim.x" if axis == "x" else str(by)
@@ -251,12 +251,12 @@ def _kernel_edits(kernel: Kernel, block: Node, bound: str, axis: str, by: int) -
         edits.append(TextEdit(uses[0].start_byte, uses[0].end_byte, number))
         edits += [after_statement(source, declaration, lines)] if lines else []
     else:
-        name = free_name(kernel.span.text, "block")
+        name = free_name(kernel.span.code, "block")
         lines = [f"unsigned int {name} = {number};", *(line.format(name) for line in leave)]
         edits += [before_statement(source, first, lines)]
         edits += [TextEdit(n.start_byte, n.end_byte, name) for n in uses]
     for array in _shared_declarations(source, block):
-        changed = _own_layer(source, array, axis, by, kernel.span.text)
+        changed = _own_layer(source, array, axis, by, kernel.span.code)
         if isinstance(changed, str):
             return changed
         edits += changed

@@ -108,7 +108,7 @@ def _pad(kernel: Kernel, access: Access) -> Rewrite | Declined:
     size = declarator.child_by_field_name("size")
     if size is None:
         return Declined(NAME, f"The last extent of `{array.name}` is not written out.")
-    text = kernel.source.node_text(size)
+    text = kernel.source.node_code(size)
     edits = (
         [TextEdit(size.end_byte, size.end_byte, f" + {pad}")]
         if _LOOSE.fullmatch(text)

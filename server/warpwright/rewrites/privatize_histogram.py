@@ -155,7 +155,7 @@ def _matched(kernel: Kernel, block: Node, access: Access) -> _Count:
     if kind is None or kind.size != 4:
         raise NoMatchError(f"The bins are {access.type or 'of an unknown type'}, not numbers of 32 bits.")
     place: Node | None = arguments[0]
-    if place is not None and place.type == "pointer_expression" and source.node_text(place).startswith("&"):
+    if place is not None and place.type == "pointer_expression" and source.node_code(place).startswith("&"):
         place = place.child_by_field_name("argument")
         while place is not None and place.type == "parenthesized_expression" and uncommented(place):
             place = uncommented(place)[0]
@@ -179,7 +179,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
     source, variables = kernel.source, locals_of(kernel)
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    if fence := _FENCE.search(source.node_text(block)):
+    if fence := _FENCE.search(source.node_code(block)):
         raise NoMatchError(f"{kernel.name} uses `{fence.group()}`, so others may read `{found.array}` while it runs.")
     early = early_returns(source, block)
     if isinstance(early, str):
@@ -191,7 +191,7 @@ def _rewrite(kernel: Kernel, block: Node, access: Access, found: _Count) -> Rewr
     count, text = _number_of_bins(kernel, variables, found)
     is_flat = _require_blocks(kernel, count, access.in_loop)
     first, last = early[0] if early else found.outer, _last(block) if early else found.outer
-    words = kernel.span.text
+    words = kernel.span.code
     own, bin_ = free_name(words, f"own_{found.array}"), "bin"
     if bin_ != free_name(words, bin_):
         bin_ = free_name(words, "slot")
@@ -316,7 +316,7 @@ def _bound(kernel: Kernel, variables: Locals, node: Node, depth: int = 0) -> tup
         return (_bound(kernel, variables, value, depth + 1) if value is not None and wide else None) or _byte(kind)
     if node.type == "call_expression" and called_name(node, source) == "min":
         limits = [
-            constant_of(source, squeezed(source.node_text(a))) or _mask(source, a)
+            constant_of(source, squeezed(source.node_code(a))) or _mask(source, a)
             for a in uncommented(node.child_by_field_name("arguments"))
         ]
         largest = [limit for limit in limits if limit is not None]
@@ -325,7 +325,7 @@ def _bound(kernel: Kernel, variables: Locals, node: Node, depth: int = 0) -> tup
     operator = node.child_by_field_name("operator")
     if node.type != "binary_expression" or left is None or right is None or operator is None:
         return None
-    number, sign = constant_of(source, squeezed(source.node_text(right))), source.node_text(operator)
+    number, sign = constant_of(source, squeezed(source.node_code(right))), source.node_text(operator)
     if number is None and sign == "&":
         number = _mask(source, right)
     if number is None or number <= 0:
@@ -344,7 +344,7 @@ def _bound(kernel: Kernel, variables: Locals, node: Node, depth: int = 0) -> tup
 
 def _mask(source: Source, node: Node) -> int | None:
     """A hexadecimal literal, or `N - 1` in parentheses of a constant N."""
-    text = squeezed(source.node_text(node))
+    text = squeezed(source.node_code(node))
     if re.fullmatch(r"0[xX][\da-fA-F]+[uUlL]*", text):
         return int(text.rstrip("uUlL"), 16)
     less = re.fullmatch(r"(\w+)-1[uU]?", text)
@@ -358,7 +358,7 @@ def _byte(kind: CType | None) -> tuple[int, str] | None:
 
 def _tested(kernel: Kernel, variables: Locals, found: _Count) -> tuple[int, str] | None:
     """The constant that a condition around the statement finds the index less than, and not negative."""
-    source, index = kernel.source, squeezed(source_text := kernel.source.node_text(found.index))
+    source, index = kernel.source, squeezed(source_text := kernel.source.node_code(found.index))
     if any(name in variables.changed for name in re.findall(r"[A-Za-z_]\w*", source_text)):
         return None
     kind = builtin_type(variables.types.get(index, ""))
@@ -370,7 +370,7 @@ def _tested(kernel: Kernel, variables: Locals, found: _Count) -> tuple[int, str]
         clause = around.child_by_field_name("condition") if then is not None else None
         test = clause.child_by_field_name("value") if clause is not None and then == child else None
         for condition in comparisons(source, test, leaves=False) or []:
-            left, right = squeezed(source.node_text(condition.left)), squeezed(source.node_text(condition.right))
+            left, right = squeezed(source.node_code(condition.left)), squeezed(source.node_code(condition.right))
             spelled = (left, condition.operator, right)
             positive = positive or spelled in ((index, ">=", "0"), (index, ">", "-1"), ("0", "<=", index))
             limit = constant_of(source, right)

@@ -116,7 +116,7 @@ def _kept(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
 
 def _unfit(source: Source, declaration: Node, uses: list[Node], name: str) -> str:
     """Why a register cannot stand for the elements; empty where it can."""
-    if "volatile" in source.node_text(declaration):
+    if "volatile" in source.node_code(declaration):
         return f"`{name}` is volatile."
     if not uses:
         return f"`{name}` is not used."

@@ -69,7 +69,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._threads import constant_of, unfit_call
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "remove-barrier"
@@ -94,12 +94,12 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         return Declined(NAME, f"{kernel.name} has no barrier of its own.")
     if reason := unmovable(kernel):
         return Declined(NAME, reason)
-    if tied := _TIMED.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)):
+    if tied := _TIMED.search(source.node_code(block)):
         return Declined(
             NAME, f"{kernel.name} uses `{tied.group()}`, so its barriers may be there for more than memory."
         )
-    for ended in re.findall(r"~\s*(\w+)\s*\(\s*(?:void)?\s*\)\s*(?:noexcept\s*)?\{", source.text()):
-        if re.search(rf"\b{ended}\b", source.node_text(block)):
+    for ended in re.findall(r"~\s*(\w+)\s*\(\s*(?:void)?\s*\)\s*(?:noexcept\s*)?\{", source.code_text()):
+        if re.search(rf"\b{ended}\b", source.node_code(block)):
             return Declined(NAME, f"{kernel.name} uses {ended}, whose destructor runs behind the last statement.")
     idle = {} if _shares_memory(kernel, block) else dict.fromkeys(barriers, "no thread reads what another one stores")
     for barrier in barriers:
@@ -124,7 +124,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _is_barrier(source: Source, statement: Node) -> bool:
     """`__syncthreads();` in the text itself, in braces."""
-    call = statement.named_children[0] if len(statement.named_children) == 1 else None
+    call = uncommented(statement)[0] if len(uncommented(statement)) == 1 else None
     plain = call is not None and call.type == "call_expression" and called_name(call, source) == "__syncthreads"
     inside = statement.parent is not None and statement.parent.type == "compound_statement"
     return plain and inside and not in_macro(statement)
@@ -151,7 +151,7 @@ def _touches_nothing(source: Source, statement: Node, own: Set[str]) -> bool:
     """Whether a statement, not a barrier, only computes from the thread's own variables, or declares shared memory."""
     if _is_barrier(source, statement):
         return False
-    if statement.type == "declaration" and "__shared__" in source.node_text(statement):
+    if statement.type == "declaration" and "__shared__" in source.node_code(statement):
         return not any(True for _ in descendants(statement, "init_declarator"))
     if any(True for _ in descendants(statement, "function_declarator", "argument_list", "initializer_list")):
         return False  # a constructor may do anything: `Scan scan(tile);`
@@ -166,7 +166,7 @@ def _own_names(kernel: Kernel) -> Set[str]:
         declared_name(source, declarator)
         for declaration in (descendants(block, "declaration") if block is not None else ())
         for declarator in declaration.children_by_field_name("declarator")
-        if re.search(r"__shared__|\bstatic\b|\bextern\b|&", source.text(declaration.start_byte, _end(declarator)))
+        if re.search(r"__shared__|\bstatic\b|\bextern\b|&", source.code_text(declaration.start_byte, _end(declarator)))
     }
     return (variables.parameters | variables.types.keys()) - others
 
@@ -180,7 +180,7 @@ def _end(declarator: Node) -> int:
 def _shares_memory(kernel: Kernel, block: Node) -> bool:
     """Whether threads of a block may read what others of it write, as far as the text lets that be ruled out."""
     source, apart = kernel.source, restricted(kernel)
-    if kernel.shared_arrays or "__shared__" in source.node_text(block) or kernel.incomplete:
+    if kernel.shared_arrays or "__shared__" in source.node_code(block) or kernel.incomplete:
         return True
     if unfit_call(kernel, block):
         return True
@@ -193,7 +193,7 @@ def _shares_memory(kernel: Kernel, block: Node) -> bool:
         root = root_name(source, target)
         if target.type == "call_expression":
             return True
-        if target.type == "identifier" or (target.type == "field_expression" and "->" not in source.node_text(target)):
+        if target.type == "identifier" or (target.type == "field_expression" and "->" not in source.node_code(target)):
             if root not in own:
                 return True
             continue

@@ -100,7 +100,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._quotients import computed_from_data, made_whole, wider_than_float
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "replace-division"
@@ -216,7 +216,7 @@ def _reciprocal(kernel: Kernel, indices: Indices, loop: Node, divisor: str) -> t
     source, kind = kernel.source, builtin_type(indices.variables.types.get(divisor, ""))
     if kind is None or kind.kind != "float" or kind.name not in ("float", "double"):
         raise NoMatchError(f"`{divisor}` is no float and no double.")
-    name = free_name(source.text(), f"{divisor}_inverse")
+    name = free_name(source.code_text(), f"{divisor}_inverse")
     edits: list[TextEdit] = []
     for division in descendants(loop, "binary_expression", "assignment_expression"):
         operator, left = division.child_by_field_name("operator"), division.child_by_field_name("left")
@@ -253,15 +253,15 @@ def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divis
         raise NoMatchError(f"A step of the loop may end at line {line_of(source, leave)}.")
     if counted.body.type != "compound_statement":
         raise NoMatchError(f"The body of the loop at line {line_of(source, loop)} has no braces for a counter.")
-    text = squeezed(source.node_text(dividend))
+    text = squeezed(source.node_code(dividend))
     uses: dict[str, list[Node]] = {"%": [], "/": []}
     for other in descendants(counted.body, "binary_expression"):
         operator, left = other.child_by_field_name("operator"), other.child_by_field_name("left")
         right = other.child_by_field_name("right")
         same = left is not None and right is not None and source.node_text(right) == divisor
         if operator is not None and operator.type in uses and same and left is not None:
-            uses[operator.type] += [other] if squeezed(source.node_text(left)) == text else []
-    rest, quotient = free_name(source.text(), "wrapped"), free_name(source.text(), "quotient")
+            uses[operator.type] += [other] if squeezed(source.node_code(left)) == text else []
+    rest, quotient = free_name(source.code_text(), "wrapped"), free_name(source.code_text(), "quotient")
     start = source.node_text(counted.start)
     first = _at_start(source, dividend, counted.name, start)
     lines = [f"auto {rest} = {first} % {divisor};"]
@@ -291,8 +291,8 @@ def _counter(kernel: Kernel, indices: Indices, division: Node, loop: Node, divis
 def _at_start(source: Source, dividend: Node, name: str, start: str) -> str:
     """The dividend before the first step: `i` for `(i + k)` with k from 0."""
     inner = dividend
-    while inner.type == "parenthesized_expression" and len(inner.named_children) == 1:
-        inner = inner.named_children[0]
+    while inner.type == "parenthesized_expression" and len(uncommented(inner)) == 1:
+        inner = uncommented(inner)[0]
     left, right = inner.child_by_field_name("left"), inner.child_by_field_name("right")
     operator = inner.child_by_field_name("operator")
     if start == "0" and left is not None and right is not None and operator is not None and operator.type == "+":

@@ -122,7 +122,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     arrays = [a for a in kernel.shared_arrays if not a.dynamic and a.dims]
     if block is None or len(arrays) < 2:
         return Declined(NAME, f"{kernel.name} does not have two static shared arrays.")
-    if found := _UNORDERED.search(kernel.source.node_text(block)):
+    if found := _UNORDERED.search(kernel.source.node_code(block)):
         return Declined(NAME, f"{kernel.name} uses `{found.group()}`, so when an array is used last is not certain.")
     phases, reason = [], ""
     for array in arrays:
@@ -148,7 +148,7 @@ def _phase(kernel: Kernel, block: Node, array: SharedArray) -> _Phase | str:
         return f"`{array.name}` is not declared at the top of {kernel.name}, or its size is not known."
     if reason := misuse(block, source, array.name, len(array.dims), declarator):
         return reason
-    if re.search(r"align", source.node_text(declaration)):
+    if re.search(r"align", source.node_code(declaration)):
         return f"`{array.name}` is declared with an alignment of its own."
     used = [_statement(block, use) for use in element_uses(block, source, array.name, declarator)]
     if not used:

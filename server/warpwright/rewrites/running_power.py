@@ -130,16 +130,16 @@ def _rewrite(kernel: Kernel, block: Node, loop: CountedLoop, call: Node) -> Rewr
     name = called_name(call, source)
     kind = "float" if name == "powf" else "double"
     base = _steady_base(kernel, indices, loop, call)
-    bases = {squeezed(source.node_text(base)): base}
+    bases = {squeezed(source.node_code(base)): base}
     calls = [c for c in descendants(loop.body, "call_expression") if called_name(c, source) == name]
     for other in calls:
         try:
             base = _steady_base(kernel, indices, loop, other)
         except NoMatchError:
             continue
-        bases.setdefault(squeezed(source.node_text(base)), base)
+        bases.setdefault(squeezed(source.node_code(base)), base)
     start = indices.number(loop.start) or 0
-    taken = source.text()
+    taken = source.code_text()
     lines: list[str] = []
     steps: list[str] = []
     edits: list[TextEdit] = []
@@ -192,7 +192,7 @@ def _base(source: Source, loop: CountedLoop, call: Node) -> Node:
 
 def _is_counter(source: Source, loop: CountedLoop, call: Node, exponent: Node) -> bool:
     """`k`, and for powf, whose result is a float whatever it is given, `(float)k` and `float(k)`."""
-    text = squeezed(source.node_text(exponent))
+    text = squeezed(source.node_code(exponent))
     if called_name(call, source) == "powf":
         text = re.sub(r"^(?:\(float\)|float(?=\()|static_cast<float>)", "", text)
     known = builtin_type(loop.type)
@@ -205,7 +205,7 @@ def _is_same(source: Source, loop: CountedLoop, call: Node, base: str) -> bool:
     return (
         len(arguments) == 2
         and inner
-        and squeezed(source.node_text(arguments[0])) == base
+        and squeezed(source.node_code(arguments[0])) == base
         and _is_counter(source, loop, call, arguments[1])
     )
 
@@ -265,8 +265,10 @@ def _at_the_end(source: Source, block: Node, loop: CountedLoop, lines: list[str]
             return [TextEdit(at, at, "".join(f"{own_indent}{line}\n" for line in lines))]
         return [TextEdit(close.start_byte, close.start_byte, f"{' '.join(lines)} ")]
     before = inside.prev_sibling
-    if before is None or before.type != ")":
-        raise NoMatchError(f"A comment stands between the loop at line {line_of(source, loop.node)} and its body.")
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    if before is None:
+        raise NoMatchError
     inner = indent + indent_unit(source, block)
     return [
         TextEdit(before.end_byte, inside.start_byte, f" {{\n{inner}"),

@@ -88,7 +88,7 @@ from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import is_integer, require_reorderable, require_unread, require_whole_block
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "sequential-reduction-addressing"
@@ -164,7 +164,7 @@ def _whole_steps(source: Source, loop: InterleavedLoop) -> list[TextEdit]:
     if consequence is None or loop.distances == (loop.step,):
         return []
     halves = [
-        n for n in descendants(consequence, "binary_expression") if squeezed(source.node_text(n)) in loop.distances
+        n for n in descendants(consequence, "binary_expression") if squeezed(source.node_code(n)) in loop.distances
     ]
     whole = [h.parent if h.parent is not None and h.parent.type == "parenthesized_expression" else h for h in halves]
     return [TextEdit(half.start_byte, half.end_byte, loop.step) for half in whole]
@@ -194,7 +194,7 @@ def _arrays(kernel: Kernel, loop: InterleavedLoop) -> list[str]:
 def _reduced(source: Source, statement: Node, element: str, distances: tuple[str, ...]) -> str | None:
     """The array of `a[e] op= a[e + s]`, `a[e] = a[e] op a[e + s]` or `a[e] = max(a[e], a[e + s])`."""
     assignment = (
-        statement.named_children[0] if statement.type == "expression_statement" and statement.named_children else None
+        uncommented(statement)[0] if statement.type == "expression_statement" and uncommented(statement) else None
     )
     if assignment is None or assignment.type != "assignment_expression":
         return None
@@ -205,16 +205,16 @@ def _reduced(source: Source, statement: Node, element: str, distances: tuple[str
     array = source.node_text(argument) if argument is not None and argument.type == "identifier" else ""
     mine = f"{array}[{element}]"
     theirs = {f"{array}[{one}+{two}]" for d in distances for one, two in ((element, d), (d, element))}
-    if not array or squeezed(source.node_text(left)) != mine:
+    if not array or squeezed(source.node_code(left)) != mine:
         return None
     operator = assignment.child_by_field_name("operator")
     spelled = source.node_text(operator) if operator is not None else ""
     if spelled in _COMPOUND:
-        return array if squeezed(source.node_text(right)) in theirs else None
+        return array if squeezed(source.node_code(right)) in theirs else None
     if spelled != "=":
         return None
     while right.type == "parenthesized_expression" and right.named_children:
-        right = right.named_children[0]
+        right = uncommented(right)[0]
     if right.type == "binary_expression" and any(has_operator(right, source, op) for op in _BINARY):
         operands = [right.child_by_field_name("left"), right.child_by_field_name("right")]
     elif right.type == "call_expression" and called_name(right, source) in _SELECT:
@@ -222,7 +222,7 @@ def _reduced(source: Source, statement: Node, element: str, distances: tuple[str
         operands = list(arguments.named_children) if arguments is not None else []
     else:
         return None
-    spellings = [squeezed(source.node_text(o)) for o in operands if o is not None]
+    spellings = [squeezed(source.node_code(o)) for o in operands if o is not None]
     both = len(spellings) == 2 and mine in spellings and bool(theirs.intersection(spellings))
     return array if both else None
 
@@ -234,7 +234,7 @@ def _require_block(kernel: Kernel, loop: InterleavedLoop) -> None:
         raise NoMatchError(reason)
     if not launches:
         raise NoMatchError(f"No launch of {kernel.name} is in sight, and its block has to be a power of two threads.")
-    bound = squeezed(kernel.source.node_text(loop.bound))
+    bound = squeezed(kernel.source.node_code(loop.bound))
     for launch in launches:
         x, y, z = launch.block
         if launch.basis is not Basis.EXACT or x is None:

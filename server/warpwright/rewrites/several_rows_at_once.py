@@ -125,7 +125,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _of_blocks(kernel: Kernel, block: Node) -> Rewrite | None:
     """The rewrite where the row is the number of the block in y; None where there is no such row."""
     source, variables, statements = kernel.source, locals_of(kernel), uncommented(block)
-    row = next((n for n, v in variables.values.items() if squeezed(source.node_text(v)) == "blockIdx.y"), "")
+    row = next((n for n, v in variables.values.items() if squeezed(source.node_code(v)) == "blockIdx.y"), "")
     place = next((p for p, s in enumerate(statements) if is_early_return(s) and _tests(kernel, s, row)), None)
     if not row or place is None:
         return None
@@ -173,7 +173,7 @@ def _tests(kernel: Kernel, early: Node, row: str) -> str:
 
 def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, before: list[Node], bound: str) -> None:
     """Nothing but the work depends on the row, and threads of different rows have nothing to do with each other."""
-    source, text = kernel.source, kernel.source.node_text(block)
+    source, text = kernel.source, kernel.source.node_code(block)
     if is_in_header(source):
         raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
     if tied := re.search(TIES.pattern + r"|\batomic\w*", text):
@@ -182,7 +182,7 @@ def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, b
         raise NoMatchError(reason)
     if not variables.is_fixed(bound):
         raise NoMatchError(f"`{bound}` changes.")
-    uses = [squeezed(source.node_text(n)) for n in descendants(block, "field_expression")]
+    uses = [squeezed(source.node_code(n)) for n in descendants(block, "field_expression")]
     if uses.count("blockIdx.y") != 1 or "gridDim.y" in uses:
         raise NoMatchError(f"{kernel.name} uses the number of its block in y for more than the row.")
     if used := next((m for m in macros_naming(source, OF_GRID) if re.search(rf"\b{re.escape(m)}\b", text)), None):
@@ -216,7 +216,7 @@ def _of_loop(kernel: Kernel, block: Node, node: Node) -> Rewrite | None:
     line = line_of(source, node)
     if count is not None and start is not None and count - start < 2 * ROWS:
         raise NoMatchError(f"Nothing to gain: the loop at line {line} has few iterations.")
-    if tied := re.search(TIES.pattern + r"|\batomic\w*", source.node_text(node)):
+    if tied := re.search(TIES.pattern + r"|\batomic\w*", source.node_code(node)):
         raise NoMatchError(f"The loop at line {line} uses `{tied.group()}`.")
     if reason := unfit_call(kernel, node):
         raise NoMatchError(reason)

@@ -102,6 +102,7 @@ from warpwright.rewrites._tree_reduction import require_whole_block
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
 
@@ -216,7 +217,7 @@ def _require_same_for_lanes(
     declared = declared_names(source, kernel.node) if kernel.node is not None else set()
     of_threads = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(declared)))})\b")
     for macro in macros_naming(source, of_threads):
-        if re.search(rf"\b{re.escape(macro)}\b", source.node_text(alone.loop)):
+        if re.search(rf"\b{re.escape(macro)}\b", source.node_code(alone.loop)):
             raise NoMatchError(f"The macro {macro} in the loop names a variable of the kernel's.")
     own = {loop.step, *(part.target for part in parts)}
     own |= declared_names(source, alone.loop)
@@ -243,7 +244,7 @@ def _pointers(kernel: Kernel) -> list[Node]:
 
 
 def _is_address_of(source: Source, node: Node, name: str) -> bool:
-    return source.node_text(node).startswith("&") and root_name(source, node) == name
+    return source.node_code(node).startswith("&") and root_name(source, node) == name
 
 
 def _never_written(kernel: Kernel) -> set[str]:
@@ -264,9 +265,9 @@ def _edits(kernel: Kernel, block: Node, alone: Alone, loop: RowLoop, parts: tupl
     names: dict[str, str] = {}
     for part in parts:
         wanted = f"{part.root}_part"
-        text = kernel.span.text + " ".join(names.values())
+        text = kernel.span.code + " ".join(names.values())
         names[part.target] = free_name(text, wanted)
-    offset = free_name(kernel.span.text, "offset")
+    offset = free_name(kernel.span.code, "offset")
     moved = reindented(
         _strided(source, alone, loop, parts, names), source.line_indent(alone.loop.start_byte), unit
     ).split("\n")
@@ -296,7 +297,7 @@ def _edits(kernel: Kernel, block: Node, alone: Alone, loop: RowLoop, parts: tupl
     return [
         before_statement(source, alone.branch, lines),
         *(
-            without_text(source, p.start_byte, p.start_byte + len(source.node_text(p).rstrip().encode()))
+            without_text(source, p.start_byte, p.start_byte + len(encoded(source.node_text(p).rstrip())))
             for p in pragmas
         ),
         TextEdit(alone.loop.start_byte, alone.loop.end_byte, text),

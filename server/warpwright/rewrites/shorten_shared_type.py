@@ -112,7 +112,7 @@ def _shortened(kernel: Kernel, array: SharedArray) -> Rewrite | Declined:
         return Declined(NAME, reason)
     if len(declaration.children_by_field_name("declarator")) > 1 or in_macro(declaration):
         return Declined(NAME, f"`{name}` is declared together with other variables.")
-    if found := re.search(r"volatile|align", source.node_text(declaration)):
+    if found := re.search(r"volatile|align", source.node_code(declaration)):
         return Declined(NAME, f"`{name}` is declared `{found.group()}`.")
     uses = element_uses(block, source, name, declarator)
     new = _type_of_stores(Ranges(kernel, block, name), source, uses, old, name)
@@ -210,7 +210,7 @@ def _needs_cast(source: Source, use: Node, old: CType) -> bool:
         case "init_declarator":
             declaration = parent.parent
             kind = declaration.child_by_field_name("type") if declaration is not None else None
-            return kind is None or "auto" in source.node_text(kind)
+            return kind is None or "auto" in source.node_code(kind)
         case "binary_expression" | "unary_expression":
             operator = parent.child_by_field_name("operator") or parent.children[0]
             return old != INT and source.node_text(operator) not in ("!", "&&", "||")

@@ -171,7 +171,7 @@ def _active_lanes(kernel: Kernel, array: SharedArray) -> dict[int, list[Access]]
 def in_template(kernel: Kernel, extent: Node) -> bool:
     """Whether an extent names a parameter of the kernel's template."""
     source = kernel.source
-    head = source.text(kernel.span.start, kernel.name_span.start)
+    head = source.code_text(kernel.span.start, kernel.name_span.start)
     named = {source.node_text(n) for n in descendants(extent, "identifier")}
     return any(re.search(rf"\b{re.escape(name)}\b", head) for name in named)
 
@@ -189,5 +189,5 @@ def _block_macro(kernel: Kernel, extent: Node, needed: int) -> str:
         text = source.node_text(given[1]) if len(given) > 1 else ""
         found.add(text if macros.get(text) == [str(needed)] and launch.threads == needed else "")
     name = found.pop() if len(found) == 1 else ""
-    defined = re.search(rf"^\s*#\s*define\s+{re.escape(name)}\b", source.text(0, extent.start_byte), re.MULTILINE)
+    defined = re.search(rf"^\s*#\s*define\s+{re.escape(name)}\b", source.code_text(0, extent.start_byte), re.MULTILINE)
     return name if name and defined else ""

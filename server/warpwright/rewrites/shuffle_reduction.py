@@ -103,6 +103,7 @@ from warpwright.rewrites._tree_reduction import (
     require_whole_block,
 )
 from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.syntax.code import plain
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
@@ -153,7 +154,7 @@ def _match(source: Source, block: Node, node: Node) -> HalvingLoop:
     if condition is None or in_macro(node):
         raise NoMatchError
     statements = statements_of(node.child_by_field_name("body"))
-    spelled = squeezed(source.node_text(condition))
+    spelled = squeezed(source.node_code(condition))
     found = re.fullmatch(r"(?P<a>\w+)(?:>0[uU]?|>=1[uU]?|!=0[uU]?)?|0[uU]?<(?P<b>\w+)", spelled)
     step = (found["a"] or found["b"]) if found else ""
     update = node.child_by_field_name("update")
@@ -184,7 +185,7 @@ def _match(source: Source, block: Node, node: Node) -> HalvingLoop:
     if update.start_byte < branches[0].start_byte and node.type == "while_statement":
         raise NoMatchError(f"The loop over {step} halves it before the step.")
     clause = branches[0].child_by_field_name("condition")
-    guard = squeezed(source.node_text(clause)) if clause is not None else ""
+    guard = squeezed(source.node_code(clause)) if clause is not None else ""
     tested = re.fullmatch(rf"(?P<a>[\w.]+)<{step}|{step}>(?P<b>[\w.]+)", guard)
     thread = (tested["a"] or tested["b"]) if tested else ""
     if not thread or not is_thread_number(source, block, thread):
@@ -201,18 +202,18 @@ def _match(source: Source, block: Node, node: Node) -> HalvingLoop:
 
 
 def _halves(source: Source, node: Node, step: str) -> bool:
-    text = squeezed(source.node_text(node)).rstrip(";")
+    text = squeezed(source.node_code(node)).rstrip(";")
     return re.fullmatch(rf"(?P<s>{step})(?:>>=1|/=2[uU]?|=(?P=s)(?:/2[uU]?|>>1))", text) is not None
 
 
 def _update(source: Source, block: Node, statement: Node, step: str) -> Update:
     """The statement as `a[tid] op= a[tid + s]`."""
     update = match_update(source, statement)
-    found = re.fullmatch(r"(\w+)\[([\w.]+)\]", squeezed(source.node_text(update.target)) if update is not None else "")
+    found = re.fullmatch(r"(\w+)\[([\w.]+)\]", squeezed(source.node_code(update.target)) if update is not None else "")
     if update is not None and update.operand is not None and found and not update.negated:
         array, thread = found.groups()
         theirs = (f"{array}[{thread}+{step}]", f"{array}[{step}+{thread}]")
-        if squeezed(source.node_text(update.operand)) in theirs and is_thread_number(source, block, thread):
+        if squeezed(source.node_code(update.operand)) in theirs and is_thread_number(source, block, thread):
             return update
     raise NoMatchError(
         f"The statement at line {line_of(source, statement)} does not combine an element of the thread's number with "
@@ -224,7 +225,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: HalvingLoop) -> Rewrite:
     source = kernel.source
     threads = _require_block(kernel, block, loop)
     require_whole_block(kernel, block, loop.node)
-    arrays = [squeezed(source.node_text(u.target)).partition("[")[0] for u in loop.updates]
+    arrays = [squeezed(source.node_code(u.target)).partition("[")[0] for u in loop.updates]
     kinds: list[tuple[str, CType]] = []
     for array in arrays:
         kinds.append(_element(kernel, array))
@@ -263,7 +264,7 @@ def _warp_lines(
     kernel: Kernel, block: Node, loop: HalvingLoop, arrays: list[str], kinds: list[tuple[str, CType]]
 ) -> list[str]:
     """The statements that the first warp does behind the loop."""
-    text, unit = kernel.span.text, indent_unit(kernel.source, block)
+    text, unit = kernel.span.code, indent_unit(kernel.source, block)
     offset = free_name(text, "offset")
     values = [free_name(text, "value" if len(arrays) == 1 else f"{array}_value") for array in arrays]
     steps: list[str] = []
@@ -295,20 +296,20 @@ def _warp_lines(
 
 def _compared(source: Source, update: Update, value: str, other: str) -> list[str]:
     """The user's own comparison, of a value in a register and one from another lane, so that a NaN goes its way."""
-    target, operand = squeezed(source.node_text(update.target)), update.operand
+    target, operand = squeezed(source.node_code(update.target)), update.operand
     new, name = "", other.split(" = ", maxsplit=1)[0].rpartition(" ")[2]
     at = update.node.start_byte
     for element in descendants(update.node, "subscript_expression"):
-        spelled = squeezed(source.node_text(element))
+        spelled = squeezed(source.node_code(element))
         with_ = (
-            value if spelled == target else name if operand and spelled == squeezed(source.node_text(operand)) else ""
+            value if spelled == target else name if operand and spelled == squeezed(source.node_code(operand)) else ""
         )
         if not with_:
             raise NoMatchError(f"The comparison at line {line_of(source, element)} reads more than the two elements.")
         new += source.text(at, element.start_byte) + with_
         at = element.end_byte
     new += source.text(at, update.node.end_byte)
-    return [other, re.sub(r"\s+", " ", new)]
+    return [other, re.sub(r"\s+", " ", plain(new)).strip()]
 
 
 def _element(kernel: Kernel, array: str) -> tuple[str, CType]:
@@ -316,7 +317,7 @@ def _element(kernel: Kernel, array: str) -> tuple[str, CType]:
     shared = next((a for a in kernel.shared_arrays if a.name == array), None)
     if shared is None:
         raise NoMatchError(f"`{array}` is not a __shared__ array of {kernel.name}.")
-    if "volatile" in kernel.span.text:
+    if "volatile" in kernel.span.code:
         raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
     kind = shuffled_type(shared.element_type)
     if kind is None:
@@ -374,7 +375,7 @@ def _given(source: Source, node: Node, step: str) -> str:
         name = part.child_by_field_name("declarator") or part.child_by_field_name("left")
         value = part.child_by_field_name("value") or part.child_by_field_name("right")
         if name is not None and value is not None and source.node_text(name) == step:
-            return squeezed(source.node_text(value))
+            return squeezed(source.node_code(value))
     return ""
 
 

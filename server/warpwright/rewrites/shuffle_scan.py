@@ -163,7 +163,7 @@ def _rewrite(kernel: Kernel, block: Node, scan: Scan) -> Rewrite:
         raise NoMatchError(f"`{scan.source}` is not a __shared__ array of the type of `{scan.array}`.")
     require_reorderable(kernel, scan.array)
     require_reorderable(kernel, scan.source)
-    if "volatile" in kernel.span.text:
+    if "volatile" in kernel.span.code:
         raise NoMatchError(f"{kernel.name} uses volatile memory, whose reads and writes may not change.")
     if scan.node.parent is None or scan.node.parent.type != "compound_statement":
         raise NoMatchError(f"The loop at line {line_of(source, scan.node)} is the body of another statement.")
@@ -235,7 +235,7 @@ def _is_own(source: Source, block: Node, use: Node) -> bool:
     element = use.parent
     if element is None or element.type != "subscript_expression":
         return element is not None and element.type.endswith("declarator")
-    indices = [squeezed(source.node_text(n)) for n in uncommented(element.child_by_field_name("indices"))]
+    indices = [squeezed(source.node_code(n)) for n in uncommented(element.child_by_field_name("indices"))]
     return len(indices) == 1 and is_thread_number(source, block, indices[0])
 
 
@@ -246,7 +246,7 @@ def _alike(kind: str) -> str:
 
 
 def _lines(kernel: Kernel, scan: Scan, typed: str, kind: CType, unit: str) -> list[str]:
-    text = kernel.source.text(kernel.span.start, scan.node.start_byte) + kernel.source.text(
+    text = kernel.source.code_text(kernel.span.start, scan.node.start_byte) + kernel.source.code_text(
         scan.node.end_byte, kernel.span.end
     )
     offset, left, value, total, totals = (

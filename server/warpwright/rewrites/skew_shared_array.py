@@ -113,7 +113,7 @@ def _skewed(kernel: Kernel, access: Access) -> Rewrite | Declined:
     if used + more > SHARED_BYTES:
         return Declined(NAME, f"The block uses {used} bytes of shared memory, and {more} more would pass 48 KB.")
     elements = in_brackets(source, extent)
-    function = free_name(source.text(), "skewed")
+    function = free_name(source.code_text(), "skewed")
     edits = [
         _definition(source, block, function, shift),
         TextEdit(extent.start_byte, extent.end_byte, f"{elements} + {elements} / {1 << shift}"),

@@ -186,7 +186,7 @@ def _factor(kernel: Kernel, launches: list[Launch], threads: int) -> tuple[int, 
 
 def _require_free(kernel: Kernel, block: Node) -> None:
     """Nothing but the thread's number ties a thread to its block."""
-    text = kernel.source.node_text(block)
+    text = kernel.source.node_code(block)
     if has_volatile(kernel) and any(True for _ in descendants(block, "while_statement", "do_statement")):
         raise NoMatchError(f"Threads of {kernel.name} may wait for each other through volatile memory.")
     if kernel.shared_arrays or kernel.barriers or re.search(r"__shared__|__syncthreads|__launch_bounds__", text):
@@ -208,7 +208,7 @@ def _numbers(kernel: Kernel, block: Node, threads: int) -> list[TextEdit]:
         around = use.parent
         if source.node_text(use) not in NUMBERS or in_macro(use):
             continue
-        if around is not None and squeezed(source.node_text(around)) in OTHER_AXES | _ONE_DIMENSION:
+        if around is not None and squeezed(source.node_code(around)) in OTHER_AXES | _ONE_DIMENSION:
             continue
         whole = whole_number(source, use)
         if whole is None:
@@ -222,7 +222,7 @@ def _numbers(kernel: Kernel, block: Node, threads: int) -> list[TextEdit]:
         if named_constant(kernel, size) != threads:
             raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
         for part in descendants(whole, "identifier", "number_literal"):
-            if squeezed(source.node_text(part)) == size:
+            if squeezed(source.node_code(part)) == size:
                 edits[part.start_byte] = TextEdit(part.start_byte, part.end_byte, "blockDim.x")
     return list(edits.values())
 

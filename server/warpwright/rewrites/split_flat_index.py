@@ -79,7 +79,7 @@ from warpwright.rewrites._gain import edited_kernel
 from warpwright.rewrites._grids import arguments_of, call_of, extent, launches_in_sight, uncovered
 from warpwright.rewrites._indices import Indices, Polynomial, combined, indices_of, symbols
 from warpwright.rewrites._launch_shape import launches_for_none
-from warpwright.rewrites._layout import free_name, line_of, without_lines
+from warpwright.rewrites._layout import free_name, line_of, with_comment, without_text
 from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites.base import Declined, Rewrite
@@ -180,7 +180,7 @@ def _require_alone(kernel: Kernel, elements: Elements, indices: Indices, launche
     for statement in elements.before:
         if statement != elements.declaration:
             raise NoMatchError(f"Line {line_of(source, statement)} stands before the test of `{index}`.")
-    text = "".join(source.node_text(statement) for statement in elements.work)
+    text = "".join(source.node_code(statement) for statement in elements.work)
     if found := NUMBER.search(text) or WARP_LEVEL.search(text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}` beside `{index}`.")
     for macro in macros_naming(source, re.compile(rf"{NUMBER.pattern}|\b{re.escape(index)}\b")):
@@ -204,7 +204,7 @@ def _kernel_edits(
     declared = elements.declaration.child_by_field_name("type")
     kind = source.node_text(declared) if declared is not None else "int"
     own = _column(indices, elements, parts)
-    column = own[0] if own is not None else free_name(kernel.span.text, "column")
+    column = own[0] if own is not None else free_name(kernel.span.code, "column")
     whole = _plane_size(row, plane)
     edits: list[TextEdit] = []
     for part in parts:
@@ -237,7 +237,7 @@ def _kernel_edits(
         first += f"\n{indent}{kind} {index} = {rows} * {as_factor(as_text(row))} + {column};"
     edits.append(TextEdit(elements.declaration.start_byte, elements.declaration.end_byte, first))
     if own is not None:
-        edits.append(without_lines(source, own[3]))
+        edits.append(without_text(source, *with_comment(source, own[3])))
     clause = elements.guard.child_by_field_name("condition")
     test = clause.child_by_field_name("value") if clause is not None else None
     if test is None:
@@ -266,8 +266,7 @@ def _column(indices: Indices, elements: Elements, parts: list[Part]) -> tuple[st
             continue
         name, kind = declarator.child_by_field_name("declarator"), declaration.child_by_field_name("type")
         alone = len(declaration.children_by_field_name("declarator")) == 1
-        line = source.line_text(line_of(source, declaration)).strip()
-        whole_line = line == source.node_text(declaration)
+        whole_line = source.line_code(line_of(source, declaration)).strip() == source.node_code(declaration)
         known = builtin_type(source.node_text(kind)) if kind is not None else None
         typed = known is not None and known.is_integer and (known.size or 0) >= 4
         kept = name is not None and name.type == "identifier" and indices.variables.is_fixed(source.node_text(name))

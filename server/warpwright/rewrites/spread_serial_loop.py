@@ -110,7 +110,7 @@ def _rewrite(kernel: Kernel, block: Node, branch: Node) -> Rewrite:
         raise NoMatchError(f"The threads may not agree on the range of the loop at line {line_of(source, loop.node)}.")
     require_whole_block(kernel, block, branch)
     _require_waits(kernel, block, branch, arrays)
-    count = constant_of(source, squeezed(source.node_text(loop.bound)))
+    count = constant_of(source, squeezed(source.node_code(loop.bound)))
     if count is not None and count < FEWEST:
         raise NoMatchError(f"Nothing to gain: the loop at line {line_of(source, loop.node)} has {count} iterations.")
     launches = [launch for launch in kernel.launches if launch.threads]
@@ -137,7 +137,7 @@ def _others(launches: list[Launch]) -> str:
 def _matched(source: Source, block: Node, branch: Node) -> tuple[str, CountedLoop]:
     """The thread's number as written, and the loop in `if (threadIdx.x == 0) { for (...) ... }`."""
     clause, then = branch.child_by_field_name("condition"), branch.child_by_field_name("consequence")
-    tested = _FIRST.fullmatch(squeezed(source.node_text(clause))) if clause is not None else None
+    tested = _FIRST.fullmatch(squeezed(source.node_code(clause))) if clause is not None else None
     statements = statements_of(then) if then is not None else []
     if tested is None or [s.type for s in statements] != ["for_statement"] or in_macro(branch):
         raise NoMatchError
@@ -167,7 +167,7 @@ def _set_by(kernel: Kernel, variables: Locals, loop: CountedLoop) -> set[str]:
         array, subscripts = _element(source, target)
         if array not in shared:
             raise NoMatchError(f"What line {line} sets is no element of a shared array.")
-        if loop.name not in [squeezed(source.node_text(s)) for s in subscripts]:
+        if loop.name not in [squeezed(source.node_code(s)) for s in subscripts]:
             raise NoMatchError(f"Line {line} is not known to set another element in each iteration.")
         for part in (*subscripts, value):
             _require_same_for_all(kernel, variables, part, inner, line)
@@ -223,7 +223,7 @@ def _require_same_for_all(kernel: Kernel, variables: Locals, node: Node, own: se
         argument = part.child_by_field_name("argument")
         loads = part.type == "subscript_expression" and argument is not None and source.node_text(argument) in constant
         built_in = part.type == "field_expression" and re.fullmatch(
-            r"(?:blockIdx|blockDim|gridDim)\.[xyz]", source.node_text(part)
+            r"(?:blockIdx|blockDim|gridDim)\.[xyz]", source.node_code(part)
         )
         if not loads and not built_in:
             raise NoMatchError(f"What `{source.node_text(part)}` at line {line} is may depend on the thread or change.")

@@ -91,7 +91,8 @@ from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites._uniform import is_uniform
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
-from warpwright.syntax.nodes import ancestors, descendants
+from warpwright.syntax.encoding import decoded
+from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
 
 NAME = "stage-common-loads"
@@ -195,14 +196,14 @@ def _staged(kernel: Kernel, variables: Locals, loop: CountedLoop, uniform: list[
     for element in descendants(loop.body, "subscript_expression"):
         array, indices = element.child_by_field_name("argument"), element.child_by_field_name("indices")
         name = source.node_text(array) if array is not None else ""
-        index = indices.named_children[0] if indices is not None and len(indices.named_children) == 1 else None
+        index = uncommented(indices)[0] if indices is not None and len(uncommented(indices)) == 1 else None
         if name not in pointers or index is None or name in variables.changed or in_macro(element):
             continue
         if not any(source.node_text(n) == loop.name for n in descendants(index, "identifier")):
             continue
         if not is_uniform(kernel, variables, index, {loop.name}) or not any(a.array == name for a in uniform):
             continue
-        key, whole = f"{name}[{squeezed(source.node_text(index))}]", _whole(source, element)
+        key, whole = f"{name}[{squeezed(source.node_code(index))}]", _whole(source, element)
         if whole is None:
             raise NoMatchError(
                 f"The address of `{source.node_text(element)}` is taken at line {line_of(source, element)}."
@@ -255,7 +256,7 @@ def _whole(source: Source, element: Node) -> Node | None:
     """The text that loads an element: itself, or `__ldg(&a[i])`; None where its address is used otherwise, or it is
     stored to."""
     parent = element.parent
-    if parent is not None and parent.type == "pointer_expression" and source.node_text(parent).startswith("&"):
+    if parent is not None and parent.type == "pointer_expression" and source.node_code(parent).startswith("&"):
         call = parent.parent.parent if parent.parent is not None else None
         is_load = call is not None and call.type == "call_expression" and called_name(call, source) == "__ldg"
         return call if is_load else None
@@ -327,7 +328,7 @@ def _edits(
     kernel: Kernel, block: Node, loop: CountedLoop, staged: list[Staged], entry: Entry, tests: list[str]
 ) -> list[TextEdit]:
     source, unit, outer = kernel.source, indent_unit(kernel.source, block), entry.indent
-    taken, name = source.text(), loop.name
+    taken, name = source.code_text(), loop.name
     first, last = free_name(taken, f"{loop.name}_start"), free_name(taken, f"{loop.name}_end")
     tiles: list[str] = []
     for each in staged:
@@ -345,7 +346,7 @@ def _edits(
     ]
     inner.append(TextEdit(loop.start.start_byte - begin, loop.start.end_byte - begin, first))
     inner.append(TextEdit(loop.bound.start_byte - begin, loop.bound.end_byte - begin, last))
-    text = apply_edits(source.data[begin : loop.node.end_byte], inner).decode("utf-8", errors="surrogateescape")
+    text = decoded(apply_edits(source.data[begin : loop.node.end_byte], inner))
     depth = 2 if entry.inside else 1
     text = reindented(text, source.line_indent(loop.node.start_byte), outer + unit * depth)
     one, two, three = outer + unit, outer + 2 * unit, outer + unit * depth
@@ -367,7 +368,7 @@ def _edits(
     ]
     here = source.line_indent(begin)
     lead = outer[len(here) :] if outer.startswith(here) else ""  # of a directive at the start of its line
-    opening = block.named_children[0]
+    opening = uncommented(block)[0]
     indent = source.line_indent(opening.start_byte)
     declared = "".join(
         f"__shared__ {each.type} {tile}[{TILE}];\n{indent}" for each, tile in zip(staged, tiles, strict=True)

@@ -114,6 +114,7 @@ from warpwright.rewrites._row_walks import Piece, RowWalk, condition_before, req
 from warpwright.rewrites._shared_types import element_type
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import ancestors, node_at
 from warpwright.syntax.source import Span
 
@@ -292,7 +293,7 @@ def _tiles(kernel: Kernel, walks: list[RowWalk], shape: Dim3, columns: int) -> l
 
 def _named(kernel: Kernel, walk: RowWalk) -> list[tuple[Piece, str]]:
     """Each piece with the name of its tile."""
-    text, counts = kernel.span.text, dict[str, int]()
+    text, counts = kernel.span.code, dict[str, int]()
     found: list[tuple[Piece, str]] = []
     for piece in walk.pieces:
         counts[piece.array] = counts.get(piece.array, 0) + 1
@@ -315,7 +316,7 @@ def _element_bytes(kernel: Kernel, array: str) -> int:
 
 
 def _words(kernel: Kernel, is_all: bool) -> Words:
-    text = kernel.span.text
+    text = kernel.span.code
     given = [free_name(text, word) for word in _NEW_NAMES]
     words = Words(*given)
     return replace(words, active=ALL) if is_all else words
@@ -347,7 +348,7 @@ def _walk_edit(indices: Indices, walk: RowWalk, words: Words, unit: str, columns
         for piece, tile in named
         for use in piece.uses
     ]
-    work = apply_edits(source.data[: walk.body.end_byte], uses)[walk.body.start_byte :].decode()
+    work = decoded(apply_edits(source.data[: walk.body.end_byte], uses)[walk.body.start_byte :])
     pragmas = source.text(at, walk.node.start_byte)
     header += source.text(header_end(walk), walk.body.start_byte)
     text = reindented(f"{pragmas}{header}{work}", indent, indent + unit)

@@ -165,7 +165,7 @@ def _staged(kernel: Kernel, elements: Elements, access: Access) -> Rewrite:
         stored = _is_stored(source, uses) or stored
     _require_stays(source, elements, stored)
     edits = _edits(kernel, elements, parameter.name, kind, structure, threads, uses, stored=stored)
-    before, after = _gain(kernel, edits, parameter.name, free_name(kernel.span.text, f"{parameter.name}_staged"))
+    before, after = _gain(kernel, edits, parameter.name, free_name(kernel.span.code, f"{parameter.name}_staged"))
     if not stored and structure.bytes * RESIDENT <= L1:
         raise _RefusedError(
             f"Nothing to gain: {parameter.name} is only read, and the L1 cache keeps a sector of it from one member of "
@@ -213,7 +213,7 @@ def _plain_type(source: Source, parameter: Parameter) -> str:
             line = source.position(part.start_byte)[0]
             raise _RefusedError(f"{kind} is more than plain members: see line {line}.")
     for member in descendants(found[0], "field_declaration"):
-        if "volatile" in source.node_text(member):
+        if "volatile" in source.node_code(member):
             raise _RefusedError(f"{kind} has volatile members.")
         if member.child_by_field_name("default_value") is not None:
             raise _RefusedError(f"{kind} has members with initial values, which shared memory cannot have.")
@@ -229,7 +229,7 @@ def _uses(kernel: Kernel, elements: Elements, parameter: Parameter) -> list[Node
     for use in names(block, source, name) if block is not None else ():
         element = use.parent
         index = element.child_by_field_name("indices") if element is not None else None
-        at_index = index is not None and squeezed(source.node_text(index)[1:-1]) == elements.index
+        at_index = index is not None and squeezed(source.node_code(index)[1:-1]) == elements.index
         inside = elements.start <= use.start_byte < elements.end
         if element is None or not at_index or not inside or element.child_by_field_name("argument") != use:
             line = source.position(use.start_byte)[0]
@@ -249,7 +249,7 @@ def _is_stored(source: Source, uses: list[Node]) -> bool:
                 child = parent
                 continue
             left = parent.type == "assignment_expression" and parent.child_by_field_name("left") == child
-            taken = parent.type == "pointer_expression" and source.node_text(parent).startswith("&")
+            taken = parent.type == "pointer_expression" and source.node_code(parent).startswith("&")
             if left or taken or parent.type in ("update_expression", "argument_list"):
                 return True
             if parent.type == "init_declarator":
@@ -279,7 +279,7 @@ def _edits(
     stored: bool,
 ) -> list[TextEdit]:
     source, block, guard = kernel.source, body(kernel), elements.guard
-    text = kernel.span.text
+    text = kernel.span.code
     staged, first, word = free_name(text, f"{array}_staged"), free_name(text, "first"), free_name(text, "word")
     words, bound = structure.bytes // WORD, source.node_text(elements.bound)
     unit = indent_unit(source, block) if block is not None else "  "

@@ -90,6 +90,7 @@ from warpwright.rewrites._products import Product, match_product, require_even, 
 from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
 
@@ -190,7 +191,7 @@ def _require_movable(kernel: Kernel, indices: Indices, guard: Guard, product: Pr
 def _size(source: Source, block: Node, indices: Indices, side: int) -> str:
     """How the file calls the block's side: a constant of the kernel or of a dim3, else the number."""
     used = [source.node_text(use) for use in descendants(block, "identifier")]
-    squares: list[str] = _SQUARE.findall(source.text())
+    squares: list[str] = _SQUARE.findall(source.code_text())
     return constant_named(indices, block, used + squares, side) or str(side)
 
 
@@ -210,7 +211,7 @@ def _loop_edit(kernel: Kernel, block: Node, product: Product, tiles: list[Tile],
     start = next((p.start_byte for p in pragmas_before(source, loop.node)), loop.node.start_byte)
     indent = source.line_indent((guard.around or loop.node).start_byte)
     within = indent + indent_unit(source, block)
-    first = free_name(source.text(), f"{loop.name}_start")
+    first = free_name(source.code_text(), f"{loop.name}_start")
     bound = source.node_text(loop.bound)
     lines = [f"for ({loop.type} {first} = 0; {first} < {bound}; {first} += {size}) {{"]
     lines += [f"{within}{loop.type} {t.step} = {first} + threadIdx.{t.step_axis};" for t in tiles]
@@ -218,7 +219,7 @@ def _loop_edit(kernel: Kernel, block: Node, product: Product, tiles: list[Tile],
     lines += [f"{within}{t.name}[threadIdx.y][threadIdx.x] = {t.fill};" for t in tiles]
     edits = [TextEdit(n.start_byte - start, n.end_byte - start, t.read) for t in tiles for n in t.load.nodes]
     edits.append(TextEdit(loop.bound.start_byte - start, loop.bound.end_byte - start, size))
-    inner = apply_edits(source.data[start : loop.node.end_byte], edits).decode("utf-8", errors="surrogateescape")
+    inner = decoded(apply_edits(source.data[start : loop.node.end_byte], edits))
     inner = reindented(inner, source.line_indent(loop.node.start_byte), within)
     lines += [f"{within}__syncthreads();", f"{within}{inner}", f"{within}__syncthreads();", f"{indent}}}"]
     return TextEdit(start, loop.node.end_byte, "\n".join(lines))

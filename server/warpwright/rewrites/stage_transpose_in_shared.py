@@ -281,7 +281,7 @@ def _element_type(kernel: Kernel, array: str) -> str:
 def _edits(kernel: Kernel, copy: _Copy, shape: Dim3, kind: str, size: int) -> list[TextEdit]:
     source, block = kernel.source, body(kernel)
     x, y, _ = shape
-    text = source.text()
+    text = source.code_text()
     tile = free_name(text, "tile")
     pad = _pad(x, y, size)
     axes, lines = {"threadIdx.x": "threadIdx.y", "threadIdx.y": "threadIdx.x"}, []

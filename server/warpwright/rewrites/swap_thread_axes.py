@@ -101,7 +101,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     block = body(kernel)
     if block is None:
         return Declined(NAME, f"The body of {kernel.name} is not in this file.")
-    text = kernel.source.node_text(block)
+    text = kernel.source.node_code(block)
     if not all(re.search(rf"\bthreadIdx\s*\.\s*{axis}\b", text) for axis in "xy"):
         return Declined(NAME, f"{kernel.name} does not use both threadIdx.x and threadIdx.y.")
     scattered = [a for a in kernel.accesses if a.space is Space.GLOBAL and (a.excess or 0.0) > 1.0]
@@ -157,7 +157,7 @@ def _swapped_axes(kernel: Kernel, block: Node, launches: list[Launch]) -> list[T
 def _renumbered(kernel: Kernel, block: Node) -> list[TextEdit] | str:
     """Edits of the kernel alone: threadIdx.x and threadIdx.y by other names, which count the block's threads along y
     first; a reason where threadIdx is used in another way."""
-    source, text = kernel.source, kernel.span.text
+    source, text = kernel.source, kernel.span.code
     thread, x, y = (free_name(text, name) for name in ("thread", "threadX", "threadY"))
     edits: list[TextEdit] = []
     for use in descendants(block, "identifier"):
@@ -184,7 +184,7 @@ def _dependence(kernel: Kernel, block: Node) -> str:
     source = kernel.source
     if kernel.shared_arrays:
         return f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads."
-    text = source.node_text(block)
+    text = source.node_code(block)
     warp_level = WARP_LEVEL.search(text)
     if warp_level:
         return f"{kernel.name} uses `{warp_level.group()}`, which depends on which threads share a warp."
@@ -194,7 +194,7 @@ def _dependence(kernel: Kernel, block: Node) -> str:
     for kind in descendants(source.root, "struct_specifier", "class_specifier", "union_specifier"):
         name = kind.child_by_field_name("name")
         named = source.node_text(name).partition("<")[0] if name is not None else ""
-        if named and NUMBER.search(source.node_text(kind)) and re.search(rf"\b{re.escape(named)}\b", text):
+        if named and NUMBER.search(source.node_code(kind)) and re.search(rf"\b{re.escape(named)}\b", text):
             return f"{kernel.name} uses {named}, which reads the thread's number."
     return calls_by_number(kernel, block)
 
@@ -263,7 +263,7 @@ def _swapped(source: Source, value: Node, extents: tuple[int | None, int | None,
     elif value.type == "compound_literal_expression":
         arguments = value.child_by_field_name("value")
     if arguments is not None and len(arguments.named_children) >= 2:
-        x, y = arguments.named_children[:2]
+        x, y = uncommented(arguments)[:2]
         if source.node_text(x) == source.node_text(y):
             return []
         return [

@@ -133,7 +133,7 @@ def _edit(source: Source, element: Node, width: int | None) -> TextEdit | str:
         return f"`{source.node_text(element)}` at line {line} has no plain indices."
     if any(True for index in (*column, *row) for _ in descendants(index, *_EFFECTS)):
         return f"An index of `{source.node_text(element)}` at line {line} does more than name an element."
-    if macro := hidden_by(source, source.node_text(row[0])):
+    if macro := hidden_by(source, source.node_code(row[0])):
         return f"The macro {macro} in an index at line {line} does more than name an element."
     number = in_brackets(source, row[0])
     if width is not None:

@@ -116,7 +116,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 
 def _uses(kernel: Kernel, block: Node, name: str) -> list[Node]:
     source = kernel.source
-    return [n for n in descendants(block, "subscript_expression") if source.node_text(n).startswith(name)]
+    return [n for n in descendants(block, "subscript_expression") if source.node_code(n).startswith(name)]
 
 
 def _is_picked_by_data(kernel: Kernel, block: Node, name: str, declarator: Node) -> bool:
@@ -166,7 +166,7 @@ def _rewrite(kernel: Kernel, block: Node, declaration: Node, declarator: Node, n
     kind = _kind(source, declaration, name)
     if reason := misuse(block, source, name, len(extents), declarator):
         raise NoMatchError(reason)
-    sizes = [constant_of(source, squeezed(source.node_text(extent))) for extent in extents]
+    sizes = [constant_of(source, squeezed(source.node_code(extent))) for extent in extents]
     known = [size for size in sizes if size]
     if not known or len(known) != len(sizes):
         raise NoMatchError(f"How many elements `{name}` has is not known from the text.")
@@ -233,11 +233,11 @@ def _declared(kernel: Kernel, block: Node, declaration: Node, declarator: Node, 
     if outer is None or outer.type != "init_declarator":
         return [TextEdit(declarator.end_byte, declarator.end_byte, more)]
     value, extents = outer.child_by_field_name("value"), extents_of(declarator)
-    listed = squeezed(source.node_text(value)) if value is not None else ""
+    listed = squeezed(source.node_code(value)) if value is not None else ""
     if not re.fullmatch(r"\{(?:0(?:\.0*)?[fFuU]?)?\}", listed) or len(extents) != 1:
         line = line_of(source, declaration)
         raise NoMatchError(f"`{name}` starts at `{listed}` at line {line}, which no __shared__ array can.")
-    counter = free_name(kernel.span.text, "k")
+    counter = free_name(kernel.span.code, "k")
     unit = indent_unit(source, block)
     head = f"for (int {counter} = 0; {counter} < {source.node_text(extents[0])}; {counter}++)"
     return [

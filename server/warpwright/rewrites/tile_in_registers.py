@@ -155,7 +155,7 @@ def _sums(source: Source, block: Node, loop: Node, indices: Indices, names: froz
         operator = assignment.child_by_field_name("operator")
         again = operator is not None and operator.type == "="
         if operator is None or (
-            operator.type != "+=" and not re.search(rf"\b{name}\b", source.node_text(value) * again)
+            operator.type != "+=" and not re.search(rf"\b{name}\b", source.node_code(value) * again)
         ):
             continue
         loads = [n for n in descendants(value, "subscript_expression") if _is_whole(n)]
@@ -175,7 +175,7 @@ def _is_whole(element: Node) -> bool:
 def _rewrite(kernel: Kernel, block: Node, loop: Node, varying: Varying, apart: int, count: int) -> Rewrite:
     source = kernel.source
     _require_plain(kernel, block)
-    counter, unit = free_name(source.text(), "r"), indent_unit(source, block)
+    counter, unit = free_name(source.code_text(), "r"), indent_unit(source, block)
     children = [c for c in block.named_children if c.type != "comment"]
     place = children.index(loop)
     edits = _head_edits(source, children[:place], varying, count)
@@ -201,7 +201,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: Node, varying: Varying, apart: i
     rewritten = [(e.start, e.end) for e in edits]
     for use in descendants(block, "field_expression"):
         inside = any(start <= use.start_byte < end for start, end in rewritten)
-        if re.fullmatch(r"blockDim\s*\.\s*y", source.node_text(use)):
+        if re.fullmatch(r"blockDim\s*\.\s*y", source.node_code(use)):
             if inside:
                 raise NoMatchError(
                     f"blockDim.y is used at line {line_of(source, use)}, where it would have another value."
@@ -221,7 +221,7 @@ def _rewrite(kernel: Kernel, block: Node, loop: Node, varying: Varying, apart: i
 
 def _require_plain(kernel: Kernel, block: Node) -> None:
     source = kernel.source
-    text = source.node_text(block)
+    text = source.node_code(block)
     if found := _EXCHANGE.search(text):
         raise NoMatchError(f"{kernel.name} uses `{found.group()}`, which depends on which threads there are.")
     for macro in macros_naming(source, re.compile(r"\b(?:threadIdx|blockDim)\b")):

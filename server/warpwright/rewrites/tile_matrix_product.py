@@ -123,7 +123,7 @@ from warpwright.rewrites._movable import block_by_directive, block_of_all_launch
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import element_bytes, zero_of
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.syntax.nodes import descendants
+from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "tile-matrix-product"
@@ -267,7 +267,7 @@ def _fast_axis(indices: Indices, tail: list[Node]) -> str:
             if target is None or target.type != "subscript_expression":
                 continue
             subscripts = target.child_by_field_name("indices")
-            value = indices.read(subscripts.named_children[0]) if subscripts is not None else None
+            value = indices.read(uncommented(subscripts)[0]) if subscripts is not None else None
             if value is not None and coefficient(value, "threadIdx.y") == 1 and "threadIdx.x" in symbols(value):
                 return "y"
     return "x"

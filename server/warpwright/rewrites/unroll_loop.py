@@ -180,7 +180,7 @@ def _is_signed(source: Source, indices: Indices, loop: CountedLoop) -> bool:
     plain = not any(
         True for _ in descendants(loop.bound, "call_expression", "field_expression", "subscript_expression")
     )
-    literal = re.search(r"\d[uU]", source.node_text(loop.bound))
+    literal = re.search(r"\d[uU]", source.node_code(loop.bound))
     return plain and literal is None and all(kind is not None and kind.kind == "int" for kind in known)
 
 

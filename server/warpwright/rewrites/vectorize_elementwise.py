@@ -150,7 +150,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
 def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
     source = kernel.source
     for statement in elements.before:
-        if statement.type != "declaration" or "__shared__" in source.node_text(statement):
+        if statement.type != "declaration" or "__shared__" in source.node_code(statement):
             line = source.position(statement.start_byte)[0]
             raise _RefusedError(f"Line {line} prepares something for the block, which is left as it is.")
     for loop in (n for statement in elements.work for n in descendants(statement, *LOOPS, "for_range_loop")):

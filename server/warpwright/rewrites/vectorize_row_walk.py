@@ -85,6 +85,7 @@ from warpwright.rewrites._movable import unmovable_part
 from warpwright.rewrites._walked import Moved, require_vectors_apart, stored_by, walked_elements
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import ancestors
 from warpwright.syntax.source import Source, Span
 
@@ -172,7 +173,7 @@ def _is_rest(source: Source, loop: Node) -> bool:
     for around in ancestors(loop):
         branch = around.parent
         condition = branch.child_by_field_name("condition") if branch is not None else None
-        text = source.node_text(condition) if condition is not None else ""
+        text = source.node_code(condition) if condition is not None else ""
         if around.type == "else_clause" and "reinterpret_cast<size_t>(&" in text:
             return True
     return False
@@ -202,7 +203,7 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
     """The loop over vectors behind a test of the rows, with the loop as it was for the others."""
     source, loop = kernel.source, walk.node
     unit, indent = indent_unit(source, block), source.line_indent(loop.start_byte)
-    text, first = kernel.span.text, source.node_text(walk.start)
+    text, first = kernel.span.code, source.node_text(walk.start)
     counter = free_name(text, "k")
     back = f"{walk.name} - {factor - 1}" if walk.down else walk.name
     begin = f"{first} - {factor - 1}" if walk.down else first
@@ -211,8 +212,8 @@ def _edit(kernel: Kernel, block: Node, walk: CountedWalk, elements: list[Moved],
     header = header_of(source, loop)
     if update is not None:
         at = update.start_byte - loop.start_byte
-        data = header.encode("utf-8", "surrogateescape")
-        header = (data[:at] + step.encode() + data[update.end_byte - loop.start_byte :]).decode("utf-8", "replace")
+        data = encoded(header)
+        header = decoded(data[:at] + encoded(step) + data[update.end_byte - loop.start_byte :])
     out = [f"{unit}{reindented(header, indent, indent + unit)} {{"]
     stores: list[str] = []
     edits: list[TextEdit] = []
@@ -282,5 +283,5 @@ def _work(source: Source, inside: Node, edits: list[TextEdit], indent: str) -> s
         return ";"
     start, end = statements[0].start_byte, statements[-1].end_byte
     shifted = [TextEdit(edit.start - start, edit.end - start, edit.new_text) for edit in edits]
-    work = apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
+    work = decoded(apply_edits(source.data[start:end], shifted))
     return reindented(work, source.line_indent(start), indent)

@@ -98,6 +98,7 @@ from warpwright.rewrites._row_elements import (
 from warpwright.rewrites._strided import step_of
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source, Span
 
 NAME = "vectorize-rows"
@@ -204,7 +205,7 @@ def _takes_turns(kernel: Kernel, row: Row, lines: list[Line], launch: Launch) ->
     target = initializer.child_by_field_name("declarator") if initializer is not None else None
     number = declared_name(source, target) if target is not None else ""
     step, condition = step_of(source, loop), loop.child_by_field_name("condition")
-    texts = [squeezed(source.node_text(n)) if n is not None else "" for n in (value, step, condition)]
+    texts = [squeezed(source.node_code(n)) if n is not None else "" for n in (value, step, condition)]
     if texts[:2] != ["blockIdx.y", "gridDim.y"] or not re.fullmatch(rf"{re.escape(number)}<\w+", texts[2]):
         return False
     indices, bound = indices_at(kernel, [launch]), source.node_text(row.elements.bound)
@@ -223,7 +224,7 @@ def _kernel_edits(kernel: Kernel, block: Node, row: Row, lines: list[Line], fact
     known = launches if not isinstance(launches, str) else []
     parameters = dict.fromkeys(p for line in lines for p in multiples(kernel, row, line, known, factor) or ())
     unit, indent = indent_unit(source, block), source.line_indent(guard.start_byte)
-    text, bound = source.text(), source.node_text(row.elements.bound)
+    text, bound = source.code_text(), source.node_text(row.elements.bound)
     whole, vectors = free_name(text, "whole"), free_name(text, "vectors")
     arrays = dict.fromkeys(line.array.name for line in lines)
     addresses = " | ".join(f"reinterpret_cast<size_t>({name})" for name in arrays)
@@ -269,7 +270,7 @@ def _kernel_edits(kernel: Kernel, block: Node, row: Row, lines: list[Line], fact
 
 def _vector_lines(source: Source, row: Row, lines: list[Line], factor: int, unit: str, indent: str) -> list[str]:
     """The work on one vector of each array, without its indent."""
-    column, text = row.column, source.text()
+    column, text = row.column, source.code_text()
     counter, taken, values = free_name(text, "k"), text, []
     for line in lines:
         values.append(free_name(taken, f"{line.array.name}_values"))
@@ -296,7 +297,7 @@ def _vector_lines(source: Source, row: Row, lines: list[Line], factor: int, unit
                 edits.append(TextEdit(use.start_byte, use.end_byte, f"({factor} * {column} + {counter})"))
     start, end = row.elements.start, with_comment(source, row.elements.work[-1])[1]
     shifted = [TextEdit(edit.start - start, edit.end - start, edit.new_text) for edit in edits]
-    work = apply_edits(source.data[start:end], shifted).decode("utf-8", "replace")
+    work = decoded(apply_edits(source.data[start:end], shifted))
     work = reindented(work, source.line_indent(start), indent + unit)
     return [
         *out,

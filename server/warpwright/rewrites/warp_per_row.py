@@ -153,12 +153,12 @@ def _rewrite(kernel: Kernel, block: Node, walking: list[Access], lanes: int) -> 
     if isinstance(launches, str):
         raise NoMatchError(launches)
     edits, row = _numbering(kernel, block, {launch.block[0] for launch in launches}, lanes)
-    lane = free_name(kernel.span.text, "lane")
-    offset = free_name(kernel.span.text, "offset")
+    lane = free_name(kernel.span.code, "lane")
+    offset = free_name(kernel.span.code, "offset")
     unit = indent_unit(source, block)
     steps = f"for (int {offset} = {lanes // 2}; {offset} > 0; {offset} /= 2)"
     loops = _row_loops(kernel, block, walking, lanes)
-    mask = "0xffffffff" if lanes == WARP else free_name(kernel.span.text, "group")
+    mask = "0xffffffff" if lanes == WARP else free_name(kernel.span.code, "group")
     place = after_statement if row.type in ("declaration", "expression_statement") else before_statement
     numbers = [f"int {lane} = threadIdx.x % {lanes};"]
     if lanes < WARP and any(isinstance(loop, (PrefixLoop, LocatingLoop)) or loop.updates for loop in loops):
@@ -222,14 +222,14 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
         raise NoMatchError(f"{kernel.name} could not be followed whole: {kernel.incomplete}")
     if kernel.shared_arrays:
         raise NoMatchError(f"{kernel.name} uses shared memory, whose layout fits the present numbering of the threads.")
-    if tied := TIES.search(re.sub(r"//[^\n]*|/\*.*?\*/", "", source.node_text(block), flags=re.DOTALL)):
+    if tied := TIES.search(source.node_code(block)):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, which ties its threads together.")
     if reason := unfit_call(kernel, block):
         raise NoMatchError(reason)
     for jump in descendants(block, "goto_statement", "lambda_expression", "preproc_if", "preproc_ifdef"):
         raise NoMatchError(f"What line {line_of(source, jump)} does to the order of the statements is not followed.")
     if macros := macros_naming(source, re.compile(r"\b(?:threadIdx|blockIdx)\b")):
-        text = source.node_text(block)
+        text = source.node_code(block)
         if used := next((m for m in macros if re.search(rf"\b{re.escape(m)}\b", text)), None):
             raise NoMatchError(f"{kernel.name} uses the macro {used}, which reads the thread's number.")
     for around in descendants(block, "reference_declarator"):
@@ -261,7 +261,7 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int)
     for use in descendants(block, "identifier"):
         if source.node_text(use) not in NUMBERS or use.start_byte in seen:
             continue
-        if use.parent is not None and squeezed(source.node_text(use.parent)) in OTHER_AXES:
+        if use.parent is not None and squeezed(source.node_code(use.parent)) in OTHER_AXES:
             continue
         whole = whole_number(source, use)
         if whole is None or in_macro(use):
@@ -273,7 +273,7 @@ def _numbering(kernel: Kernel, block: Node, blocks: set[int | None], lanes: int)
         if size != "blockDim.x" and {named_constant(kernel, size)} != blocks:
             raise NoMatchError(f"{size} at line {line_of(source, use)} is not known to be the block's threads.")
         for part in descendants(whole, "field_expression", "identifier", "number_literal"):
-            text = squeezed(source.node_text(part))
+            text = squeezed(source.node_code(part))
             if part.type == "field_expression":
                 seen.update(n.start_byte for n in descendants(part, "identifier"))
             if text == size and not _inside(part, "field_expression"):
@@ -370,6 +370,6 @@ def _sectors_after(kernel: Kernel, edits: list[TextEdit], lanes: int) -> float |
         loop
         for loop in descendants(block, "for_statement")
         if (update := loop.child_by_field_name("update")) is not None
-        and re.fullmatch(rf"\w+ \+= {lanes}", edited.source.node_text(update))
+        and re.fullmatch(rf"\w+ \+= {lanes}", edited.source.node_code(update))
     ]
     return _sectors(edited, strided)

@@ -13,7 +13,7 @@ Rules are found by folder; there is no list to keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from warpwright.facts.model import Kernel
@@ -50,7 +50,7 @@ class Finding:
 
     span: Span
     message: str
-    evidence: Mapping[str, object] = field(default_factory=lambda: {})
+    evidence: Mapping[str, object]
     fixes: tuple[Fix, ...] = ()
     related: tuple[Related, ...] = ()
     severity: Severity | None = None

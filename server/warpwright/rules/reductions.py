@@ -29,4 +29,4 @@ def in_doubling_loop(span: Span) -> bool:
     node = node_at(span.source.root, span.start, span.end)
     loop = enclosing(node, "for_statement") if node is not None else None
     update = loop.child_by_field_name("update") if loop is not None else None
-    return update is not None and _DOUBLING.fullmatch(re.sub(r"\s", "", span.source.node_text(update))) is not None
+    return update is not None and _DOUBLING.fullmatch(re.sub(r"\s", "", span.source.node_code(update))) is not None

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from warpwright.syntax.encoding import encoded
+
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
@@ -52,7 +54,7 @@ def apply_edits(data: bytes, edits: Iterable[TextEdit]) -> bytes:
     for edit in sorted(without_repeats(edits), key=lambda e: (e.start, e.end)):
         if edit.start < at:
             raise OverlappingEditsError(f"edits overlap at byte {edit.start}")
-        parts += (data[at : edit.start], edit.new_text.encode("utf-8"))
+        parts += (data[at : edit.start], encoded(edit.new_text))
         at = edit.end
     parts.append(data[at:])
     return b"".join(parts)

@@ -7,24 +7,24 @@ the parser sees, and nowhere else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+
+from warpwright.syntax.code import code_of
 
 _ATTRIBUTES = re.compile(rb"\b__(?:align|builtin_align|cluster_dims|block_size|maxnreg)__\s*\([^()\n]*\)")
 _HAS_INCLUDE = re.compile(rb"(?<=__has_include)(\s*\(\s*)(<[^>\n]*>|\"[^\"\n]*\")")
 _ARGUMENTS = rb"\((?:[^(){};]|\([^(){};]*\))*\)"
 _ONLY_A_MACRO = re.compile(rb"\)\s*\{\s*[A-Za-z_]\w*(?:\s*" + _ARGUMENTS + rb")?(\s+)\}")
 _DEFINE = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^()\n]*\))?((?:\\\r?\n|[^\n])*)", re.MULTILINE)
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_SKIPPED = (
-    rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'"
-    rb"|^[ \t]*#(?:\\\r?\n|[^\n])*"
-)
+_DIRECTIVE = rb"^[ \t]*#(?:\\\r?\n|[^\n])*"
+_BLANKS = re.compile(rb"\s*")
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
 _HEAD_START = re.compile(rb"\s*(?:_Pragma\s*\([^()]*\)\s*)?(?:for|if|while)\s*\(")
 _LOOPS = rb"[A-Z]\w*KERNEL_LOOP\w*"
 """Loops over the elements of a grid by the name that Caffe gave them, which many headers define."""
 _IF = b"if(0)"
-_FOLLOWED = rb"(\s+)(?=[A-Za-z_{}#]|//|/\*)"
+_FOLLOWED = rb"(\s+)(?=[A-Za-z_{}#])"
 
 
 @lru_cache(maxsize=8)
@@ -43,25 +43,34 @@ def readable(data: bytes) -> bytes:
     >>> readable(b"#define ADD(x) n += x;\nvoid f() { ADD(1) ADD(2) int m; }")
     b'#define ADD(x) n += x;\nvoid f() { ADD(1);ADD(2);int m; }'
     """
+    if b"\r" in data:
+        data = _LONE_RETURN.sub(b"\n", data)
     if any(word in data for word in (b"align__", b"_dims__", b"block_size__", b"maxnreg__")):
-        data = _ATTRIBUTES.sub(lambda match: b" " * len(match.group(0)), data)
+        data = _replaced(data, _ATTRIBUTES, lambda match: b" " * len(match[0]))
     if b"__has_include" in data:
-        data = _HAS_INCLUDE.sub(lambda match: match[1] + b"_" * len(match[2]), data)
-    ends = [_filled(match) for match in _ONLY_A_MACRO.finditer(data)]
-    data = _with_ends(data, ends)
-    defined = {match[1]: match[2] for match in _defines(data)}
+        data = _replaced(data, _HAS_INCLUDE, lambda match: match[1] + b"_" * len(match[2]))
+    data = _with_ends(data, _ONLY_A_MACRO)
+    defined = {match[1]: match[2] for match in _defines(code_of(data))}
     data = terminated(data, [name for name, body in defined.items() if ends_statement(body)])
     return _with_heads(data, [name for name, body in defined.items() if is_head(body)])
 
 
-def _defines(data: bytes) -> Iterator[re.Match[bytes]]:
+def _replaced(data: bytes, what: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes]) -> bytes:
+    """The text with what stands in its code replaced by as many bytes."""
+    out = bytearray(data)
+    for match in what.finditer(code_of(data)):
+        out[match.start() : match.end()] = by(match)
+    return bytes(out)
+
+
+def _defines(code: bytes) -> Iterator[re.Match[bytes]]:
     """The definitions of macros; found by the word, which takes a tenth of the time of trying every line."""
-    at = data.find(b"define")
+    at = code.find(b"define")
     while at >= 0:
-        match = _DEFINE.match(data, data.rfind(b"\n", 0, at) + 1)
+        match = _DEFINE.match(code, code.rfind(b"\n", 0, at) + 1)
         if match is not None:
             yield match
-        at = data.find(b"define", match.end() if match is not None else at + 1)
+        at = code.find(b"define", match.end() if match is not None else at + 1)
 
 
 def ends_statement(replacement: bytes) -> bool:
@@ -70,7 +79,7 @@ def ends_statement(replacement: bytes) -> bool:
     >>> ends_statement(b"x += 1;"), ends_statement(b"{ f(); g(); }"), ends_statement(b"{0, 0}")
     (True, True, False)
     """
-    body = _COMMENT.sub(b"", replacement).replace(b"\\", b" ").strip()
+    body = code_of(replacement).replace(b"\\", b" ").strip()
     return body.endswith(b";") or (body.endswith(b"}") and b";" in body)
 
 
@@ -83,19 +92,30 @@ def terminated(data: bytes, names: Sequence[bytes]) -> bytes:
     if not names:
         return data
     uses = re.compile(
-        _SKIPPED + rb"|\b(?:" + b"|".join(map(re.escape, names)) + rb")\b(?:[ \t]*" + _ARGUMENTS + rb")?" + _FOLLOWED,
+        _DIRECTIVE + rb"|\b(?:" + b"|".join(map(re.escape, names)) + rb")\b(?:[ \t]*" + _ARGUMENTS + rb")?" + _FOLLOWED,
         re.DOTALL | re.MULTILINE,
     )
-    return _with_ends(data, [_filled(match) for match in uses.finditer(data) if match[1]])
+    return _with_ends(data, uses)
 
 
-def _with_ends(data: bytes, ends: list[int]) -> bytes:
-    if not ends:
-        return data
+def _with_ends(data: bytes, uses: re.Pattern[bytes]) -> bytes:
+    """The text with a `;` for one of the blanks that each use has as its first group."""
     out = bytearray(data)
-    for at in ends:
-        out[at] = ord(";")
+    for match in uses.finditer(code_of(data)):
+        at = _blank_in(data, *match.span(1)) if match[1] else None
+        if at is not None:
+            out[at] = ord(";")
     return bytes(out)
+
+
+def _blank_in(data: bytes, start: int, end: int) -> int | None:
+    """Which of the blanks of the code becomes a `;`: one outside of comments, and that ends no line, where there is
+    one."""
+    ahead = _BLANKS.match(data, start, end)
+    blanks = ahead[0] if ahead is not None else b""
+    if blanks:
+        return start + next((i for i, c in enumerate(blanks) if c in b" \t"), 0)
+    return end - 1 if data[end - 1] in b" \t" else None
 
 
 def is_head(replacement: bytes) -> bool:
@@ -104,7 +124,7 @@ def is_head(replacement: bytes) -> bool:
     >>> is_head(b"for (int i = 0; i < n; i++) if (on[i])"), is_head(b"if (f(x)) g(x)")
     (True, False)
     """
-    rest = _COMMENT.sub(b"", replacement).replace(b"\\", b" ")
+    rest = code_of(replacement).replace(b"\\", b" ")
     while True:
         start = _HEAD_START.match(rest)
         if start is None:
@@ -123,19 +143,11 @@ def _with_heads(data: bytes, names: Sequence[bytes]) -> bytes:
     if not names and b"KERNEL_LOOP" not in data:
         return data
     used = b"|".join([*map(re.escape, names), _LOOPS])
-    uses = re.compile(_SKIPPED + rb"|(\b(?:" + used + rb")\b(?:\s*" + _ARGUMENTS + rb")?)", re.DOTALL | re.MULTILINE)
+    uses = re.compile(_DIRECTIVE + rb"|(\b(?:" + used + rb")\b(?:\s*" + _ARGUMENTS + rb")?)", re.DOTALL | re.MULTILINE)
 
     def head(match: re.Match[bytes]) -> bytes:
-        whole = match[0]
-        if not match[1] or len(whole) < len(_IF):
-            return whole
-        return _IF + re.sub(rb"[^\n]", b" ", whole[len(_IF) :])
+        if not match[1] or len(match[0]) < len(_IF):
+            return data[match.start() : match.end()]
+        return _IF + re.sub(rb"[^\n]", b" ", match[0][len(_IF) :])
 
-    return uses.sub(head, data)
-
-
-def _filled(match: re.Match[bytes]) -> int:
-    """Which of the blanks behind a macro becomes a `;`: one that ends no line, where there is one."""
-    blanks = match[1]
-    inside = next((i for i, c in enumerate(blanks) if c in b" \t"), 0)
-    return match.start(1) + inside
+    return _replaced(data, uses, head)

@@ -17,7 +17,9 @@ from pathlib import Path
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Point, Tree
 
+from warpwright.syntax.code import code_of, without_comments
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.readable import readable
 
 CUDA = Language(tree_sitter_cuda.language())
@@ -75,7 +77,7 @@ class Source:
         """
         if not self.root.has_error:
             return self.root
-        closers = _closers(self.data)
+        closers = _closers(self.code)
         if not closers:
             return self.root
         closed = self.edited([TextEdit(len(self.data), len(self.data), closers.decode())]).root
@@ -114,11 +116,29 @@ class Source:
         return starts
 
     def text(self, start: int = 0, end: int | None = None) -> str:
-        """The text between two byte offsets; bytes that are not UTF-8 show as U+FFFD."""
-        return self.data[start:end].decode("utf-8", errors="replace")
+        """The text between two byte offsets; `encoding.decoded` says what becomes of bytes that are not UTF-8."""
+        return decoded(self.data[start:end])
 
     def node_text(self, node: Node) -> str:
-        return self.data[node.start_byte : node.end_byte].decode("utf-8", errors="replace")
+        """What stands there: for what is written or shown, and for nodes that are one word."""
+        return decoded(self.data[node.start_byte : node.end_byte])
+
+    @cached_property
+    def code(self) -> bytes:
+        """The bytes without what comments and literals say, of the same length (`code.code_of`): for what decides."""
+        return code_of(self.data)
+
+    def code_text(self, start: int = 0, end: int | None = None) -> str:
+        """As `text`, of `code`."""
+        return decoded(self.code[start:end])
+
+    def node_code(self, node: Node) -> str:
+        """As `node_text`, of `code`."""
+        return decoded(self.code[node.start_byte : node.end_byte])
+
+    def plain_text(self, node: Node) -> str:
+        """As `node_text`, with comments as blanks: for what is written on one line, or read further."""
+        return decoded(without_comments(self.data[node.start_byte : node.end_byte]))
 
     def position(self, offset: int) -> tuple[int, int]:
         """1-based (line, column) of a byte offset; the column counts characters."""
@@ -127,13 +147,18 @@ class Source:
         start = self.line_starts[line - 1]
         if self._is_ascii:
             return line, offset - start + 1
-        return line, len(self.data[start:offset].decode("utf-8", errors="replace")) + 1
+        return line, len(decoded(self.data[start:offset])) + 1
 
     def line_text(self, line: int) -> str:
         """The text of a 1-based line, without its line end."""
-        start = self.line_starts[line - 1]
-        end = self.line_starts[line] if line < len(self.line_starts) else len(self.data)
-        return self.text(start, end).rstrip("\r\n")
+        return self.text(*self._line(line)).rstrip("\r\n")
+
+    def line_code(self, line: int) -> str:
+        """As `line_text`, of `code`."""
+        return self.code_text(*self._line(line)).rstrip("\r\n")
+
+    def _line(self, line: int) -> tuple[int, int]:
+        return self.line_starts[line - 1], self.line_starts[line] if line < len(self.line_starts) else len(self.data)
 
     def line_indent(self, offset: int) -> str:
         """The white space at the start of the line that holds a byte offset."""
@@ -157,7 +182,7 @@ class Source:
         for edit in sorted(
             edits, key=lambda e: (e.start, e.end), reverse=True
         ):  # the last one first, as in apply_edits
-            new = edit.new_text.encode("utf-8")
+            new = encoded(edit.new_text)
             tree.edit(
                 edit.start,
                 edit.end,
@@ -173,14 +198,14 @@ class Source:
         return Point(row, offset - self.line_starts[row])
 
 
-_BRACKETS = re.compile(rb"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|[(){}\[\]]""", re.DOTALL)
+_BRACKETS = re.compile(rb"[(){}\[\]]")
 _CLOSERS = {b"(": b")", b"[": b"]", b"{": b";}"}
 
 
-def _closers(data: bytes) -> bytes:
+def _closers(code: bytes) -> bytes:
     """What closes the brackets that are open at the end of the text, innermost first."""
     stack: list[bytes] = []
-    for match in _BRACKETS.finditer(data):
+    for match in _BRACKETS.finditer(code):
         bracket = match.group(0)
         if bracket in _CLOSERS:
             stack.append(_CLOSERS[bracket])
@@ -222,13 +247,18 @@ class Span:
         return self.source.text(self.start, self.end)
 
     @property
-    def one_line(self) -> str:
-        """The text with each stretch of white space as one blank.
+    def code(self) -> str:
+        """The same without what comments and literals say."""
+        return self.source.code_text(self.start, self.end)
 
-        >>> Span(Source("a.cu", b"x = a[i\\n      + 1];"), 4, 18).one_line
+    @property
+    def one_line(self) -> str:
+        """The text with each stretch of white space and comments as one blank.
+
+        >>> Span(Source("a.cu", b"x = a[i  // mine\\n      + 1];"), 4, 26).one_line
         'a[i + 1]'
         """
-        return " ".join(self.text.split())
+        return " ".join(decoded(without_comments(self.source.data[self.start : self.end])).split())
 
     @property
     def key(self) -> tuple[str, int, int]:

@@ -68,7 +68,7 @@ def host_change(old: Source, new: Source) -> HostChange | str:
         return "the candidate differs outside of a function"
     if any(n.type in ("class_specifier", "struct_specifier") for n in ancestors(function)):
         return "the function around the loop is a member"
-    if re.search(r"\b__(?:global|device)__\b", old.text(function.start_byte, mine[0].start_byte)):
+    if re.search(r"\b__(?:global|device)__\b", old.code_text(function.start_byte, mine[0].start_byte)):
         return "the candidate differs in a function that runs on the GPU"
     bindings = _bindings(old, function)
     if bindings is None:

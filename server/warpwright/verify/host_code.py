@@ -253,7 +253,7 @@ class _Reader:
             if leaf.type == "identifier":
                 yield self.source.node_text(leaf)
             elif leaf.type == "preproc_arg":
-                yield from re.findall(r"[A-Za-z_]\w*", self.source.node_text(leaf))
+                yield from re.findall(r"[A-Za-z_]\w*", self.source.node_code(leaf))
 
     def _defined(self, node: Node) -> frozenset[str]:
         """The variables that a declaration, an assignment or a `#define` gives values; none of another statement."""
@@ -263,11 +263,11 @@ class _Reader:
         elif node.type == "declaration":
             targets = node.children_by_field_name("declarator")
         else:
-            inner = node.named_children[0] if node.type == "expression_statement" and node.named_children else node
+            inner = uncommented(node)[0] if node.type == "expression_statement" and uncommented(node) else node
             kinds = {"assignment_expression": "left", "update_expression": "argument"}
             target = inner.child_by_field_name(kinds[inner.type]) if inner.type in kinds else None
             if target is not None and target.type in ("identifier", "field_expression"):
-                targets = [target] if "->" not in self.source.node_text(target) else ()
+                targets = [target] if "->" not in self.source.node_code(target) else ()
         names = (next(descendants(target, "identifier"), None) for target in targets if target is not None)
         return frozenset(self.source.node_text(name) for name in names if name is not None)
 
@@ -276,17 +276,17 @@ class _Reader:
         for each in walk(node):
             if each.id in self.launches or each.type in ("lambda_expression", "new_expression"):
                 return True
-            if each.type == "pointer_expression" and self.source.node_text(each).startswith("&"):
+            if each.type == "pointer_expression" and self.source.node_code(each).startswith("&"):
                 return True
             function = each.child_by_field_name("function") if each.type == "call_expression" else None
-            if function is not None and _ACTS.match(self.source.node_text(function)):
+            if function is not None and _ACTS.match(self.source.node_code(function)):
                 return True
         return False
 
     def _is_idle(self, node: Node) -> bool:
         """Whether no result depends on it: it looks at launch errors, asks for shared memory, or prints."""
         text = self.source.node_text(node)
-        inner = node.named_children[0] if node.type == "expression_statement" and node.named_children else node
+        inner = uncommented(node)[0] if node.type == "expression_statement" and uncommented(node) else node
         called = inner.child_by_field_name("function") if inner.type == "call_expression" else None
         name = self.source.node_text(called) if called is not None else ""
         if any(each.id in self.launches for each in walk(node)):

@@ -137,7 +137,7 @@ def original_of(replaced: Replaced, old: Program, new: Program, problem: Problem
     for call in replaced.before:
         name = _kernel_of(old.source, call)
         step = old.kernel(name)
-        arguments = [squeezed(old.source.node_text(a)) for a in uncommented(call.child_by_field_name("arguments"))]
+        arguments = [squeezed(old.source.node_code(a)) for a in uncommented(call.child_by_field_name("arguments"))]
         if step is None or len(arguments) != len(step.parameters):
             return f"what {name} is handed is not known"
         for text, parameter in zip(arguments, step.parameters, strict=True):
@@ -183,11 +183,11 @@ def _kernel_of(source: Source, call: Node) -> str:
 
 def _configuration(source: Source, call: Node) -> str:
     configuration = launch_configuration(call)
-    return squeezed(source.node_text(configuration)) if configuration is not None else ""
+    return squeezed(source.node_code(configuration)) if configuration is not None else ""
 
 
 def _text(source: Source, call: Node) -> str:
-    return squeezed(source.node_text(call))
+    return squeezed(source.node_code(call))
 
 
 def _names_by_text(source: Source, call: Node, kernel: Kernel) -> dict[str, str] | None:
@@ -205,7 +205,7 @@ def _names_by_text(source: Source, call: Node, kernel: Kernel) -> dict[str, str]
 
 def _handed(source: Source, given: list[Node], kernel: Kernel) -> Iterator[tuple[Parameter, str]]:
     for argument, parameter in zip(given, kernel.parameters, strict=True):
-        yield parameter, squeezed(source.node_text(argument))
+        yield parameter, squeezed(source.node_code(argument))
 
 
 def _type(parameter: Parameter) -> tuple[str, int | None]:

@@ -79,9 +79,9 @@ def _modules(source: Source) -> Iterator[_Module]:
                 given = uncommented(declarator.child_by_field_name("parameters")) if declarator is not None else []
                 if name is None or body is None or not given:
                     continue
-                macro = source.node_text(name)
+                macro = source.plain_text(name)
                 if macro in _PYBIND + _LIBRARY + _IMPLEMENTATION:
-                    yield _Module(macro, source.node_text(given[0]), body)
+                    yield _Module(macro, source.plain_text(given[0]), body)
 
 
 def _functions(source: Source) -> dict[str, list[Node]]:
@@ -90,7 +90,7 @@ def _functions(source: Source) -> dict[str, list[Node]]:
         declarator = function_declarator(node)
         name = declarator.child_by_field_name("declarator") if declarator is not None else None
         if name is not None and node.child_by_field_name("type") is not None:
-            found.setdefault(unqualified(source.node_text(name)), []).append(node)
+            found.setdefault(unqualified(source.plain_text(name)), []).append(node)
     return found
 
 
@@ -102,8 +102,8 @@ def _calls(source: Source, body: Node) -> Iterator[tuple[str, list[Node]]]:
         field = function.child_by_field_name("field") if function is not None else None
         if function is None or function.type != "field_expression" or field is None or arguments is None:
             continue
-        if enclosing(call, "lambda_expression") is None and source.node_text(field) in ("def", "impl"):
-            found.append((arguments.start_byte, source.node_text(field), uncommented(arguments)))
+        if enclosing(call, "lambda_expression") is None and source.plain_text(field) in ("def", "impl"):
+            found.append((arguments.start_byte, source.plain_text(field), uncommented(arguments)))
     for _, method, given in sorted(found, key=lambda one: one[0]):
         if given:
             yield method, given
@@ -114,7 +114,7 @@ def _string(source: Source, node: Node) -> str | None:
     if node.type == "call_expression":
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         inner = uncommented(arguments)
-        wraps = function is not None and source.node_text(function) in (
+        wraps = function is not None and source.plain_text(function) in (
             "TORCH_SELECTIVE_SCHEMA",
             "TORCH_SELECTIVE_NAME",
         )
@@ -131,7 +131,7 @@ def _function_of(source: Source, bound: Node | None, functions: dict[str, list[N
         if node.type == "lambda_expression":
             return node
         if node.type in ("identifier", "qualified_identifier", "template_function"):
-            named = functions.get(unqualified(source.node_text(node)).split("<")[0], [])
+            named = functions.get(unqualified(source.plain_text(node)).split("<")[0], [])
             return named[0] if len(named) == 1 else None
         if node.type == "call_expression":
             inner = uncommented(node.child_by_field_name("arguments"))
@@ -176,11 +176,11 @@ def _with_defaults(source: Source, parameters: tuple[Parameter, ...], arguments:
             left, right = argument.child_by_field_name("left"), argument.child_by_field_name("right")
             if left is None or right is None:
                 continue
-            call, default = left, source.node_text(right)
+            call, default = left, source.plain_text(right)
         function = call.child_by_field_name("function") if call.type == "call_expression" else call
         if function is None or call.type not in ("call_expression", "qualified_identifier"):
             continue
-        spelled = unqualified(source.node_text(function))
+        spelled = unqualified(source.plain_text(function))
         if spelled == "kw_only":
             keyword_from = len(named)
         elif spelled == "arg" and (text := uncommented(call.child_by_field_name("arguments"))):
@@ -214,11 +214,11 @@ def _parameters(source: Source, function: Node | None) -> tuple[Parameter, ...]:
 
 def _parameter(source: Source, node: Node, place: int) -> Parameter:
     declarator, kind = node.child_by_field_name("declarator"), node.child_by_field_name("type")
-    names = [source.node_text(n) for n in descendants(declarator, "identifier")] if declarator is not None else []
+    names = [source.plain_text(n) for n in descendants(declarator, "identifier")] if declarator is not None else []
     if declarator is not None and declarator.type == "identifier":
-        names = [source.node_text(declarator)]
+        names = [source.plain_text(declarator)]
     if kind is None:
-        return Parameter(names[-1] if names else f"argument{place}", "", source.node_text(node))
+        return Parameter(names[-1] if names else f"argument{place}", "", source.plain_text(node))
     return Parameter(names[-1] if names else f"argument{place}", *_kind_of(source, kind))
 
 
@@ -231,7 +231,7 @@ _PLAIN = {
 
 def _kind_of(source: Source, node: Node) -> tuple[str, str, bool]:
     """(kind, the type as written, whether None may be passed)."""
-    written = " ".join(source.node_text(node).split())
+    written = " ".join(source.plain_text(node).split())
     inner = node
     while inner.type == "qualified_identifier":
         name = inner.child_by_field_name("name")
@@ -241,11 +241,11 @@ def _kind_of(source: Source, node: Node) -> tuple[str, str, bool]:
     if inner.type == "template_type":
         head, arguments = inner.child_by_field_name("name"), inner.child_by_field_name("arguments")
         given = uncommented(arguments)
-        named = source.node_text(head) if head is not None else ""
+        named = source.plain_text(head) if head is not None else ""
         kind = given[0].child_by_field_name("type") if len(given) == 1 else None
         if named == "optional" and kind is not None:
             return _kind_of(source, kind)[0], written, True
         if named in ("vector", "ArrayRef") and kind is not None and _kind_of(source, kind)[0] == "int":
             return "ints", written, False
         return "", written, False
-    return _PLAIN.get(source.node_text(inner).split("::")[-1], ""), written, False
+    return _PLAIN.get(source.plain_text(inner).split("::")[-1], ""), written, False

@@ -118,8 +118,8 @@ def _is_made_each_time(launch: Span, loop: HostLoop) -> bool:
     node = node_at(launch.source.root, launch.start, launch.end)
     inside = [n for n in ancestors(node) if n.start_byte > loop.span.start] if node is not None else []
     function = enclosing(node, "function_definition", "lambda_expression") if node is not None else None
-    around = launch.source.node_text(function) if function is not None else ""
-    other = "BeginCapture" in around or re.search(r"\b(?:cuda|hip)SetDevice\b", loop.span.text)
+    around = launch.source.node_code(function) if function is not None else ""
+    other = "BeginCapture" in around or re.search(r"\b(?:cuda|hip)SetDevice\b", loop.span.code)
     return not other and not any(n.type in ("if_statement", "switch_statement") for n in inside)
 
 

@@ -92,7 +92,7 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     atomics = [a for a in kernel.accesses if a.kind is AccessKind.ATOMIC and a.basis in COUNTED]
     for access in worst_by_place(atomics, lambda a: _per_address(a) or 0.0):
         together = _per_address(access)
-        if together is None or together < NOTABLE or _is_combined(access) or _IN_TURN.match(access.span.text):
+        if together is None or together < NOTABLE or _is_combined(access) or _IN_TURN.match(access.span.code):
             continue
         launch = launch_of(kernel, access.launch)
         lanes = f"{'Up to ' if access.thinned else ''}{number(access.active_lanes)} lanes"
@@ -148,7 +148,7 @@ def _is_combined(access: Access) -> bool:
     """Whether the compiler makes one atomic of the warp's."""
     if access.by_thread:
         return False
-    text = access.span.text
+    text = access.span.code
     if not _is_small_integer(access):
         kind = builtin_type(access.type)
         return kind is None or (kind.is_integer and _LITERAL_ADD.match(text) is not None)

@@ -148,7 +148,7 @@ def _is_unrolled(loop: Node, source: Source) -> bool:
     if told is not None:
         return told.group(1) != b"1"
     update = loop.child_by_field_name("update")
-    return update is not None and _CONSTANT_STEP.fullmatch(source.node_text(update)) is not None
+    return update is not None and _CONSTANT_STEP.fullmatch(source.node_code(update)) is not None
 
 
 def _done(store: Access) -> int:

@@ -122,7 +122,7 @@ def _known(change: HostChange, program: Program) -> Iterator[tuple[str, dict[str
         if len(arguments) != len(problem.arguments):
             raise UntimableError(f"what {name} is handed is not known")
         for node, argument in zip(arguments, problem.arguments, strict=True):
-            text = squeezed(source.node_text(node))
+            text = squeezed(source.node_code(node))
             if isinstance(argument, Array):
                 yield text, _array(argument, case)
             elif isinstance(argument, Scalar):
