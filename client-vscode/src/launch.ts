@@ -23,18 +23,28 @@ export interface Launched {
   readonly ended: Promise<void>;
 }
 
-/** Start a server on stdio. What it writes to stderr goes to the log. Rejects where it cannot be started. */
+/**
+ * Start a server on stdio, in the first of the `opened` folders; `trusted` are those of them that the user trusts. What it
+ * writes to stderr goes to the log. Rejects where it cannot be started.
+ */
 export async function launch(
   python: Interpreter,
   folders: readonly string[],
-  folder: string | undefined,
+  opened: readonly string[],
+  trusted: readonly string[],
   log: LogOutputChannel,
 ): Promise<Launched> {
+  const folder = opened[0];
   // Where a PYTHONHOME is set, it is that of another Python than the one that was asked in isolation.
   const { PYTHONHOME: _other, ...inherited } = process.env;
   const child = spawn(python.path, ["-P", "-m", "warpwright.lsp"], {
     cwd: folder !== undefined && existsSync(folder) ? folder : undefined,
-    env: { ...inherited, PYTHONPATH: folders.join(delimiter), PYTHONUTF8: "1" },
+    env: {
+      ...inherited,
+      PYTHONPATH: folders.join(delimiter),
+      PYTHONUTF8: "1",
+      WARPWRIGHT_TRUSTED_FOLDERS: trusted.join(delimiter),
+    },
     stdio: "pipe",
     windowsHide: true,
   });

@@ -117,8 +117,9 @@ export class Server implements Disposable {
         return;
       }
       this.log.info(`starting the server with ${python.path}, Python ${python.version}`);
-      const folder = workspace.workspaceFolders?.[0]?.uri.fsPath;
-      const launched = (this.launched = await launch(python, folders, folder, this.log));
+      const opened = (workspace.workspaceFolders ?? []).map((each) => each.uri.fsPath);
+      // A window that comes to be trusted starts the server anew.
+      const launched = (this.launched = await launch(python, folders, opened, workspace.isTrusted ? opened : [], this.log));
       const { stdout, stdin } = launched.process;
       if (stdout === null || stdin === null) {
         throw new Error("its pipes could not be opened.");

@@ -167,7 +167,7 @@ def test_a_second_compilation_of_the_same_text_runs_no_compiler(fake_nvcc: FakeN
     others = [
         compile_cubin(source, flags=("-O1",)),
         compile_cubin(source, arch="sm_80"),
-        compile_cubin(source, reads=(str(tmp_path),)),
+        compile_cubin(source, reads=(str(tmp_path), str(tmp_path / "other"))),
         compile_cubin(Source(source.path, b"int y;")),
     ]
     assert {each.ending for each in others} == {Ending.BROKEN}

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpwright.directories import cache_dir, data_dir
+from warpwright.files import read_start
 from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
 
@@ -236,8 +237,7 @@ def _pulled(spec: str) -> ModelFile | Missing:
 def _checked_gguf(path: Path, name: str | None = None) -> ModelFile | Missing:
     advice = "Give the path of a GGUF file, or a Hugging Face name as org/repo."
     try:
-        with path.open("rb") as file:
-            magic = file.read(4)
+        magic = read_start(path, len(_MAGIC))
     except OSError as error:
         return Missing("model", f"The model {path} cannot be read ({error.strerror}).", advice)
     if magic != _MAGIC:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from warpwright.cli.inputs import Compiled, Resources
+from warpwright.cli.inputs import Compiled, Resources, nvcc_flags
 from warpwright.cli.terminal import CannotRun, say_warning
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
@@ -43,7 +43,7 @@ def compile_files(
         made = compile_cubin(
             source,
             arch=compiled.assumptions(source).arch,
-            flags=compiled.flags(source),
+            flags=nvcc_flags(compiled, source),
             is_cancelled=is_cancelled,
         )
         return tuple(with_spills(made, is_cancelled).values()) if made.ok else made.reason

@@ -11,7 +11,7 @@ from warpwright.cli.check import rule_names
 from warpwright.cli.diff import coloured, source_diff
 from warpwright.cli.files import write_atomically
 from warpwright.cli.findings_text import count
-from warpwright.cli.inputs import Compiled, compile_options, find_inputs
+from warpwright.cli.inputs import Compiled, compile_options, find_inputs, nvcc_flags
 from warpwright.cli.terminal import (
     COULD_NOT_RUN,
     CannotRun,
@@ -70,7 +70,7 @@ def command(
             for warning in set(compiled.warnings(source)) - said:
                 say_warning(warning)
                 said.add(warning)
-            reading = Reading(compiled.program, findings, compiled.flags(source), compiled.arch)
+            reading = Reading(compiled.program, findings, nvcc_flags(compiled, source), compiled.arch)
             with progress_line() as progress:
                 one = fix_source(source, reading, unsafe=unsafe, progress=progress, is_cancelled=is_cancelled)
                 fixed.append(one)

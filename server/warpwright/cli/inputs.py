@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from warpwright.cli.terminal import CannotRun, say_note, say_warning
-from warpwright.editor.analysis import compiled_as, compiler_options
+from warpwright.editor.analysis import compiled_as, compiler_options, options_refused
 from warpwright.editor.project import project_of
 from warpwright.editor.settings import Settings
 from warpwright.facts.analyze import analyze
@@ -110,11 +110,19 @@ class Compiled:
         """nvcc's options, in any folder, without the architecture."""
         defined = [f"-U{name}" if body is None else f"-D{name}={body}" for name, body in self.defines]
         folders = [f"-I{Path(folder).absolute()}" for folder in self.folders]
-        return merged(compiler_options(_absolute(source), self.settings(source)), (*defined, *folders))
+        return merged(compiler_options(_absolute(source), self.settings(source)), (*defined, *folders)).taken
 
     def assumptions(self, source: Source) -> Assumptions:
         assume = compiled_as(_absolute(source), self.settings(source))[0]
         return replace(assume, defines={**assume.defines, **dict(self.defines)})
+
+
+def nvcc_flags(compiled: Compiled, source: Source) -> tuple[str, ...]:
+    """`Compiled.flags` for a compilation, with a note on each option of the project that is left out for safety's
+    sake."""
+    for sentence in options_refused(_absolute(source), compiled.settings(source)):
+        say_note(sentence)
+    return compiled.flags(source)
 
 
 def _absolute(source: Source) -> str:

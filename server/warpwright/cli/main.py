@@ -18,11 +18,12 @@ from warpwright import __version__
 from warpwright.cli.log import log_to_stderr
 from warpwright.cli.terminal import COULD_NOT_RUN
 from warpwright.progress import CancelledError
+from warpwright.search_path import use_absolute_folders
 
 # In the order in which `--help` shows them; each is a module of this package with a `command`.
 COMMANDS = (
     "check", "fix", "facts", "explain", "profile", "sass", "optimize", "verify", "history", "problem", "generate",
-    "model", "doctor", "serve",
+    "model", "trust", "doctor", "serve",
 )  # fmt: skip
 
 INTERRUPTED = 130  # 128 + SIGINT
@@ -75,6 +76,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # the process was started with it closed
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     log_to_stderr()
+    use_absolute_folders()
     try:
         status = cli.main(None if arguments is None else list(arguments), prog_name="warpwright", standalone_mode=False)
         sys.stdout.flush()

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, read_program
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.verify import harness
 
@@ -91,7 +91,7 @@ def command(
     from warpwright.optimize.optimize import optimize
     from warpwright.optimize.wish import WishError
 
-    building = Building(compiled.arch, compiled.flags(program.source), compiled.include_folders(program.source))
+    building = Building(compiled.arch, nvcc_flags(compiled, program.source), compiled.include_folders(program.source))
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         engine = open_engine(spec, progress) if plan == "model" or is_model_named(spec or "") else None
         if isinstance(engine, Missing) and spec:

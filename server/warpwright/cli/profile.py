@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags
 from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, say_note, say_warning, stop_on_ctrl_c
 from warpwright.editor.profile.store import placed, store_profile
 from warpwright.editor.profile.view import View, view_of
@@ -103,7 +103,7 @@ def command(
         else:
             name = choose_kernel(program, kernel).name
             assume, folders = compiled.assumptions(program.source), compiled.include_folders(program.source)
-            flags = compiled.flags(program.source)
+            flags = nvcc_flags(compiled, program.source)
             if backend == "ncu":
                 from warpwright.verify.profile import measured_profile
 

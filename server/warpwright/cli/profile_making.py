@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from warpwright.cli.inputs import Compiled
+from warpwright.cli.inputs import Compiled, nvcc_flags
 from warpwright.cli.terminal import say_note, say_warning
 from warpwright.editor.profile.store import load_profiles, placed, store_profile
 from warpwright.emulator.profiling import Wanted, emulated_profile
@@ -30,7 +30,9 @@ def make_profiles(paths: Iterable[Path], compiled: Compiled, progress: Progress,
             if kernel.name in kept:
                 continue
             progress(f"Profiling {kernel.name}", done / len(paths))
-            wanted = Wanted(kernel.name, {}, assume, compiled.include_folders(source), flags=compiled.flags(source))
+            wanted = Wanted(
+                kernel.name, {}, assume, compiled.include_folders(source), flags=nvcc_flags(compiled, source)
+            )
             made = emulated_profile(program, wanted, lambda *_: None, is_cancelled)
             if isinstance(made, Missing):
                 say_note(f"{path}: {kernel.name} is judged by its text: {made.reason}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from warpwright.cli.inputs import Compiled, compile_options, read_program
+from warpwright.cli.inputs import Compiled, compile_options, nvcc_flags, read_program
 from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, stop_on_ctrl_c
 from warpwright.editor.machine.listing import Listing, listing
 from warpwright.facts.model import Program
@@ -69,7 +69,7 @@ def command(
 
 
 def _compiled(program: Program, compiled: Compiled, progress: Progress, is_cancelled: IsCancelled) -> MachineView:
-    arch, flags = compiled.assumptions(program.source).arch, compiled.flags(program.source)
+    arch, flags = compiled.assumptions(program.source).arch, nvcc_flags(compiled, program.source)
     progress(f"Compiling for {arch}", None)
     cubin = compile_cubin(program.source, arch=arch, flags=flags, is_cancelled=is_cancelled)
     if not cubin.ok:

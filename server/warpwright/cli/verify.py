@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, read_program
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, read_program
 from warpwright.cli.report_text import overview_text, report_text
 from warpwright.cli.terminal import COULD_NOT_RUN, CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.editor.report import overview_page, report_page
@@ -80,7 +80,7 @@ def command(
                 progress=partial(_shared, progress, name if len(names) > 1 else None, done, len(names)),
                 is_cancelled=is_cancelled,
                 arch=compiled.arch,
-                flags=compiled.flags(before.source),
+                flags=nvcc_flags(compiled, before.source),
                 flags_from=compiled.found(before.source).words,
                 backend=backend,
                 again=again,

@@ -19,6 +19,8 @@ from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
+from warpwright.toolchain.nvcc_options import NvccOptions
+from warpwright.toolchain.rights import why_not_included
 
 if TYPE_CHECKING:
     from warpwright.facts.profile import Profile
@@ -108,9 +110,21 @@ def compiled_as(path: str, settings: Settings) -> tuple[Assumptions, tuple[str, 
 
 def compiler_options(path: str, settings: Settings) -> tuple[str, ...]:
     """nvcc's options for a file, in any folder, without the architecture: the settings hold over the project's."""
-    found = _found(path, settings).options if Path(path).is_absolute() else ()
+    return _options(path, settings).taken
+
+
+def options_refused(path: str, settings: Settings) -> tuple[str, ...]:
+    """A sentence on each option of the project, or of the settings, that is not given to nvcc for safety's sake."""
+    found = _found(path, settings).refused if Path(path).is_absolute() else ()
+    return tuple(dict.fromkeys((*found, *_options(path, settings).refused)))
+
+
+def _options(path: str, settings: Settings) -> NvccOptions:
+    is_saved = Path(path).is_absolute()
+    found = _found(path, settings).options if is_saved else ()
     defined = (f"-D{name}={body}" for name, body in settings.defines.items())
-    return merged(found, (*settings.flags, *defined, *(f"-I{folder}" for folder in settings.include_folders)))
+    given = (*settings.flags, *defined, *(f"-I{folder}" for folder in settings.include_folders))
+    return merged(found, given, why_not_included(path)) if is_saved else merged(found, given)
 
 
 def options_origin(path: str, settings: Settings) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 
-from warpwright.editor.analysis import compiled_as, compiler_options
+from warpwright.editor.analysis import compiled_as, compiler_options, options_refused
 from warpwright.editor.includes import open_first, with_folders
 from warpwright.editor.job_request import Json, is_saved
 from warpwright.editor.settings import Settings, parse_settings
@@ -30,10 +30,16 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
 
     `status`: "compiled"; "errors"; "waiting" for a file to be saved; "missing" where there is no compiler; "failed".
     `reason`: of the last two, one sentence. `remarks`: see `Remark`. `kernels`: {architecture: {name: what the kernel
-    takes, as KernelResources}}, of all architectures or of none. `compiler`: "nvcc 13.0.88".
+    takes, as KernelResources}}, of all architectures or of none. `compiler`: "nvcc 13.0.88". `refused`: sentences on
+    options that were left out.
     """
     settings, _ = parse_settings(request["settings"])
     source = Source(request["path"], request["text"].encode("utf-8"))
+    refused = list(options_refused(source.path, settings))
+    return {**_compiled(source, settings, request, progress, is_cancelled), "refused": refused}
+
+
+def _compiled(source: Source, settings: Settings, request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
     opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items() if path != source.path}
     architectures, flags, folders = compiler_arguments(source.path, settings)
     ways = ways_to_includes(source, with_folders(open_first(opened), folders))
@@ -63,21 +69,7 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
 def compiler_arguments(path: str, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """The architectures that a file is compiled for, nvcc's options for it, and the folders of its includes."""
     assume, folders = compiled_as(path, settings)
-    options = tuple(option for option in compiler_options(path, settings) if not _names_a_program_beside(option, path))
-    return settings.architectures or (assume.arch,), options, folders
-
-
-def _names_a_program_beside(option: str, path: str) -> bool:
-    """Whether nvcc is told to run a program of the project that the file is in: nobody asked for that by opening it.
-
-    A folder that holds both is the project's, unless it holds the user's home too.
-    """
-    program = option.removeprefix("-ccbin=")
-    if program == option or not Path(program).is_absolute():
-        return False
-    home = Path.home().resolve()
-    shared = {*Path(program).resolve().parents} & {*Path(path).resolve().parents}
-    return bool(shared - {home, *home.parents})
+    return settings.architectures or (assume.arch,), compiler_options(path, settings), folders
 
 
 def _answer(status: str, compiled: Compiled | None = None, *, remarks: Iterable[Remark] = ()) -> Json:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from warpwright.files import read_start
 from warpwright.syntax.source import Source, SourceError, is_file, read_source
 from warpwright.syntax.stamp import Stamp, stamp_of
 
@@ -58,8 +59,7 @@ def _files(folder: Path) -> list[Path]:
 @lru_cache(maxsize=1024)
 def _included_on_disk(path: str, _stamp: Stamp | None) -> frozenset[str]:
     try:
-        with Path(path).open("rb") as file:
-            return _included(file.read(_MOST_BYTES))
+        return _included(read_start(path, _MOST_BYTES))
     except OSError:
         return frozenset()
 

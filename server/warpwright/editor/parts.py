@@ -40,6 +40,7 @@ def parts(progress: Progress) -> Iterator[Part]:
     yield _analysis()
     yield _compiler()
     yield _sandbox()
+    yield _trust()
     yield _emulator()
     gpu = _gpu()
     yield gpu
@@ -98,7 +99,19 @@ def _sandbox() -> Part:
     if any("Landlock" in each for each in in_force) and any("seccomp" in each for each in in_force):
         return Part(name, True, words, gives)
     advice = "Linux 5.13 or later with Landlock and seccomp has it; in a container, its runtime must allow both."
+    if not any("Landlock" in each for each in in_force):
+        advice += " Until then nothing of a folder is compiled before you allow it: `warpwright trust FOLDER`."
     return Part(name, False, f"Only this is in force: {words}.", gives, advice)
+
+
+def _trust() -> Part:
+    from warpwright.trust import trusted_folders
+
+    kept = trusted_folders()
+    listed = ", ".join(short(each) for each in kept) if kept else "none"
+    return Part(
+        "trust", True, f"folders that you allowed (`warpwright trust`): {listed}", "more than analysis of others"
+    )
 
 
 def _emulator() -> Part:

@@ -16,7 +16,7 @@ from typing import Any
 
 from warpwright.editor.program import TABLE, read_program
 from warpwright.editor.settings import Settings, Wrong, read_settings
-from warpwright.syntax.source import is_file
+from warpwright.files import read_file
 from warpwright.syntax.stamp import Stamp, stamp_of
 from warpwright.toolchain.program import ProgramTest
 
@@ -95,10 +95,8 @@ def _read(path: str, stamp: Stamp) -> Project | None:
     is_shared = Path(path).name == PYPROJECT
     if stamp[1] > _MOST_BYTES:
         return None if is_shared else _failed(path, 1, f"it is larger than {_MOST_BYTES >> 20} MB")
-    if not is_file(path):  # a device or a pipe has no end
-        return None if is_shared else _failed(path, 1, "it is no file")
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = read_file(path, _MOST_BYTES).decode("utf-8-sig")
     except OSError as error:
         return None if is_shared else _failed(path, 1, f"it cannot be read ({error.strerror})")
     except UnicodeDecodeError:

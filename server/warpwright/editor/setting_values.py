@@ -16,6 +16,10 @@ OFF = "off"
 SEVERITIES = (OFF, *(each.value for each in reversed(Severity)))
 
 
+class RefusedError(ValueError):
+    """What a project may not choose; the message is a sentence that says why."""
+
+
 def arch(value: object) -> str:
     if not isinstance(value, str) or (value and not ARCH.fullmatch(value)):
         raise ValueError
@@ -83,6 +87,8 @@ def macros(value: object) -> dict[str, str]:
         if not isinstance(name, str) or not name.isidentifier() or not isinstance(body, str | int | float):
             raise ValueError
         macros[name] = str(int(body)) if isinstance(body, bool) else str(body)
+        if refused := nvcc_options([("-D", f"{name}={macros[name]}")], Path()).refused:
+            raise RefusedError(refused[0])
     return macros
 
 
@@ -105,6 +111,10 @@ def severities(value: object) -> dict[str, str]:
 def flags(value: object) -> tuple[str, ...]:
     """nvcc's options, each of which is one word that means something for device code."""
     words = names(value)
-    if not all(nvcc_options(read_options([word]), Path()).taken for word in words):
-        raise ValueError
+    for word in words:
+        read = nvcc_options(read_options([word]), Path())
+        if read.refused:
+            raise RefusedError(read.refused[0])
+        if not read.taken:
+            raise ValueError
     return words

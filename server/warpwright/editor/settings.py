@@ -120,6 +120,8 @@ def read_settings(value: object) -> tuple[dict[str, object], tuple[Wrong, ...]]:
             continue
         try:
             read[setting.attribute] = setting.read(given)
+        except values.RefusedError as refused:
+            wrong.append(Wrong((setting.name,), f"the default is used: {refused}"))
         except (ValueError, TypeError):
             form = f"must be {setting.form}, not {_shown(given)}; the default is used."
             wrong.append(Wrong((setting.name,), form))

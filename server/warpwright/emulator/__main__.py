@@ -65,7 +65,7 @@ def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
     shape = chosen_shape(problem, request["shape"], problem.profile)
     if isinstance(shape, Missing):
         return shape
-    flags = merged(request["flags"], compiler_flags(assume, folders))
+    flags = merged(request["flags"], compiler_flags(assume)).taken
     return profile_kernel(unit, kernel, problem, shape, arch=assume.arch, flags=flags, progress=progress)
 
 

@@ -35,7 +35,7 @@ _STANDARDS = {"201103L": "11", "201402L": "14", "201703L": "17", "202002L": "20"
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What to profile. `shape` gives some of the problem's symbols a size; the others keep the one that is chosen.
-    `flags` are nvcc's, beside the macros of `assume` and the folders."""
+    `folders` are where analysis looks for includes; `flags` are nvcc's, beside the macros of `assume`."""
 
     kernel: str
     shape: Mapping[str, int]
@@ -45,11 +45,11 @@ class Wanted:
     flags: tuple[str, ...] = ()
 
 
-def compiler_flags(assume: Assumptions, folders: tuple[str, ...]) -> tuple[str, ...]:
+def compiler_flags(assume: Assumptions) -> tuple[str, ...]:
     """What an analysis takes for granted, as options of the compiler. The architecture is not among them.
 
-    >>> compiler_flags(Assumptions(defines={"N": "4", "M": None, "__cplusplus": "201703L"}), ("/inc",))
-    ('-DN=4', '-UM', '-std=c++17', '-I/inc')
+    >>> compiler_flags(Assumptions(defines={"N": "4", "M": None, "__cplusplus": "201703L"}))
+    ('-DN=4', '-UM', '-std=c++17')
     """
     flags = []
     for name, body in assume.defines.items():
@@ -57,7 +57,7 @@ def compiler_flags(assume: Assumptions, folders: tuple[str, ...]) -> tuple[str, 
             flags.append(f"-std=c++{_STANDARDS.get(body or '', '17')}")
         else:
             flags.append(f"-U{name}" if body is None else f"-D{name}={body}")
-    return (*flags, *(f"-I{folder}" for folder in folders))
+    return tuple(flags)
 
 
 def emulated_profile(

@@ -117,6 +117,8 @@ async def _add_lines(ls: Server, document: Document, request: Json) -> None:
 def _take(ls: Server, document: Document, text: bytes, answer: Json) -> None:
     """Show what the compiler said of `text`, which is the document's own: an edit would have ended this."""
     status = answer["status"]
+    for sentence in answer["refused"]:
+        _tell_once(ls, sentence, types.MessageType.Info)
     if status == "missing":
         _tell_once(ls, f"{answer['reason']} Until then what a compiler says is not shown.", types.MessageType.Info)
         return

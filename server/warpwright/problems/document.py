@@ -27,6 +27,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from warpwright.files import read_file
 from warpwright.problems.directives import three
 from warpwright.problems.expressions import ExpressionError, parse
 from warpwright.problems.model import ROLES, Array, Problem, Scalar
@@ -34,6 +35,7 @@ from warpwright.problems.overrides import ArrayOverride, Overrides
 from warpwright.problems.shapes import Shape
 
 FILE_NAME = "sample.toml"
+_MOST_BYTES = 1 << 20
 
 
 def read_document(path: Path, kernel: str) -> Overrides:
@@ -58,7 +60,7 @@ def read_table(path: Path, section: str, name: str) -> dict[str, Any] | None:
     Raises ExpressionError.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path, _MOST_BYTES).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -67,7 +69,7 @@ def read_table(path: Path, section: str, name: str) -> dict[str, Any] | None:
         table = tomllib.loads(text).get(section, {}).get(name, {})
         if not isinstance(table, dict):
             raise AttributeError(f"{name} is not a table")
-    except (tomllib.TOMLDecodeError, AttributeError) as error:
+    except (ValueError, RecursionError, AttributeError) as error:
         raise ExpressionError(f"{path} is not a TOML file with a table [{section}.{name}] ({error})") from None
     return table
 

@@ -32,10 +32,11 @@ _PRIVATE = frozenset(
 )
 """Folders of `/` in which people, services and processes keep their own; all others hold programs and libraries."""
 
-_NEEDED = (
+NEEDED = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
     "/etc/localtime", "/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/sys",
 )  # fmt: skip
+"""What programs read elsewhere: where libraries are, the time zone, what the machine has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Policy:
 
     `confined` is False where only limits are wanted. `reads` are the folders and files that can be read, None for all;
     `writes` are those that can be changed too. `devices` are the GPU's. `local_sockets` are those of Unix, with
-    which nobody else is reached unless `local_services` is true.
+    which nobody else is reached unless `local_services` is true. Where `must_confine` is true, a system that cannot
+    keep the command from files does not start it: UnconfinedError.
     """
 
     limits: Mapping[str, int] = field(default_factory=lambda: {})
@@ -54,6 +56,14 @@ class Policy:
     devices: bool = False
     local_sockets: bool = False
     local_services: bool = False
+    must_confine: bool = False
+
+
+class UnconfinedError(OSError):
+    """This system cannot keep a command from files, and it was not to be started without."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ENOTSUP, "this system cannot keep it from other files")
 
 
 class Confined:
@@ -74,6 +84,8 @@ class Confined:
         opened: list[int] = []
         self._status = self._life = -1
         self._said = b""
+        if policy.must_confine and sys.platform != "linux":
+            raise UnconfinedError
         if sys.platform == "win32":
             start, close = [*command], []
         else:
@@ -122,6 +134,8 @@ class Confined:
         words: tuple[str, ...] = ()
         for line in self._said.splitlines():
             message = json.loads(line)
+            if "unconfined" in message:
+                raise UnconfinedError
             if "errno" in message:
                 raise OSError(message["errno"], os.strerror(message["errno"]))
             words = tuple(message["in_force"])
@@ -158,4 +172,4 @@ def system_folders() -> tuple[str, ...]:
     The Python that runs this is among it, wherever it is installed.
     """
     found = [str(each) for each in sorted(Path("/").iterdir()) if each.name not in _PRIVATE]
-    return tuple(dict.fromkeys([*found, *_NEEDED, sys.prefix, sys.base_prefix]))
+    return tuple(dict.fromkeys([*found, *NEEDED, sys.prefix, sys.base_prefix]))

@@ -50,6 +50,7 @@ _CALLS: Mapping[str, tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {
         (117, 270, 271, 425, 280, 217, 218, 219, 40, 39, 41, 51, 97, 268, 282, 104, 105, 273, 265),
     ),
 }  # fmt: skip
+_FILES = "read-only file system"
 _X32_BIT = 0x40000000
 
 
@@ -63,6 +64,9 @@ def main() -> int:
         in_force += confine(
             policy["reads"], policy["writes"], policy["devices"], policy["local_sockets"], policy["local_services"]
         )
+    if policy["must_confine"] and not any(_FILES in each for each in in_force):
+        os.write(status, json.dumps({"unconfined": True}).encode() + b"\n")
+        return 127
     os.write(status, json.dumps({"in_force": [each for each in in_force if each]}).encode() + b"\n")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
@@ -111,7 +115,7 @@ def confine(
     in_force = ["no new privileges"]
     version = libc.syscall(_LANDLOCK_CREATE, None, 0, 1)
     if version > 0 and _landlock(libc, version, reads, writes, devices):
-        in_force.append(f"read-only file system (Landlock {version})")
+        in_force.append(f"{_FILES} (Landlock {version})")
     if _seccomp(libc, local_sockets, local_services):
         in_force.append("no network (seccomp)")
     elif version >= 4 and in_force[-1] != "no new privileges":

@@ -17,6 +17,7 @@ from pathlib import Path
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser, Point, Tree
 
+from warpwright.files import read_start
 from warpwright.syntax.code import code_of, without_comments
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
@@ -293,8 +294,7 @@ def read_source(path: str | Path) -> Source:
     """
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        data = read_start(path, MOST_BYTES + 1)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file") from None
     except IsADirectoryError:

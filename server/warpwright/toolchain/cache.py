@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpwright.directories import cache_dir
+from warpwright.files import read_file
 from warpwright.progress import CancelledError, IsCancelled
 
 MOST_RESULTS = 1000
+_MOST_INCLUDED_BYTES = 1 << 30
 ABANDONED_SECONDS = 6 * 3600  # no compilation runs that long
 
 
@@ -136,7 +138,7 @@ def store(key: str, product: str, directory: Path, includes: Iterable[Path]) -> 
 def _hash(path: Path) -> str:
     """Hash of a file's bytes; empty where it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_file(path, _MOST_INCLUDED_BYTES)).hexdigest()
     except OSError:
         return ""
 

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,18 +16,22 @@ from warpwright.directories import cache_dir
 from warpwright.facts.resources import KernelResources
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.sandbox.confine import UnconfinedError
+from warpwright.search_path import use_absolute_folders
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
+from warpwright.toolchain.command_line import HEADER, CommandLine, command_line, unsafe_word
 from warpwright.toolchain.compilation import Compilation, Compiled, CompiledLibrary, CompiledPtx, Ending, TorchBuild
 from warpwright.toolchain.cubin_info import kernel_info
 from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.included import IncludeError, with_changed, with_line_marker
 from warpwright.toolchain.messages import CompilerMessage, parse_resources
 from warpwright.toolchain.names import demangle
-from warpwright.toolchain.nvcc_output import errors_sentence, exit_sentence, messages_of, with_place
-from warpwright.toolchain.process import run_limited
-from warpwright.toolchain.rights import Reads, compiler_policy
+from warpwright.toolchain.nvcc_output import errors_sentence, exit_sentence, messages_of, printable, with_place
+from warpwright.toolchain.process import LOG, Finished, run_limited
+from warpwright.toolchain.rights import Reads, compiler_policy, own_reads, project_root
+from warpwright.trust import is_trusted
 
 _ENTRY = re.compile(r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)*\.entry[ \t]+([\w$]+)", re.MULTILINE | re.ASCII)
 OUTPUT_BYTES = 4 << 20
@@ -36,6 +41,7 @@ _PASSED_ON = (
     "INCLUDE", "LIB", "NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",
 )  # fmt: skip
 """What the compiler gets of the environment: it needs no secret of the user's."""
+_OPTIONS = ("NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,8 @@ def compile_cubin(
     Quoted includes are found beside the file on disk. The result is kept in the user's cache under a hash of the text,
     every file that it includes, the flags, the architecture and the compiler's version, and so are its errors; a second
     call with nothing changed runs no compiler. nvcc's front end checks the file's host code too. The compiler has no
-    network and writes nowhere else; `reads` says what it may read. Raises CancelledError.
+    network and writes nowhere else; `reads` says what it may read (see `toolchain.rights`). Where the system cannot
+    keep it to that, only what lies in a folder that the user allowed is compiled. Raises CancelledError.
     """
     made, entry = _compile(source, _CUBIN, arch, flags, timeout, is_cancelled, reads)
     resources = _with_limits(parse_resources(entry.output), entry.product) if entry else {}
@@ -140,10 +147,11 @@ def compile_extension(
     """
     options = (
         "-shared", "-Xcompiler", "-fPIC", "-cudart", "shared", f"-DTORCH_EXTENSION_NAME={EXTENSION_MODULE}",
-        *torch.flags,
     )  # fmt: skip
     product = _Product("shared library", "extension.so", options, torch.libraries, f"torch {torch.version}")
-    return _library(*_compile(source, product, arch, flags, timeout, is_cancelled, None))
+    flags = (*flags, *torch.flags)
+    reads = own_reads(source, (*flags, *torch.libraries))
+    return _library(*_compile(source, product, arch, flags, timeout, is_cancelled, reads))
 
 
 def compile_host(
@@ -187,7 +195,8 @@ def _compile(
     if isinstance(toolchain, Missing):
         return Compilation(Ending.MISSING, reason=str(toolchain), arch=arch, flags=flags), None
     compiler = f"nvcc {toolchain.version}"
-    environment = {name: value for name in _PASSED_ON if (value := os.environ.get(name)) is not None}
+    environment = _environment()
+    reads = own_reads(source, flags) if reads is None else reads
     key = _key(source, product, arch, flags, toolchain, environment, reads)
     with cache.in_turn(key, is_cancelled):
         entry = cache.lookup(key, product.file)
@@ -222,6 +231,14 @@ def _compile(
                 return Compilation(Ending.BROKEN, (), reason, compiler, arch, flags), None
     messages = messages_of(entry.output, source)
     return Compilation(Ending.COMPILED, messages, "", compiler, arch, flags, entry.includes), entry
+
+
+def _environment() -> dict[str, str]:
+    """What the compiler gets of the environment, without what would be another thing in each folder, and without
+    options of which a shell would make more than words."""
+    found = {name: value for name in _PASSED_ON if (value := os.environ.get(name)) is not None}
+    use_absolute_folders(found)
+    return {name: value for name, value in found.items() if name not in _OPTIONS or not unsafe_word([value])}
 
 
 def _rejection(kept: cache.Entry, source: Source, compiler: str, arch: str, flags: tuple[str, ...]) -> Compilation:
@@ -279,13 +296,14 @@ def _build(
     is_cancelled: IsCancelled,
     environment: Mapping[str, str],
     directory: Path,
-    reads: Reads,
+    reads: tuple[str, ...],
 ) -> Compilation | None:
     """Run nvcc in `directory`. None is a success that left the product there; a failure says what went wrong."""
     path = Path(source.path).absolute()
+    given = command_line(flags, path.parent)
     command = [
         str(toolchain.nvcc), *product.options, "-x", product.language, f"-arch={arch}", "-lineinfo",
-        "-MD", "-MF", "dependencies.d", f"-I{path.parent}", *flags, "-o", product.file, "source.cu", *product.libraries,
+        "-MD", "-MF", "dependencies.d", *given.words, "-o", product.file, "source.cu", *product.libraries,
     ]  # fmt: skip
     compiler = f"nvcc {toolchain.version}"
 
@@ -296,8 +314,14 @@ def _build(
         text, copies = with_changed(source, parse_flags(flags, Path()).folders)
     except IncludeError as error:
         return failed(Ending.BROKEN, str(error))
+    if unsafe := unsafe_word([*command[1:], str(directory)]):
+        return failed(Ending.BROKEN, f"Nothing is compiled: nvcc would hand `{printable(unsafe)}` to a shell.")
+    if given.header:
+        copies = {**copies, HEADER: given.header.encode("utf-8", errors="surrogateescape")}
     for name, copy in {"source.cu": with_line_marker(text, str(path)), **copies}.items():
         (directory / name).write_bytes(copy)
+    for name, folder in given.links.items():
+        (directory / name).symlink_to(folder)
     (directory / "tmp").mkdir()
     try:
         finished = run_limited(
@@ -313,8 +337,16 @@ def _build(
             output_bytes=OUTPUT_BYTES,
             memory_bytes=MEMORY_BYTES,
             is_cancelled=is_cancelled,
-            policy=compiler_policy(reads, toolchain, environment),
+            policy=compiler_policy(
+                reads, toolchain, environment, may_be_unconfined=product is _RUNTIME or is_trusted(path)
+            ),
         )
+    except UnconfinedError:
+        reason = (
+            f"Nothing in {path.parent} is compiled: this system cannot keep a compiler from your other files. If you "
+            f"know what is in that folder, allow it with `warpwright trust {project_root(path)}`."
+        )
+        return failed(Ending.BROKEN, reason)
     except OSError as error:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} could not be started ({error.strerror}).")
     finally:
@@ -326,6 +358,7 @@ def _build(
     for left in directory.glob("source.*"):
         if left.name not in ("source.cu", _KEPT_PTX):
             left.unlink()
+    finished = _with_own_names(finished, given, directory, product)
     messages = _messages(finished.output, directory, source)
     errors = [m for m in messages if m.severity == "error"]
     if finished.returncode != 0:
@@ -336,6 +369,30 @@ def _build(
         reason = f"{toolchain.nvcc} ended without an error and without writing a {product.name}."
         return failed(Ending.BROKEN, reason, messages)
     return None
+
+
+def _with_own_names(finished: Finished, given: CommandLine, directory: Path, product: _Product) -> Finished:
+    """What came of a compilation, as text and in files of text, with the names of folders that links stood for."""
+    if not given.links:
+        return finished
+    for name in (LOG, "dependencies.d", _KEPT_PTX, *([product.file] if product is _PTX else [])):
+        with suppress(OSError):
+            text = (directory / name).read_text(encoding="utf-8", errors="surrogateescape")
+            is_rule = name == "dependencies.d"
+            text = (
+                given.told(text, _as_in_make)
+                if is_rule
+                else given.told(text.replace(f"{directory}/folder_", "folder_"))
+            )
+            (directory / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+    for name in given.links:
+        (directory / name).unlink(missing_ok=True)
+    return replace(finished, output=given.told(finished.output))
+
+
+def _as_in_make(name: str) -> str:
+    """A name as a make rule has it."""
+    return re.sub(r"([ #])", r"\\\1", name).replace("$", "$$")
 
 
 def _dependencies(directory: Path) -> list[Path]:

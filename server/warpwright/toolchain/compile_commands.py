@@ -15,9 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from warpwright.files import read_file, read_start
 from warpwright.syntax.flags import Flags, flags_of_options, read_options
 from warpwright.syntax.stamp import Stamp, stamp_of
-from warpwright.toolchain.nvcc_options import nvcc_options, shell_words, with_option_files
+from warpwright.toolchain.nvcc_options import NvccOptions, WhyNot, nvcc_options, shell_words, with_option_files
 
 DATABASE = "compile_commands.json"
 MOST_BYTES = 256 << 20
@@ -35,13 +36,14 @@ class CompileFlags:
     """How one file is compiled.
 
     `flags` is for analysis. `options` are nvcc's, in any folder, without the architecture; `left_out` those that change
-    device code and are not taken. `origin` says for people where they are from, "" where there is no entry; `trouble`
-    is one sentence where something could not be read.
+    device code and are not taken; `refused` sentences on those that a project may not choose. `origin` says for people
+    where they are from, "" where there is no entry; `trouble` is one sentence where something could not be read.
     """
 
     flags: Flags = field(default_factory=Flags)
     options: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     origin: str = ""
     trouble: str = ""
 
@@ -146,7 +148,7 @@ def _made(entry: _Entry, origin: str) -> CompileFlags:
     options = read_options(words)
     folder = Path(entry.directory)
     nvcc = nvcc_options(options, folder)
-    return CompileFlags(flags_of_options(options, folder), nvcc.taken, nvcc.left_out, origin, trouble)
+    return CompileFlags(flags_of_options(options, folder), nvcc.taken, nvcc.left_out, nvcc.refused, origin, trouble)
 
 
 @lru_cache(maxsize=4)
@@ -155,7 +157,7 @@ def _read(database: str, stamp: Stamp) -> _Database:
     if stamp[1] > MOST_BYTES:
         return _Database(trouble=f"{database} is not used: it is larger than {MOST_BYTES >> 20} MB.")
     try:
-        listed = json.loads(Path(database).read_bytes())
+        listed = json.loads(read_file(database, MOST_BYTES))
     except OSError as error:
         return _Database(trouble=f"{database} is not used: it cannot be read ({error.strerror}).")
     except (ValueError, RecursionError) as error:
@@ -245,9 +247,8 @@ def _rank(file: str, stem: str) -> tuple[bool, bool, str]:
 def _includes(path: str, name: str) -> bool:
     """Whether a file includes another of this name, in whichever folder."""
     try:
-        with Path(path).open("rb") as opened:
-            text = opened.read(_MOST_READ_BYTES)
-    except (OSError, ValueError):
+        text = read_start(path, _MOST_READ_BYTES)
+    except OSError:
         return False
     pattern = rb'^[ \t]*#[ \t]*include[ \t]*["<](?:[^">\n]*[/\\])?%s[">]' % re.escape(os.fsencode(name))
     return re.search(pattern, text, re.MULTILINE) is not None
@@ -255,10 +256,8 @@ def _includes(path: str, name: str) -> bool:
 
 def _option_text(file: Path) -> str | None:
     try:
-        if not file.is_file() or file.stat().st_size > _MOST_OPTION_BYTES:
-            return None
-        return file.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
+        return read_file(file, _MOST_OPTION_BYTES).decode("utf-8", errors="replace")
+    except OSError:
         return None
 
 
@@ -270,13 +269,13 @@ def _shown(database: str) -> str:
         return database
 
 
-def merged(found: Iterable[str], given: Iterable[str]) -> tuple[str, ...]:
+def merged(found: Iterable[str], given: Iterable[str], why_not: WhyNot = lambda _path: "") -> NvccOptions:
     """nvcc's options with those that a person gave: they hold, and their folders are looked into first.
 
-    >>> merged(["-I/a", "-DN=4", "-DM", "-std=c++17"], ["-DN=8", "-I/b", "-std=c++20"])
+    >>> merged(["-I/a", "-DN=4", "-DM", "-std=c++17"], ["-DN=8", "-I/b", "-std=c++20"]).taken
     ('-I/b', '-I/a', '-DM', '-DN=8', '-std=c++20')
     """
     found, given = tuple(found), tuple(given)
     ours = [option for option in given if option.startswith("-I")]
     both = read_options([*ours, *found, *(option for option in given if option not in ours)])
-    return nvcc_options(both, Path()).taken
+    return nvcc_options(both, Path(), why_not)

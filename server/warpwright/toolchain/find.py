@@ -59,9 +59,10 @@ def find_toolchain() -> Toolchain | Missing:
 
 
 def wheel_directories() -> Iterator[Path]:
-    """The folders into which NVIDIA's wheels unpack a toolkit, newest CUDA first."""
-    for entry in sys.path:
-        yield from sorted(Path(entry or ".").glob("nvidia/cu[0-9]*"), reverse=True)
+    """The folders into which NVIDIA's wheels unpack a toolkit, newest CUDA first; never the working directory's."""
+    for entry in map(Path, sys.path):
+        if entry.is_absolute() and entry != Path.cwd():
+            yield from sorted(entry.glob("nvidia/cu[0-9]*"), reverse=True)
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:

@@ -83,6 +83,16 @@ def included_files(main: Source, folders: Sequence[str]) -> list[str]:
     return [str(path) for path in found][1:]
 
 
+def names_by_macro(sources: Sequence[Source], files: Sequence[str]) -> bool:
+    """Whether a macro names what one of these texts and files includes: which file that is, is not known here."""
+    texts = {_absolute(source.path): source for source in sources}
+    for path in dict.fromkeys((*texts, *map(_absolute, files))):
+        text = _text(path, texts)
+        if text is not None and _BY_MACRO.search(text.data):
+            return True
+    return False
+
+
 def with_line_marker(data: bytes, path: str) -> bytes:
     """The text such that the compiler's messages and line table name the user's file.
 

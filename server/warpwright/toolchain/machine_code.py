@@ -16,7 +16,7 @@ from warpwright.directories import cache_dir
 from warpwright.facts.model import AccessKind, Space
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
-from warpwright.sandbox.confine import Policy
+from warpwright.sandbox.confine import Policy, system_folders
 from warpwright.toolchain import cache
 from warpwright.toolchain.file_names import unescaped
 from warpwright.toolchain.find import find_toolchain
@@ -136,7 +136,7 @@ def _disassembled(nvdisasm: Path, cubin: Path, timeout: float, is_cancelled: IsC
                 output_bytes=OUTPUT_BYTES,
                 memory_bytes=MEMORY_BYTES,
                 is_cancelled=is_cancelled,
-                policy=Policy(),
+                policy=Policy(reads=(*system_folders(), str(nvdisasm.parent.parent), str(cubin.absolute().parent))),
             )
             if finished.stopped:
                 raise DisassemblyError(f"{nvdisasm} {finished.stopped}.")

@@ -55,10 +55,10 @@ def errors_sentence(errors: list[CompilerMessage]) -> str:
 def exit_sentence(nvcc: Path, finished: Finished) -> str:
     """For a compiler that failed and named no error."""
     lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
-    said = f'its last words were "{_printable(lines[-1])}"' if lines else "it printed nothing"
+    said = f'its last words were "{printable(lines[-1])}"' if lines else "it printed nothing"
     return f"{nvcc} failed with exit status {finished.returncode} and named no error; {said}."
 
 
-def _printable(text: str, limit: int = 120) -> str:
+def printable(text: str, limit: int = 120) -> str:
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -65,6 +65,8 @@ class Climb:
     """Of a torch extension: what its host code is compiled with."""
     allowed: tuple[str, ...] = ()
     """The folders that the candidate may include from."""
+    reads: tuple[str, ...] = ()
+    """What its compiler may read."""
 
     @property
     def compiled_with(self) -> tuple[str, ...]:

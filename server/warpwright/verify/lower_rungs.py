@@ -92,7 +92,7 @@ def _compiled(climb: Climb, arch: str) -> tuple[Compiled, Compiled]:
         arch=arch,
         flags=climb.compiled_with,
         timeout=EXTENSION_SECONDS if climb.torch is not None else COMPILE_SECONDS,
-        reads=None if climb.torch is not None else climb.allowed,
+        reads=climb.reads,
         is_cancelled=claim.is_cancelled,
     )
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.directories import cache_dir, read_kept, write_kept
+from warpwright.files import read_file
 from warpwright.missing import Missing
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.source import MOST_BYTES
 from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import Gpu, find_gpu, run_request
 from warpwright.verify.plan import PlanError, make_timing
@@ -94,6 +96,6 @@ def _known(gpu: Gpu, problem: Problem, shape: Mapping[str, int]) -> Event | None
 def _file(gpu: Gpu, problem: Problem, shape: Mapping[str, int]) -> Path:
     assert problem.reference is not None
     case = problem.case(shape)
-    which = (VERSION, sorted(gpu.details.items()), problem.reference.read_bytes(), sorted(shape.items()))
+    which = (VERSION, sorted(gpu.details.items()), read_file(problem.reference, MOST_BYTES), sorted(shape.items()))
     asked = (*which, sorted(case.scalars.items()), sorted(case.counts.items()))
     return cache_dir() / "peers" / f"{sha256(repr(asked).encode()).hexdigest()}.json"

@@ -9,7 +9,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from warpwright.facts.model import Program
+from warpwright.files import read_file
 from warpwright.missing import Missing
+from warpwright.syntax.source import MOST_BYTES
 from warpwright.toolchain.compilation import Compiled, TorchBuild
 from warpwright.verify.claim import Climb
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
@@ -114,7 +116,7 @@ def _emulate(
         reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
         return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
     because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
-    reads = (None, climb.allowed)
+    reads = (None, climb.reads)
     ptx = compiled_sides(units, plan.problems, plan.arch, climb.compiled_with, reads, claim.is_cancelled)
     if isinstance(ptx, Missing):
         return replace(base, reason=base.reason or f"{lacking}{ptx.reason}", not_run_because=because)
@@ -164,7 +166,7 @@ def _record(climb: Climb, base: Report, old: Program, arch: str, gpu: Gpu | Miss
 
     def run() -> Observed:
         seen, libraries = observe_recorded(
-            (claim.original, claim.candidate), change, arch=arch, flags=climb.compiled_with, reads=climb.allowed,
+            (claim.original, claim.candidate), change, arch=arch, flags=climb.compiled_with, reads=climb.reads,
             is_cancelled=claim.is_cancelled,
         )  # fmt: skip
         if seen.status is not Status.CORRECT or libraries is None or not isinstance(gpu, Gpu) or claim.goal == "fix":
@@ -209,7 +211,7 @@ def _asked(climb: Climb, plan: Plan, name: str, after: Compiled) -> tuple[object
     """All that decides what running both shows, other than what they are run on."""
     claim = climb.claim
     reference = plan.problems[0].reference
-    text = reference.read_bytes() if reference is not None and reference.is_file() else b""
+    text = read_file(reference, MOST_BYTES) if reference is not None and reference.is_file() else b""
     texts = (claim.original.data, claim.candidate.data, text, claim.changed)
     built = (after.compiler, plan.arch, climb.compiled_with, plan.hashes)
     return (*texts, name, claim.goal, plan.request["judge"], repr(plan.problems), *built)

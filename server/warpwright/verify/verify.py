@@ -20,6 +20,7 @@ from warpwright.progress import CancelledError, IsCancelled, Progress, never_can
 from warpwright.rules.base import Finding
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
+from warpwright.toolchain.rights import candidate_reads
 from warpwright.verify.changes import new_syntax_error
 from warpwright.verify.claim import Choice, Claim, Climb
 from warpwright.verify.compiling import allowed_folders
@@ -98,8 +99,10 @@ def _climbed(claim: Claim, memory: Memory) -> Report:
         reason = f"The file is a torch extension, and {torch}"
         return Report(Status.NOT_RUN, (Level.PARSED,), reason, not_run_because="no torch here")
     climb = Climb(claim, memory, torch)
-    allowed = allowed_folders(claim.original, claim.candidate, climb.compiled_with, claim.flags)
-    return _climbed_here(replace(climb, allowed=allowed))
+    both = claim.original, claim.candidate
+    allowed = allowed_folders(*both, climb.compiled_with, claim.flags)
+    reads = candidate_reads(*both, climb.compiled_with, claim.flags)
+    return _climbed_here(replace(climb, allowed=allowed, reads=reads))
 
 
 def _climbed_here(climb: Climb) -> Report:
