@@ -37,6 +37,7 @@ class Observed:
     sandbox: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=lambda: {})
     uncovered: list[Uncovered] = field(default_factory=lambda: [])
+    launches: list[str] = field(default_factory=lambda: [])
     work: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: {})
     """Of each side, the fields of `facts.work.Work`; empty where nothing was counted."""
 
