@@ -45,6 +45,7 @@ def judged(pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[str, Any]:
         "status": str(report.status),
         "reason": report.reason,
         "notes": list(report.notes),
+        "uncovered": [each.text for each in report.uncovered],
         "cases": len(report.cases),
         "worst": {
             name: max((c.details[name] for c in report.cases if c.details.get(name) is not None), default=None)
@@ -95,7 +96,9 @@ def main() -> int:
         sys.stdout.flush()
         surprises = sum(bool(row["surprise"]) for row in rows)
         statuses = Counter(str(row["status"]) for row in rows)
-        counts = {"pairs": len(rows), "surprises": surprises, "left_out": len(pairs) - len(rows), **statuses}
+        whole = sum(not row["uncovered"] for row in rows)
+        counts = {"pairs": len(rows), "surprises": surprises, "nothing_uncovered": whole}
+        counts |= {"left_out": len(pairs) - len(rows), **statuses}
         result |= {"counts": counts, "seconds": round(time.monotonic() - started, 1), "pairs": rows}
         text = json.dumps(result, indent=1).replace(f"{ROOT}/", "")  # paths as from the repository's root
         kept.write_text(text + "\n", encoding="utf-8")
