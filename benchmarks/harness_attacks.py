@@ -36,8 +36,9 @@ def judged(pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[str, Any]:
     started = time.monotonic()
     report = verify(pair.original, pair.candidate, kernel=pair.kernel, goal=pair.goal, backend=backend, again=True)
     seconds = time.monotonic() - started
-    surprise = pair.surprise(backend, str(report.status), report.reason)
-    if not surprise and str(report.status) not in PASSED and acceptable(report, pair.goal):
+    surprise = pair.surprise(backend, str(report.status), report.reason, [str(each.what) for each in report.uncovered])
+    passed = str(report.status) in PASSED and not pair.uncovered
+    if not surprise and not passed and acceptable(report, pair.goal):
         surprise = f"{report.status}, and offered all the same"
     return {
         "name": pair.name,

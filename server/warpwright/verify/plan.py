@@ -111,6 +111,7 @@ def make_request(
         "arguments": [_argument(a) for a in problem.arguments],
         "variables": [_argument(a) for a in problem.globals],
         "results": [_argument(a) for a in problem.results],
+        "unread": sorted(problem.unread),
         "prints": problem.prints,
         "thresholds": threshold_values(problem),
         "scales": scale_values(problem),
