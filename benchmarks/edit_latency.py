@@ -62,6 +62,8 @@ Json = dict[str, Any]
 class Server:
     """A conversation in raw messages; what comes is stamped with the time at which its last byte was read."""
 
+    patience_seconds = 60.0
+
     def __init__(self, text_document: Json) -> None:
         self.process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._inbox: queue.Queue[tuple[float, Json]] = queue.Queue()
@@ -85,7 +87,7 @@ class Server:
 
     def wait(self, is_wanted: Callable[[Json], bool]) -> tuple[float, Json]:
         while True:
-            at, message = self._inbox.get(timeout=60)
+            at, message = self._inbox.get(timeout=self.patience_seconds)
             if is_wanted(message):
                 if "error" in message:
                     sys.exit(f"the server answered {message}")

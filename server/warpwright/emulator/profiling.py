@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -131,13 +132,20 @@ def _answer(
                 continue
             chunk = os.read(child.stdout.fileno(), 1 << 16)
             if not chunk:
-                return _missing(f"The emulator ended unexpectedly{_last_words(log)}.", "Report it with the file.")
+                return _ended(child.wait(), log)
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
                 message: dict[str, Any] = json.loads(line)
                 if "progress" not in message:
                     return message
                 progress(message["progress"], message["share"])
+
+
+def _ended(status: int, log: IO[bytes]) -> dict[str, Any]:
+    """Why a child has not answered."""
+    if sys.platform != "win32" and status == -signal.SIGKILL:
+        return _missing("The emulator was killed, as the system does where memory runs out.", "Try a smaller shape.")
+    return _missing(f"The emulator ended unexpectedly{_last_words(log)}.", "Report it with the file.")
 
 
 def _missing(reason: str, advice: str) -> dict[str, Any]:

@@ -28,7 +28,14 @@ from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.toolchain.included import IncludeError, with_changed, with_line_marker
 from warpwright.toolchain.messages import CompilerMessage, parse_resources
 from warpwright.toolchain.names import demangle
-from warpwright.toolchain.nvcc_output import errors_sentence, exit_sentence, messages_of, printable, with_place
+from warpwright.toolchain.nvcc_output import (
+    errors_sentence,
+    exit_sentence,
+    killed_sentence,
+    messages_of,
+    printable,
+    with_place,
+)
 from warpwright.toolchain.process import LOG, Finished, run_limited
 from warpwright.toolchain.rights import Reads, compiler_policy, own_reads, project_root
 from warpwright.trust import is_trusted
@@ -355,6 +362,8 @@ def _build(
         return failed(Ending.TIMEOUT, f"{toolchain.nvcc} {finished.stopped}.")
     if finished.stopped:
         return failed(Ending.BROKEN, f"{toolchain.nvcc} {finished.stopped}.")
+    if finished.was_killed:
+        return failed(Ending.BROKEN, killed_sentence(toolchain.nvcc))
     for left in directory.glob("source.*"):
         if left.name not in ("source.cu", _KEPT_PTX):
             left.unlink()

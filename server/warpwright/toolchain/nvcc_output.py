@@ -59,6 +59,10 @@ def exit_sentence(nvcc: Path, finished: Finished) -> str:
     return f"{nvcc} failed with exit status {finished.returncode} and named no error; {said}."
 
 
+def killed_sentence(nvcc: Path) -> str:
+    return f"{nvcc} was killed twice, as the system does where memory runs out; free some of it and try again."
+
+
 def printable(text: str, limit: int = 120) -> str:
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

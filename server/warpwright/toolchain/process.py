@@ -7,7 +7,10 @@ limits on memory, processor time, files and output, and, where it is not a profi
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +23,8 @@ POLL_SECONDS = 0.02
 LOG = "compiler-output.txt"
 MOST_FILE_BYTES = 1 << 30
 ONLY_LIMITS = Policy(confined=False)
+_KILLED = re.compile(r"died due to signal 9\b|^\w[\w+-]*: fatal error: Killed signal terminated|^Killed$", re.MULTILINE)
+"""What nvcc, a compiler for the host and a shell say of a pass of theirs that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,12 @@ class Finished:
     timed_out: bool
     in_force: tuple[str, ...] = ()
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether someone else, such as the system where memory runs out, killed it or what it started."""
+        by_signal = sys.platform != "win32" and self.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        return not self.stopped and self.returncode != 0 and (by_signal or bool(_KILLED.search(self.output)))
+
 
 def run_limited(
     command: Sequence[str],
@@ -47,22 +58,39 @@ def run_limited(
     is_cancelled: IsCancelled,
     policy: Policy = ONLY_LIMITS,
 ) -> Finished:
-    """Run `command` in `directory`; its stdout and stderr together come back as text, at most `output_bytes` of it,
-    and stay in LOG. `memory_bytes` is None for what uses a GPU, which maps more memory than there is. The command may
-    write to `directory`, and to what `policy` says; its limits are added to these.
+    """Run `command` in `directory`, and once more where it was killed.
+
+    Its stdout and stderr together come back as text, at most `output_bytes` of it, and stay in LOG. `memory_bytes` is
+    None for what uses a GPU, which maps more memory than there is. The command may write to `directory`, and to what
+    `policy` says; its limits are added to these.
 
     Raises CancelledError within a poll of `is_cancelled` turning true, and OSError where the command cannot be started.
     Nothing of the command is left running on any way out.
     """
-    log = directory / LOG
     limits = {"CORE": 0, "CPU": int(timeout) + 5, "FSIZE": MOST_FILE_BYTES}
     if memory_bytes is not None:
         limits["AS"] = memory_bytes
     kept = replace(policy, limits={**limits, **policy.limits}, writes=(*policy.writes, str(directory.absolute())))
+    finished = _run(command, kept, directory, environment, timeout, output_bytes, is_cancelled)
+    if finished.was_killed:
+        finished = _run(command, kept, directory, environment, timeout, output_bytes, is_cancelled)
+    return finished
+
+
+def _run(
+    command: Sequence[str],
+    policy: Policy,
+    directory: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    output_bytes: int,
+    is_cancelled: IsCancelled,
+) -> Finished:
+    log = directory / LOG
     started = time.monotonic()
     stopped, timed_out = "", False
     with log.open("wb") as sink:
-        running = Confined(command, kept, environment=environment, directory=directory, output=sink)
+        running = Confined(command, policy, environment=environment, directory=directory, output=sink)
         try:
             in_force = running.in_force()
             while running.process.poll() is None:

@@ -1,4 +1,4 @@
-"""Threads wait at a barrier for others that never come.
+"""Threads wait for others that never come, or for a value that nobody stores any more.
 
 ## Why is this bad?
 
@@ -48,8 +48,8 @@ void run(const float *host) {
 
 - Found by a run alone: `warpwright check --profile`, or a profile in the editor. A run shows one launch on made-up
   values.
-- Threads that wait in a loop for a value that nobody stores are stopped at a limit of steps, which is told as a note of
-  the profile and not as a finding: such a loop may only take long. There is no fix to press.
+- A loop that changes something in each turn, such as a counter of tries, or looks at a clock is stopped at a limit of
+  steps, which is told as a note of the profile and not as a finding: it may only take long. There is no fix to press.
 """
 
 from __future__ import annotations
