@@ -69,7 +69,8 @@ def rewrite_page(rewrite: RewriteKind) -> str:
     summary, rest = _split(rewrite.doc)
     return (
         f"# {rewrite.name}\n\n{summary}\n\n"
-        f"| title in the editor | goal |\n|---|---|\n| {rewrite.title} | {', '.join(rewrite.goals)} |\n\n{rest}\n"
+        "| title in the editor | goal | of launches it relies on |\n|---|---|---|\n"
+        f"| {rewrite.title} | {', '.join(rewrite.goals)} | {rewrite.needs} |\n\n{rest}\n"
     )
 
 
@@ -86,8 +87,18 @@ def rule_index(rules: tuple[Rule, ...]) -> str:
     return "\n".join(lines)
 
 
+_BESIDE = (
+    "A page's table says what the new code relies on of the kernel's launches. Other files may launch a kernel that",
+    "is neither `static` nor in an unnamed namespace, where its own file has no `main`: such a kernel stays as it",
+    "is, the new one stands beside it as a `static` kernel of another name (`stats_tuned`), and the launches of the",
+    "file go to that. Where no launch is in the file, whoever wants the new kernel launches it. A kernel in a",
+    "header is left alone. A rewrite that relies on nothing, or that repairs the kernel, edits it in place; make a",
+    "kernel `static` to say that no other file launches it.",
+)
+
+
 def rewrite_index(rewrites: tuple[RewriteKind, ...]) -> str:
-    lines = ["# Rewrites", "", "| rewrite | goal | what it does |", "|---|---|---|"]
+    lines = ["# Rewrites", "", *_BESIDE, "", "| rewrite | goal | what it does |", "|---|---|---|"]
     lines += [f"| [{r.name}]({r.name}.md) | {', '.join(r.goals)} | {r.summary} |" for r in rewrites]
     return "\n".join(lines) + "\n"
 

@@ -56,6 +56,7 @@ from warpwright.syntax.source import Span
 NAME = "$NAME"
 title = "$TITLE"
 goals = ("speed",)
+relies_on = ()  # of `Reliance`: what the new code needs of every launch that the old did not
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:

@@ -16,17 +16,17 @@ from warpwright.editor.profile.store import placed
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.compiled import with_compiled
-from warpwright.facts.model import Program
+from warpwright.facts.model import Kernel, Program
 from warpwright.facts.profile import Profile
 from warpwright.facts.profiled import with_profiles
 from warpwright.progress import never_cancelled, silent
 from warpwright.rewrites.base import Declined, Rewrite
-from warpwright.rewrites.registry import propose
+from warpwright.rewrites.registry import find_rewrite, in_place
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import all_rules, run_rules
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants
-from warpwright.syntax.source import Source
+from warpwright.syntax.source import Source, Span
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.toolchain.messages import parse_resources
 
@@ -70,8 +70,9 @@ def marks(found: Iterable[Finding]) -> list[Mark]:
 
 
 def proposed(text: str | bytes, rewrite: str, name: str = "kernel.cu") -> Rewrite | Declined:
-    """The rewrite at the best place of the first kernel that it can be applied to, or the first kernel's refusal."""
-    results = [propose(rewrite, kernel, None) for kernel in program(text, name).kernels]
+    """The rewrite at the best place of the first kernel that it can be applied to, or the first kernel's refusal; as if
+    the text were a whole program."""
+    results = [_in_place(rewrite, kernel, None) for kernel in program(text, name).kernels]
     return next((result for result in results if isinstance(result, Rewrite)), results[0])
 
 
@@ -80,7 +81,13 @@ def fixed(text: str, finding: Finding) -> Rewrite | Declined:
     assert finding.fixes, f"{finding.rule} offers no fix"
     kernel = program(text).kernel(finding.kernel)
     assert kernel is not None
-    return propose(finding.fixes[0].rewrite, kernel, finding.span)
+    return _in_place(finding.fixes[0].rewrite, kernel, finding.span)
+
+
+def _in_place(rewrite: str, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    kind = find_rewrite(rewrite)
+    assert kind is not None
+    return in_place(kind, kernel, at)
 
 
 def lost_comments(before: Source, after: Source) -> list[str]:

@@ -20,5 +20,5 @@ def explanation(of: Rule | RewriteKind) -> str:
     if isinstance(of, Rule):
         kind = f"rule of the group {of.group}, severity {of.severity.value}"
     else:
-        kind = f"rewrite for {', '.join(of.goals)}"
+        kind = f"rewrite for {', '.join(of.goals)}; of launches it relies on {of.needs}"
     return f"# {of.name}\n\n*{kind}*\n\n{of.doc.strip()}\n"

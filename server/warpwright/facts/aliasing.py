@@ -8,13 +8,16 @@ again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from tree_sitter import Node
 
+from warpwright.cuda import overlap as cuda
 from warpwright.facts.host_scopes import written_names
-from warpwright.facts.model import Access, AccessKind, Kernel, Launch, Space
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, node_at, parameters_of, uncommented
+from warpwright.facts.model import Access, AccessKind, Kernel, Space
+from warpwright.syntax.nodes import ancestors, descendants, node_at, parameters_of
 from warpwright.syntax.source import Source, Span
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
@@ -101,41 +104,24 @@ def inside(access: Access, of: Span, node: Node) -> bool:
     return access.span.path == of.path and node.start_byte <= access.span.start < node.end_byte
 
 
-def argument_texts(launch: Launch) -> list[str]:
-    """What a launch hands to the kernel, without the casts around it."""
-    if launch.span is None:
-        return []
-    source = launch.span.source
-    call = node_at(source.root, launch.span.start, launch.span.end)
-    if call is None or launch_configuration(call) is None:
-        return []
-    arguments = uncommented(call.child_by_field_name("arguments"))
-    return ["".join(source.node_code(_without_casts(source, argument)).split()) for argument in arguments]
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two pointers of a kernel that lead to the same elements, by the names of their parameters. `place` is the file
+    and line of the launch, or of the call that leads to it, where that is so."""
+
+    one: str
+    other: str
+    place: str
 
 
-def _without_casts(source: Source, node: Node) -> Node:
-    """`a` for `(const float *)a`, `static_cast<const float *>(a)` and `&a[0]`."""
-    inner: Node | None = None
-    match node.type:
-        case "cast_expression":
-            inner = node.child_by_field_name("value")
-        case "parenthesized_expression":
-            inner = next(iter(uncommented(node)), None)
-        case "call_expression" if re.match(r"(?:static|const|reinterpret)_cast\b", source.node_code(node)):
-            inner = next(iter(uncommented(node.child_by_field_name("arguments"))), None)
-        case "pointer_expression" if re.fullmatch(r"&\w+\[0\]", source.node_code(node)):
-            element = node.child_by_field_name("argument")
-            inner = element.child_by_field_name("argument") if element is not None else None
-    return _without_casts(source, inner) if inner is not None else node
+def known_overlaps(kernel: Kernel) -> tuple[Overlap, ...]:
+    """The pointers that some launch in sight hands the same elements, through whatever functions it is reached."""
+    names = [p.name for p in kernel.parameters]
+    found = _overlaps(tuple(kernel.sources.values()), kernel.name, tuple(p.is_pointer for p in kernel.parameters))
+    pairs = {(names[each.one], names[each.other]): f"{Path(each.path).name}:{each.line}" for each in found}
+    return tuple(Overlap(one, other, place) for (one, other), place in pairs.items())
 
 
-def handed_the_same(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """Pairs of pointer parameters that some launch in sight gives one argument: they do overlap."""
-    names = [p.name if p.is_pointer else "" for p in kernel.parameters]
-    for launch in kernel.launches:
-        seen: dict[str, str] = {}
-        for name, text in zip(names, argument_texts(launch), strict=False):
-            if name and text in seen:
-                yield seen[text], name
-            elif name and text not in ("NULL", "nullptr", "0"):
-                seen[text] = name
+@lru_cache(maxsize=64)
+def _overlaps(sources: tuple[Source, ...], kernel: str, pointers: tuple[bool, ...]) -> tuple[cuda.Overlap, ...]:
+    return tuple(cuda.overlaps(sources, kernel, pointers))

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from warpwright.cuda.linkage import launched_elsewhere
 from warpwright.facts import ir
 from warpwright.facts.body_facts import BodyFacts
 from warpwright.facts.bounds import Extremes
@@ -93,8 +94,18 @@ def analyze(
 
         return analyze(edited if edited.path == source.path else source, read, assume)
 
-    kernels = [replace(kernel, again=again) for kernel in kernels]
+    has_main = "main" in unit.functions
+    kernels = [
+        replace(k, again=again, sources=unit.sources, launched_elsewhere=_elsewhere(k, source, has_main))
+        for k in kernels
+    ]
     return Program(source, unit.sources, tuple(kernels), unit.assume)
+
+
+def _elsewhere(kernel: Kernel, unit: Source, has_main: bool) -> str:
+    if kernel.node is None:
+        return ""
+    return launched_elsewhere(kernel.source, kernel.node, kernel.name, unit, has_main=has_main)
 
 
 def _sites(unit: Unit, launches: UnitLaunches) -> dict[FunctionText, list[LaunchSite]]:

@@ -386,10 +386,14 @@ class Kernel:
     number_types: Mapping[str, str] = field(default_factory=dict[str, str], compare=False, repr=False)
     """The names that the user gave types of numbers, as in `typedef float real`, each with that type: those that it and
     its callees use."""
+    sources: Mapping[str, Source] = field(default_factory=dict[str, Source], compare=False, repr=False)
+    """The files of its unit."""
     again: Callable[[Source], Program] | None = field(default=None, compare=False, repr=False)
     """The facts about its unit with another version of one of the files; None of a kernel that no analysis made."""
     shared_arrays: tuple[SharedArray, ...] = ()
     launches: tuple[Launch, ...] = ()
+    launched_elsewhere: str = ""
+    """Why files that are not read may launch it, one clause; empty where all of its launches are here."""
     accesses: tuple[Access, ...] = ()
     branches: tuple[Branch, ...] = ()
     barriers: tuple[Barrier, ...] = ()

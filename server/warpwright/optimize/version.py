@@ -15,6 +15,7 @@ from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import parse_flags
+from warpwright.syntax.names import renamed, unqualified
 from warpwright.syntax.source import Source, include_reader
 
 
@@ -31,6 +32,8 @@ class Version:
     changed: str | None = None
     rewrites: tuple[str, ...] = ()
     explanations: tuple[str, ...] = ()
+    is_beside: bool = False
+    """Whether the kernel was written beside the user's: nobody but the version itself launches it."""
 
     @staticmethod
     def of(program: Program, kernel: Kernel) -> Version:
@@ -47,7 +50,7 @@ class Version:
         found = self.program.kernel(self.name)
         if found is None:
             raise KeyError(self.name)
-        return found
+        return replace(found, launched_elsewhere="") if self.is_beside else found
 
     def findings(self) -> list[Finding]:
         """Those of this kernel."""
@@ -58,10 +61,11 @@ class Version:
         return self.program.source if self.program.source.path == path else self.program.sources[path]
 
     def compiled(self, resources: KernelResources | None) -> Version:
-        """The version with what its compiled kernel takes, where that is known."""
+        """The version with what its compiled kernel takes, where that is known, whatever the report calls it."""
         if resources is None:
             return self
-        return replace(self, read=lambda: with_compiled(self.program, [resources]))
+        own = replace(resources, name=renamed(resources.name, unqualified(resources.name), self.name))
+        return replace(self, read=lambda: with_compiled(self.program, [own]))
 
     def after(self, step: Rewrite, edited: Source, arch: str | None, flags: tuple[str, ...]) -> Version:
         """The version after one more rewrite, which gave `edited`, analysed anew for `arch` with nvcc's `flags`."""
@@ -74,9 +78,10 @@ class Version:
             return analyze(main, include_reader({**program.sources, edited.path: edited}, given.folders), assume)
 
         return Version(
-            self.name,
+            step.beside or self.name,
             read,
             edited.path,
             (*self.rewrites, step.rewrite),
             (*self.explanations, step.explanation),
+            self.is_beside or bool(step.beside),
         )

@@ -136,8 +136,7 @@ class Problem:
     looks at before it uses them. `notes` are what was assumed, one sentence each. `steps` are the launches in whose
     place the kernel's stands, where the problem is theirs. `variables` are the `__device__` and `__managed__` variables
     that its text names, with what it does to them; `results` those of which a comparison with another version looks at
-    what is left, `unread` the names of those that only other files may read, and `prints` says whether it looks at what
-    is printed.
+    what is left, and `prints` says whether it looks at what is printed.
     """
 
     kernel: str
@@ -162,7 +161,6 @@ class Problem:
     steps: tuple[Step, ...] = ()
     variables: tuple[Array, ...] = ()
     results: tuple[Array, ...] = ()
-    unread: frozenset[str] = frozenset()
     prints: bool = False
 
     @property

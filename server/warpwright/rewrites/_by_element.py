@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS, handed_the_same
+from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.known_functions import KNOWN_FUNCTIONS
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._arrays import takes_values
@@ -45,10 +45,6 @@ def require_by_element(chunk: Chunk) -> None:
     for name, at in stored.items():
         _require_own_uses(chunk, name, at)
     _require_apart(chunk, set(stored))
-    changed = {_row_of(chunk, name) or name for name in stored}
-    for one, other in handed_the_same(kernel):
-        if one in changed or other in changed:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _require_of_block(chunk: Chunk, declared: set[str]) -> None:

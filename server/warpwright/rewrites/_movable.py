@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.aliasing import has_volatile
 from warpwright.facts.model import Basis, Dim3, Kernel
 from warpwright.rewrites._code import body, host_launches, in_macro, macros_naming, unseen_launch
@@ -19,7 +20,6 @@ _HIDES = re.compile(
 )
 """What in a macro's replacement makes it more than a value."""
 _SIDES = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
-_HEADERS = (".h", ".hh", ".hpp", ".cuh", ".inl", ".inc")
 
 
 def unmovable(kernel: Kernel) -> str:
@@ -91,7 +91,7 @@ def block_of_all_launches(kernel: Kernel) -> Dim3 | str:
     All launches have to be in sight: the kernel is named by nothing but launches, and does not stand in a header.
     """
     shape = block_of_launches_in_sight(kernel)
-    if not isinstance(shape, str) and is_in_header(kernel.source):
+    if not isinstance(shape, str) and is_header(kernel.source):
         return f"{kernel.name} stands in a header, so not all of its launches are in sight."
     return shape
 
@@ -112,11 +112,6 @@ def block_of_launches_in_sight(kernel: Kernel) -> Dim3 | str:
     if len(shapes) > 1:
         return f"{kernel.name} is launched with blocks of different shapes."
     return shapes.pop()
-
-
-def is_in_header(source: Source) -> bool:
-    """Whether other files can include a file and launch its kernels."""
-    return source.path.endswith(_HEADERS)
 
 
 def block_by_directive(kernel: Kernel) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, handed_the_same
+from warpwright.facts.aliasing import changes
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, bare, called_name, squeezed
@@ -99,9 +99,6 @@ def require_unwritten(kernel: Kernel, product: Product) -> None:
     for load in product.loads:
         if load.array in written:
             raise NoMatchError(f"The kernel writes `{load.array}`, which it multiplies.")
-    for one, other in handed_the_same(kernel):
-        if written & {one, other}:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 @dataclass(frozen=True, slots=True)

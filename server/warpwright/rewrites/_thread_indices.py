@@ -8,6 +8,7 @@ from itertools import product
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Basis, Dim3, Kernel
 from warpwright.rewrites._code import host_launches, macro_texts, unseen_launch
 from warpwright.rewrites._names import assignments
@@ -26,7 +27,7 @@ def launched_blocks(kernel: Kernel) -> list[Dim3] | str:
     launches = host_launches(kernel)
     if not launches:
         return f"No launch of {kernel.name} is in sight, so which threads a block has is not known."
-    if re.search(r"\.(?:h|hh|hpp|cuh|inl|inc)$", kernel.source.path):
+    if is_header(kernel.source):
         return f"{kernel.name} is in a header, so other files may launch it with other blocks."
     if reason := unseen_launch(kernel):
         return reason

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Access, Kernel
 from warpwright.rewrites._code import NoMatchError, body, in_macro, moved_pointer, names, squeezed
 from warpwright.rewrites._counted_walk import CountedWalk, moves_along, written_out
 from warpwright.rewrites._element_arrays import ElementArray, done, is_certain, is_value
 from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names, is_template_type, locals_of
-from warpwright.rewrites._movable import is_in_header
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._templates import launched_beside_structures
 from warpwright.rewrites._threads import unfit_call
@@ -64,7 +63,7 @@ def walked_elements(kernel: Kernel, walk: CountedWalk, walking: list[Access]) ->
         written = types.get(name, "")
         written = access.type if written == "auto" else written
         of_template = is_template_type(kernel, written)
-        if not written or (of_template and (is_in_header(source) or launched_beside_structures(kernel))):
+        if not written or (of_template and (is_header(source) or launched_beside_structures(kernel))):
             refused = (
                 refused or f"What type the elements of `{name}` have is not the same wherever {kernel.name} is used."
             )
@@ -193,10 +192,6 @@ def require_vectors_apart(kernel: Kernel, walk: CountedWalk, elements: list[Move
             shared = one is not other and one.memory == other.memory
             if shared and (one.array.is_stored or other.array.is_stored):
                 raise NoMatchError(f"The loop at line {line} stores to `{one.memory}` at two places.")
-    for first, second in handed_the_same(kernel):
-        pair, own = {first, second}, {each.memory for each in elements}
-        if pair & stored and pair & own:
-            raise NoMatchError(f"A launch hands the same array to {first} and {second}.")
 
 
 def _other_ways(kernel: Kernel, walk: CountedWalk, elements: list[Moved], memory: str) -> Iterator[str]:

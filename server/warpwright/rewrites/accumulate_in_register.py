@@ -52,7 +52,7 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS, handed_the_same
+from warpwright.facts.aliasing import LOOPS
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import (
@@ -72,7 +72,7 @@ from warpwright.rewrites._locals import Locals, is_template_type, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._threads import TIES, constant_of, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
@@ -80,6 +80,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "accumulate-in-register"
 title = "Sum up in a variable and store once"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 
 _MORE = (
@@ -229,9 +230,6 @@ def _require_only(kernel: Kernel, block: Node, loop: Node, start: Node, element:
         raise NoMatchError(f"The thread may leave at line {line_of(source, leave)}, in the loop.")
     if macros := macros_naming(source, re.compile(rf"\b{re.escape(name)}\b")):
         raise NoMatchError(f"The macro {macros[0]} uses `{name}`, so not every use of it can be seen.")
-    for one, other in handed_the_same(kernel):
-        if name in (one, other):
-            raise NoMatchError(f"A launch hands {one} and {other} the same array, so the loop may read what it stores.")
     for given in descendants(block, "init_declarator", "assignment_expression"):
         value = given.child_by_field_name("value") or given.child_by_field_name("right")
         inner = given.child_by_field_name("declarator")

@@ -61,6 +61,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._accumulate import is_exact
 from warpwright.rewrites._code import NoMatchError, body, called_name, macros_naming, names, overlaps
@@ -78,11 +79,11 @@ from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._linear_tail import ATOMIC_OPERATIONS, Tail
 from warpwright.rewrites._locals import locals_of
-from warpwright.rewrites._movable import is_in_header, unmovable
+from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import RowLoop, accumulated, updates_of
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Span
@@ -90,6 +91,7 @@ from warpwright.syntax.source import Span
 NAME = "accumulate-more-elements"
 title = "Let each thread put several elements together"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.SIZES)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -138,7 +140,7 @@ def _rewrite(kernel: Kernel, block: Node, elements: Elements, others: list[Node]
     source = kernel.source
     if reason := unmovable(kernel):
         raise NoMatchError(reason)
-    if is_in_header(source):
+    if is_header(source):
         raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
     then = elements.guard.child_by_field_name("consequence") or elements.guard
     if reason := unfit_call(kernel, elements.guard):

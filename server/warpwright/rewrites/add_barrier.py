@@ -70,6 +70,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "add-barrier"
 title = "Add the missing barrier"
 goals = ("fix",)
+relies_on = ()
 
 _TIED = re.compile(
     r"\b(?:__syncwarp|volatile|__threadfence\w*|cooperative_groups|cg|cuda|this_thread_block|tiled_partition|__shfl\w*"

@@ -73,7 +73,7 @@ from warpwright.rewrites._grids import arguments_of, call_of, grid_formula
 from warpwright.rewrites._layout import after_statement, indent_unit
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -81,6 +81,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "add-bounds-guard"
 title = "Guard the accesses by the number of elements"
 goals = ("fix",)
+relies_on = (Reliance.SIZES,)
 
 _TESTS = (
     "if_statement",

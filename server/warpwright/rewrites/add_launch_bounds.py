@@ -56,12 +56,13 @@ from __future__ import annotations
 
 import re
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.compiled import LaunchOccupancy, occupancies
 from warpwright.facts.lifts import Lift, percent
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import host_launches, in_macro, macros_naming, unseen_launch
-from warpwright.rewrites._movable import block_by_directive, is_in_header
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites._movable import block_by_directive
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import Span
@@ -69,6 +70,7 @@ from warpwright.syntax.source import Span
 NAME = "add-launch-bounds"
 title = "Add __launch_bounds__"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK,)
 
 MOST_GIVEN_UP = 1 / 8
 """Share of its registers that a thread is asked to do without: with more, the compiler spills."""
@@ -131,7 +133,7 @@ def _refusal(kernel: Kernel) -> str:
         return f"No launch of {kernel.name} is in sight, and a larger block than is promised cannot be launched."
     if reason := unseen_launch(kernel):
         return reason
-    if is_in_header(source):
+    if is_header(source):
         return f"{kernel.name} stands in a header, so not all of its launches are in sight."
     unknown = next((launch for launch in launches if launch.basis.value != "exact" or launch.threads is None), None)
     if unknown is not None:

@@ -34,16 +34,17 @@ More registers, for loads that are issued earlier.
 
 from __future__ import annotations
 
-from warpwright.facts.aliasing import handed_the_same, restrictable, restricted
+from warpwright.facts.aliasing import restrictable, restricted
 from warpwright.facts.model import Kernel
 from warpwright.rewrites._code import body, in_macro
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
 
 title = "Declare the pointers __restrict__"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 NAME = "add-restrict"
 
@@ -57,8 +58,6 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     pointers = restrictable(kernel)
     if not pointers or len(pointers) + len(restricted(kernel)) < 2:
         return Declined(NAME, "The kernel has no two pointers that the compiler cannot tell apart.")
-    for one, other in handed_the_same(kernel):
-        return Declined(NAME, f"A launch hands the same array to {one} and {other}.")
     for assignment in descendants(inside, "assignment_expression"):
         target, operator = assignment.child_by_field_name("left"), assignment.child_by_field_name("operator")
         assigned = source.node_text(target) if target is not None else ""

@@ -68,7 +68,6 @@ from math import prod
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import WARP, Access, AccessKind, Basis, Kernel, Space
 from warpwright.facts.types import CType
 from warpwright.rewrites._accumulate import shuffled_type, written_type
@@ -96,7 +95,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import targets
 from warpwright.rewrites._templates import is_launched_alike, written_as
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
@@ -104,6 +103,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "aggregate-atomics"
 title = "Add up within the block first"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
 TOGETHER = 8.0
 """Lanes for each address from which it pays; up to 4 the hardware combines them at no cost."""
@@ -323,9 +323,6 @@ def _require_apart(kernel: Kernel, block: Node, found: AtomicSum, first: Node, l
             raise NoMatchError(
                 f"`{found.root}` is used at line {line_of(source, use)}, too, before or after the atomic."
             )
-    for one, other in handed_the_same(kernel):
-        if found.root in (one, other):
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
     for barrier in kernel.barriers:
         if barrier.span.source is source and first.start_byte <= barrier.span.start < last.end_byte:
             raise NoMatchError(

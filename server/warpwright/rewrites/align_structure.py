@@ -66,13 +66,13 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, by_cost, called_name, in_macro, overlaps, structure_names
 from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._locals import is_template_type
-from warpwright.rewrites._movable import is_in_header
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
@@ -80,6 +80,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "align-structure"
 title = "Align the structure"
 goals = ("speed",)
+relies_on = (Reliance.ALIGNED,)
 
 STRIDED = 2.0
 """Sectors for each one needed from which lanes are taken to step over structures."""
@@ -149,7 +150,7 @@ def _type_of(kernel: Kernel, access: Access) -> str:
 
 def _definition(source: Source, name: str) -> Node:
     """The structure's definition, which can be aligned in this file."""
-    if is_in_header(source):
+    if is_header(source):
         raise NoMatchError(f"{name} may be defined in a header, and other files may hold it at other addresses.")
     last = name.rpartition("::")[2]
     found = [

@@ -89,6 +89,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "batch-launches"
 title = "Launch once for all iterations"
 goals = ("speed",)
+relies_on = ()
 
 FILLS = 132 * 2048
 """Threads that an H100 holds at once: launches of so many are not made faster by being made together."""

@@ -95,6 +95,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "capture-graph"
 title = "Capture the launches in a CUDA graph"
 goals = ("speed",)
+relies_on = ()
 
 BATCH = 16
 """Iterations in one graph: even, so that what changes places is back where it was."""

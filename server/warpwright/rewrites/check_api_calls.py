@@ -102,6 +102,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "check-api-calls"
 title = "Check the calls of CUDA"
 goals = ("fix",)
+relies_on = ()
 
 _CALL = re.compile(
     r"cuda(?:Malloc|Memcpy|Memset|Free|Host(?:Alloc|Register|Unregister|Get)|MemGetInfo|MemPrefetchAsync|MemAdvise"

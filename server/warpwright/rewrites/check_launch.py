@@ -86,6 +86,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "check-launch"
 title = "Check the launch"
 goals = ("fix",)
+relies_on = ()
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:

@@ -106,7 +106,7 @@ from warpwright.rewrites._launch_shape import grid_divided_by
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._names import reached_names
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
@@ -114,6 +114,7 @@ from warpwright.syntax.source import Span
 NAME = "coarsen-rows"
 title = "Give each thread several rows"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
 ROWS = 4
 _TOUCHES = ("subscript_expression", "pointer_expression", "call_expression")

@@ -83,6 +83,7 @@ from math import prod
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.aliasing import LOOPS, restricted
 from warpwright.facts.model import WARP, AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import NoMatchError, body, host_launches, macros_of, naming, squeezed
@@ -92,12 +93,12 @@ from warpwright.rewrites._indices import Indices, Polynomial, indices_of
 from warpwright.rewrites._launch_shape import block_made_smaller, grid_divided
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._locals import declared_name, declared_names
-from warpwright.rewrites._movable import block_of_all_launches, is_in_header, unmovable
+from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._row_loop import root_name
 from warpwright.rewrites._short_loops import SHORT, is_short
 from warpwright.rewrites._thread_numbers import NUMBER
 from warpwright.rewrites._threads import TIES, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, Span
@@ -105,6 +106,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "coarsen-threads"
 title = "Give each thread several elements"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
 BYTES = 16
 """The widest access: a thread that moves as much at a time has enough on its way."""
@@ -123,7 +125,7 @@ def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
         _require_independent(kernel, block)
         shape = block_of_all_launches(kernel)
         if isinstance(shape, str):
-            if is_in_header(kernel.source) or isinstance(launches_of_flat_blocks(kernel), str):
+            if is_header(kernel.source) or isinstance(launches_of_flat_blocks(kernel), str):
                 raise NoMatchError(shape)
             return _rewrite(kernel, block, indices_of(kernel, None), count)
         return _rewrite(kernel, block, indices_of(kernel, shape), count)

@@ -62,6 +62,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "compute-in-float"
 title = "Compute in float"
 goals = ("speed",)
+relies_on = ()
 
 _FUNCTIONS = frozenset(
     {

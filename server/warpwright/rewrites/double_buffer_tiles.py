@@ -91,7 +91,7 @@ from collections.abc import Callable
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, handed_the_same
+from warpwright.facts.aliasing import changes
 from warpwright.facts.model import Kernel
 from warpwright.facts.occupancy import architecture_number
 from warpwright.rewrites._arrays import declarator_of, misuse
@@ -103,7 +103,7 @@ from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import changed_names, declared_name, declared_names
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import unmovable
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
@@ -112,6 +112,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "double-buffer-tiles"
 title = "Load the next tile meanwhile"
 goals = ("speed",)
+relies_on = (Reliance.APART, Reliance.SHARED)
 
 OLDEST = 80
 HEADER = "cuda_pipeline_primitives.h"
@@ -155,9 +156,6 @@ def _rewrite(kernel: Kernel, block: Node, node: Node) -> Rewrite:
     written = {access.array for access in kernel.accesses if changes(access)}
     if changed := next((c.array for c in copies if c.array in written), ""):
         raise NoMatchError(f"The kernel writes `{changed}`, which is copied while it computes.")
-    for one, other in handed_the_same(kernel):
-        if {one, other} & written and {one, other} & {c.array for c in copies}:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
     stage = free_name(source.code_text(), "stage")
     edits = [_doubled(block, source, tile) for tile in tiles]
     edits.append(_loop_edit(source, block, loop, (filling, copies, computing), stage))

@@ -72,7 +72,7 @@ from warpwright.rewrites._interior import Way, interior
 from warpwright.rewrites._layout import free_name, indent_unit, reindented, with_comment
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._threads import TIES
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source, Span
@@ -80,6 +80,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "drop-border-tests"
 title = "Work without tests away from the borders"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK,)
 
 MOST_CONDITIONS = 12
 

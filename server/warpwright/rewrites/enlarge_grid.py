@@ -55,7 +55,6 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import NoMatchError, body, host_launches, squeezed
 from warpwright.rewrites._grids import grid_formula
@@ -68,7 +67,7 @@ from warpwright.rewrites._locals import declared_names
 from warpwright.rewrites._loops import Counter, counted_loop, counter_of
 from warpwright.rewrites._movable import block_of_all_launches, unmovable
 from warpwright.rewrites._threads import unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Span
@@ -76,6 +75,7 @@ from warpwright.syntax.source import Span
 NAME = "enlarge-grid"
 title = "Launch more blocks"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 WAVES = 4
 """So many times THREADS are launched, so that blocks that end early leave none of them idle."""
@@ -214,9 +214,6 @@ def _require_independent(indices: Indices, block: Node, loop: Node, counter: Cou
         name = source.node_text(use)
         if name in stored and (use.parent is None or _index(indices, use.parent) != stored[name]):
             raise NoMatchError(f"`{name}` is used at line {line_of(source, use)} other than at the stored element.")
-    for one, other in handed_the_same(kernel):
-        if one in stored or other in stored:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _overlaps(indices: Indices, at: Polynomial, counter: str) -> bool:

@@ -46,6 +46,7 @@ from warpwright.syntax.source import Span
 NAME = "expand-power"
 title = "Expand the power"
 goals = ("speed",)
+relies_on = ()
 
 _PURE = frozenset((
     "identifier", "field_expression", "field_identifier", "subscript_expression", "subscript_argument_list",

@@ -77,6 +77,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "fast-math-functions"
 title = "Call the fast versions of functions"
 goals = ("speed",)
+relies_on = ()
 
 _NEAR_ONE = ", and from 0.5 to 2 by 2^-{} in all"
 ERRORS = {

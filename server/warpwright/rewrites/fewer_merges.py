@@ -78,7 +78,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -86,6 +86,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "fewer-merges"
 title = "Let each block take more elements before it merges"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.SIZES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ from warpwright.rewrites._linear_threads import BLOCK, SIZE, THREAD, is_thread_n
 from warpwright.rewrites._short_loops import is_short
 from warpwright.rewrites._thread_numbers import NUMBER, calls_by_number
 from warpwright.rewrites._threads import TIES
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Span
@@ -98,6 +98,7 @@ from warpwright.syntax.source import Span
 NAME = "fill-warps"
 title = "Put one-thread blocks together into warps"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.PARAMETERS)
 
 THREADS = 256
 """In a block: with fewer, the blocks of a kernel that does little take longer to start than to run."""

@@ -90,7 +90,7 @@ from warpwright.rewrites._grids import call_of
 from warpwright.rewrites._layout import free_name, line_of, without_lines
 from warpwright.rewrites._same_memory import made_of_each_other, own_elements_only
 from warpwright.rewrites._threads import builtin_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import (
     descendants,
@@ -103,6 +103,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "fuse-elementwise-kernels"
 title = "Fuse the two element-wise launches"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 
 class _RefusedError(Exception):

@@ -108,13 +108,14 @@ from warpwright.rewrites._grids import capped, grid_formula, launches_in_sight, 
 from warpwright.rewrites._invariant_calls import hoisted, invariant_expressions
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import locals_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
 NAME = "grid-stride-loop"
 title = "Loop over the elements by the size of the grid"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.SIZES)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:

@@ -87,6 +87,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "guard-load"
 title = "Test the load as the store is tested"
 goals = ("fix",)
+relies_on = ()
 
 _QUALIFIERS = ("const", "__restrict__", "__restrict", "restrict")
 

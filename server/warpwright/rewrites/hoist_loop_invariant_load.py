@@ -44,7 +44,7 @@ from warpwright.facts.model import Access, Kernel
 from warpwright.rewrites._code import in_macro, overlaps
 from warpwright.rewrites._conditions import deciding_conditions, jumps_before
 from warpwright.rewrites._layout import line_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, node_at, walk
@@ -52,6 +52,7 @@ from warpwright.syntax.source import Source, Span
 
 title = "Load it once, before the loop"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 NAME = "hoist-loop-invariant-load"
 _THROUGH_POINTER = ("subscript_expression", "field_expression", "pointer_expression")

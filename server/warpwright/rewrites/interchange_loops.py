@@ -68,7 +68,7 @@ from warpwright.rewrites._gain import no_fewer_sectors
 from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._names import deciding, reached_names
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
@@ -76,6 +76,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "interchange-loops"
 title = "Let neighbouring threads take neighbouring elements"
 goals = ("speed",)
+relies_on = (Reliance.APART, Reliance.SIZES)
 
 STRIDED = 2.0
 """Sectors for each one needed from which the order of the loops matters."""

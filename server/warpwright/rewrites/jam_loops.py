@@ -78,7 +78,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, handed_the_same
+from warpwright.facts.aliasing import changes
 from warpwright.facts.model import AccessKind, Kernel, Space
 from warpwright.rewrites._code import NoMatchError, body, overlaps
 from warpwright.rewrites._guards import loads_nothing
@@ -88,7 +88,7 @@ from warpwright.rewrites._locals import changed_names, declared_name, declared_n
 from warpwright.rewrites._loops import CountedLoop, counted_loop, header_of, pragmas_before
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import TIES, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
@@ -97,6 +97,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "jam-loops"
 title = "Do several iterations of the outer loop at a time"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 COUNTS = (8, 4)
 """Iterations at a time, the first of which the number of iterations is known to be a multiple."""
@@ -270,9 +271,6 @@ def _require_gain(kernel: Kernel, nest: _Nest) -> None:
     for access in read:
         if access.array is None or access.array in written:
             raise NoMatchError(f"The kernel stores to `{access.array or access.expression}`, which the loop reads.")
-    for one, other in handed_the_same(kernel):
-        if written & {one, other}:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _text(kernel: Kernel, nest: _Nest, count: int, whole: bool) -> TextEdit:

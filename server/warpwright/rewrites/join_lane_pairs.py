@@ -51,7 +51,6 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import Elements, declared_in, inner_statements, match_elements, not_the_thread
@@ -61,7 +60,7 @@ from warpwright.rewrites._locals import changed_names
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants, uncommented
@@ -70,6 +69,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "join-lane-pairs"
 title = "Give each thread an even and an odd element"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.APART, Reliance.SIZES)
 
 _ALONE = ("subscript_argument_list", "argument_list", "parenthesized_expression", "init_declarator")
 
@@ -173,9 +173,6 @@ def _require_own_stores(kernel: Kernel, elements: Elements, statements: list[Nod
         own = use.parent is not None and squeezed(source.node_code(use.parent)) == f"{name}[{elements.index}]"
         if name in stored and not own:
             raise NoMatchError(f"`{name}` at line {line_of(source, use)} is read where the other lane may have stored.")
-    for one, other in handed_the_same(kernel):
-        if one in stored or other in stored:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _require_independent(kernel: Kernel, elements: Elements, statements: list[Node]) -> None:

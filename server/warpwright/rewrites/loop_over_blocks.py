@@ -65,6 +65,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Kernel, Launch
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, functions_of, macro_texts, macros_naming, names, overlaps
@@ -73,11 +74,11 @@ from warpwright.rewrites._guards import is_early_return
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, with_comment
 from warpwright.rewrites._limits import THREADS
 from warpwright.rewrites._locals import changed_names, declared_name, locals_of
-from warpwright.rewrites._movable import block_by_directive, is_in_header, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
 from warpwright.syntax.source import Source, Span
@@ -85,6 +86,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "loop-over-blocks"
 title = "Let each block do the work of several"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.SIZES)
 
 MOST = 128 * 32
 """Blocks that 128 multiprocessors hold at once."""
@@ -118,7 +120,7 @@ def _rewrite(kernel: Kernel, block: Node) -> Rewrite:
     launches = launches_along_x(kernel)
     if isinstance(launches, str):
         raise NoMatchError(launches)
-    if is_in_header(source):
+    if is_header(source):
         raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
     if reason := block_by_directive(kernel):
         raise NoMatchError(reason)

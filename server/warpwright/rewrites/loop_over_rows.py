@@ -75,7 +75,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._row_loop import root_name, targets
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import descendants, enclosing, uncommented
@@ -84,6 +84,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "loop-over-rows"
 title = "Compute once what all rows share"
 goals = ("speed",)
+relies_on = (Reliance.GRID,)
 
 ROWS = 8
 """Rows of a thread: what they share takes an eighth of the time then, and enough blocks are left of most grids."""

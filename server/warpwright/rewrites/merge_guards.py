@@ -69,6 +69,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "merge-guards"
 title = "Test the condition once"
 goals = ("speed",)
+relies_on = ()
 
 _PLAIN = frozenset((
     "binary_expression", "parenthesized_expression", "unary_expression", "identifier", "number_literal",

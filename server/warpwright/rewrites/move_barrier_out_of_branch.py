@@ -87,6 +87,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "move-barrier-out-of-branch"
 title = "Move the barrier out of the branch"
 goals = ("fix",)
+relies_on = ()
 
 
 @dataclass(frozen=True, slots=True)

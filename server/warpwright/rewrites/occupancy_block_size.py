@@ -74,6 +74,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "occupancy-block-size"
 title = "Launch blocks of another size"
 goals = ("speed",)
+relies_on = ()
 
 GAIN = 1 / 8
 """How many more warps, as a share of those now, another size has to bring."""

@@ -78,7 +78,7 @@ from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._packed import Bound, barriers_of, bound_of, is_equal, is_plain, limit_of
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source, Span
@@ -86,6 +86,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "pack-blocks"
 title = "Pack small blocks into one"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.PARAMETERS)
 
 THREADS = 64
 """Of the new blocks at least: of these a multiprocessor can hold as many as its threads allow."""

@@ -63,13 +63,14 @@ from warpwright.rewrites._arrays import declarator_of, misuse, walks_over_rows
 from warpwright.rewrites._code import body
 from warpwright.rewrites._conflicts import of_worst_conflict
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Span
 
 NAME = "pad-shared-array"
 title = "Pad the shared array"
 goals = ("speed",)
+relies_on = (Reliance.SHARED,)
 
 WIDEST_PAD = 8
 """Elements tried; one 4-byte word is 4 elements of one byte, and 16-byte elements need no more than one."""

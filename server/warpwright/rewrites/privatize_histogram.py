@@ -86,7 +86,7 @@ from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._locals import Locals, locals_of
 from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import constant_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, node_at, uncommented
 from warpwright.syntax.source import Source, Span
@@ -94,6 +94,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "privatize-histogram"
 title = "Add up in shared memory first"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.SHARED, Reliance.SIZES)
 
 BINS_PER_THREAD = 4
 """Bins for each thread of a block up to which adding them up at the end is taken to pay."""

@@ -62,7 +62,7 @@ from warpwright.facts.model import Kernel, SharedArray
 from warpwright.rewrites._arrays import declarator_of, element_uses, indices_of, misuse
 from warpwright.rewrites._code import body, in_macro, overlaps
 from warpwright.rewrites._thread_indices import Indices, launched_blocks, threads_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import enclosing
 from warpwright.syntax.source import Source, Span
@@ -70,6 +70,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "recompute-instead-of-store"
 title = "Keep the thread's own value in a register"
 goals = ("memory", "speed")
+relies_on = (Reliance.BLOCK,)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:

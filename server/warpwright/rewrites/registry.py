@@ -13,9 +13,11 @@ from dataclasses import replace
 from functools import cache
 
 from warpwright import rewrites
+from warpwright.facts.aliasing import Overlap, changes, known_overlaps
 from warpwright.facts.model import Kernel
+from warpwright.rewrites._beside import beside
 from warpwright.rewrites._comments import with_comments
-from warpwright.rewrites.base import Declined, Rewrite, RewriteKind
+from warpwright.rewrites.base import Declined, Reliance, Rewrite, RewriteKind
 from warpwright.syntax.edits import without_repeats
 from warpwright.syntax.source import Span
 
@@ -82,14 +84,39 @@ def _load() -> Iterator[RewriteKind]:
             continue
         module = importlib.import_module(f"{rewrites.__name__}.{info.name}")
         name = info.name.replace("_", "-")
-        yield RewriteKind(name, module.title, module.__doc__ or "", module.goals, module.propose)
+        yield RewriteKind(name, module.title, module.__doc__ or "", module.goals, module.relies_on, module.propose)
+
+
+def in_place(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
+    """The rewrite as if every launch of the kernel were read, with each comment kept. One that needs arrays apart is
+    declined where a launch is known to hand over one that is written under two names."""
+    made = kind.propose(kernel, at)
+    if Reliance.APART in kind.relies_on and isinstance(made, Rewrite) and (found := _written_overlap(kernel)):
+        reason = (
+            f"At {found.place} {found.one} and {found.other} are the same memory, and the new code needs them apart."
+        )
+        return Declined(kind.name, reason)
+    return with_comments(replace(made, edits=tuple(without_repeats(made.edits)))) if isinstance(made, Rewrite) else made
+
+
+def _written_overlap(kernel: Kernel) -> Overlap | None:
+    """The first two pointers known to lead to the same elements, where the kernel may write these."""
+    readable = {p.name for p in kernel.parameters if p.is_const}
+    written = {access.array for access in kernel.accesses if changes(access)}
+    all_seen = kernel.incomplete is None and written <= {p.name for p in kernel.parameters}
+    for found in known_overlaps(kernel):
+        pair = {found.one, found.other}
+        if not pair <= readable and (pair & written or not all_seen):
+            return found
+    return None
 
 
 def _proposal(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     try:
-        made = kind.propose(kernel, at)
+        made = in_place(kind, kernel, at)
         if isinstance(made, Rewrite):
-            made = with_comments(replace(made, edits=tuple(without_repeats(made.edits))))
+            made = beside(kind, kernel, made)
+        if isinstance(made, Rewrite):
             made.apply()
         return made
     except Exception:

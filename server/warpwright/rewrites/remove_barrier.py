@@ -75,6 +75,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "remove-barrier"
 title = "Remove the barrier"
 goals = ("speed",)
+relies_on = ()
 
 _TIMED = re.compile(
     r"\b(?:clock|clock64|__nanosleep|globaltimer|__threadfence\w*|volatile|asm|__asm__|cooperative_groups|cg|cuda"

@@ -106,6 +106,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "replace-division"
 title = "Take the division out of the loop"
 goals = ("speed",)
+relies_on = ()
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
 

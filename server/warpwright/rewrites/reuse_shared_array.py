@@ -97,6 +97,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "reuse-shared-array"
 title = "Let shared arrays share their memory"
 goals = ("memory",)
+relies_on = ()
 
 _UNORDERED = re.compile(r"\basm\b|memcpy_async|__pipeline_|\bpipeline\b|\bgoto\b|\bvolatile\b|#\s*pragma\s+omp")
 """What may still touch an array behind the last statement that names it, or comes back to one before it."""

@@ -79,6 +79,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "running-power"
 title = "Multiply the power on from term to term"
 goals = ("speed",)
+relies_on = ()
 
 LARGEST_START = 4
 """The first exponent that is written as a product."""

@@ -86,7 +86,7 @@ from warpwright.rewrites._interleaved import InterleavedLoop, has_operator, matc
 from warpwright.rewrites._layout import without_lines
 from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import is_integer, require_reorderable, require_unread, require_whole_block
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -94,6 +94,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "sequential-reduction-addressing"
 title = "Address the reduction sequentially"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK,)
 
 _COMPOUND = frozenset({"+=", "*=", "&=", "|=", "^="})
 _BINARY = frozenset({"+", "*", "&", "|", "^"})

@@ -72,6 +72,7 @@ import re
 
 from tree_sitter import Node
 
+from warpwright.cuda.linkage import is_header
 from warpwright.facts.model import Access, AccessKind, Kernel, Space
 from warpwright.rewrites._code import NoMatchError, body, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._grids import launches_along_x
@@ -81,10 +82,10 @@ from warpwright.rewrites._launch_shape import covers, grid_divided_by
 from warpwright.rewrites._layout import indent_unit, line_of
 from warpwright.rewrites._locals import Locals, declared_name, locals_of
 from warpwright.rewrites._loops import counted_loop, pragmas_before
-from warpwright.rewrites._movable import is_in_header, unmovable
+from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._thread_numbers import OF_GRID
 from warpwright.rewrites._threads import TIES, constant_of, unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Span
@@ -92,6 +93,7 @@ from warpwright.syntax.source import Span
 NAME = "several-rows-at-once"
 title = "Put the sums of several rows together at once"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.APART)
 
 FEWEST_BLOCKS = 1024
 """Of a grid that is known: with fewer, a quarter of it leaves multiprocessors idle (an H200 has 132)."""
@@ -174,7 +176,7 @@ def _tests(kernel: Kernel, early: Node, row: str) -> str:
 def _require_alone(kernel: Kernel, block: Node, variables: Locals, rows: Rows, before: list[Node], bound: str) -> None:
     """Nothing but the work depends on the row, and threads of different rows have nothing to do with each other."""
     source, text = kernel.source, kernel.source.node_code(block)
-    if is_in_header(source):
+    if is_header(source):
         raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
     if tied := re.search(TIES.pattern + r"|\batomic\w*", text):
         raise NoMatchError(f"{kernel.name} uses `{tied.group()}`, so its threads are not independent.")

@@ -71,7 +71,8 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import LOOPS, handed_the_same
+from warpwright.cuda.linkage import is_header
+from warpwright.facts.aliasing import LOOPS, known_overlaps
 from warpwright.facts.model import WARP, Basis, Kernel
 from warpwright.rewrites._code import (
     NoMatchError,
@@ -94,13 +95,13 @@ from warpwright.rewrites._interleaved import statements_of
 from warpwright.rewrites._layout import before_statement, free_name, indent_unit, line_of, reindented, without_text
 from warpwright.rewrites._locals import Locals, declared_name, declared_names, locals_of
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, is_in_header, unmovable
+from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._parts import Part, parts_of
 from warpwright.rewrites._row_loop import RowLoop, root_name
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites._tree_reduction import require_whole_block
 from warpwright.rewrites._uniform import is_even_loop, is_uniform
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import ancestors, descendants
@@ -109,6 +110,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "share-first-thread-loop"
 title = "Let the first warp run the loop of thread 0"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART)
 
 
 def propose(kernel: Kernel, at: Span | None) -> Rewrite | Declined:
@@ -172,7 +174,7 @@ def _require_first_warp(kernel: Kernel) -> None:
     launches = host_launches(kernel)
     if reason := unseen_launch(kernel) or block_by_directive(kernel):
         raise NoMatchError(reason)
-    if is_in_header(kernel.source):
+    if is_header(kernel.source):
         raise NoMatchError(f"{kernel.name} stands in a header, so not all of its launches are in sight.")
     if not launches:
         raise NoMatchError(f"No launch of {kernel.name} is in sight, and its first warp has to be whole.")
@@ -250,8 +252,8 @@ def _is_address_of(source: Source, node: Node, name: str) -> bool:
 def _never_written(kernel: Kernel) -> set[str]:
     """Pointers to const that no launch hands an array that another pointer may write."""
     constant = {p.name for p in kernel.parameters if p.is_pointer and p.is_const}
-    for one, other in handed_the_same(kernel):
-        constant -= {one, other}
+    for found in known_overlaps(kernel):
+        constant -= {found.one, found.other}
     return constant
 
 

@@ -75,6 +75,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "shorten-shared-type"
 title = "Shorten the type of the shared array"
 goals = ("memory",)
+relies_on = ()
 
 _TYPES = {INT, UINT, LONG, ULONG, DOUBLE}
 _SHORTER: tuple[tuple[Range, str, int], ...] = (

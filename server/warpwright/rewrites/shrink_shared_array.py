@@ -69,7 +69,7 @@ from warpwright.rewrites._arrays import GRANULE, declarator_of, element_uses, ex
 from warpwright.rewrites._code import body, host_launches, macro_texts, overlaps
 from warpwright.rewrites._names import deciding, reached_names
 from warpwright.rewrites._thread_indices import launched_blocks
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
@@ -77,6 +77,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "shrink-shared-array"
 title = "Shrink the shared array to what is used of it"
 goals = ("memory",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
 
 _OF_THE_BLOCK = frozenset({"blockIdx", "gridDim", "cooperative_groups", "cg"})

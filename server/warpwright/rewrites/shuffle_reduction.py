@@ -102,7 +102,7 @@ from warpwright.rewrites._tree_reduction import (
     require_unread,
     require_whole_block,
 )
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.code import plain
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
@@ -111,6 +111,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "shuffle-reduction"
 title = "Finish the reduction by shuffles"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK,)
 
 STEPS = 5
 """Steps that halve 32 lanes to one."""

@@ -98,7 +98,7 @@ from warpwright.rewrites._scans import Scan, doubling_scan, serial_scan
 from warpwright.rewrites._templates import written_as
 from warpwright.rewrites._threads import constant_of, whole_warps
 from warpwright.rewrites._tree_reduction import require_reorderable, require_whole_block
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -106,6 +106,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "shuffle-scan"
 title = "Scan by shuffles"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK,)
 
 _ALIKE = {
     "unsigned": "unsignedint", "uint32_t": "unsignedint", "uint": "unsignedint", "int32_t": "int",

@@ -66,13 +66,14 @@ from warpwright.rewrites._code import body
 from warpwright.rewrites._conflicts import of_worst_conflict
 from warpwright.rewrites._layout import free_name, with_comments
 from warpwright.rewrites._limits import SHARED_BYTES
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.source import Source, Span
 
 NAME = "skew-shared-array"
 title = "Skew the shared array"
 goals = ("speed",)
+relies_on = (Reliance.SHARED,)
 
 _PERIOD = 128
 """Bytes that all 32 banks hold once."""

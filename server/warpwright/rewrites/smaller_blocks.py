@@ -78,7 +78,7 @@ from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._linear_threads import OTHER_AXES, named_constant, size_in, whole_number
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
 from warpwright.rewrites._threads import NUMBERS, grid_times
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, launch_configuration, node_at, uncommented
 from warpwright.syntax.source import Source, Span
@@ -86,6 +86,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "smaller-blocks"
 title = "Spread the threads over more blocks"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK)
 
 MULTIPROCESSORS = 128
 """About as many as the largest GPUs have, one of which a block keeps busy."""

@@ -82,7 +82,7 @@ from warpwright.rewrites._launch_shape import launches_for_none
 from warpwright.rewrites._layout import free_name, line_of, with_comment, without_text
 from warpwright.rewrites._movable import block_by_directive, unmovable
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -90,6 +90,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "split-flat-index"
 title = "Let the grid's axes be those of the data"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.SIZES)
 
 MOST_BLOCKS = 65535
 """Largest grid extent in y and z (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""

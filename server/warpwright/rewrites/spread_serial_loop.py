@@ -58,7 +58,7 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
+from warpwright.facts.aliasing import known_overlaps
 from warpwright.facts.model import Kernel, Launch
 from warpwright.rewrites._code import NoMatchError, body, in_macro, macros_naming, names, overlaps, squeezed
 from warpwright.rewrites._interleaved import is_barrier, is_thread_number, statements_of
@@ -69,7 +69,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._threads import constant_of
 from warpwright.rewrites._tree_reduction import require_whole_block
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -77,6 +77,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "spread-serial-loop"
 title = "Share thread 0's loop among all threads"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 FEWEST = 8
 """Iterations from which it pays."""
@@ -216,7 +217,7 @@ def _require_same_for_all(kernel: Kernel, variables: Locals, node: Node, own: se
     """A value that every thread finds the same: of the loop's variables, constants, parameters and what is read of
     `const` parameters."""
     source = kernel.source
-    twice = {name for pair in handed_the_same(kernel) for name in pair}
+    twice = {name for found in known_overlaps(kernel) for name in (found.one, found.other)}
     pointers = (p for p in kernel.parameters if p.is_pointer and p.is_const and p.name not in twice)
     constant = {p.name for p in pointers if variables.is_fixed(p.name)}
     for part in descendants(node, *_LOADS):

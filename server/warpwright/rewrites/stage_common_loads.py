@@ -75,7 +75,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import changes, handed_the_same, is_plain_load, restricted
+from warpwright.facts.aliasing import changes, is_plain_load, restricted
 from warpwright.facts.model import WARP, Access, Kernel
 from warpwright.rewrites._code import NoMatchError, body, called_name, condition_of, in_macro, overlaps, squeezed
 from warpwright.rewrites._conditions import deciding_conditions, jumps_before
@@ -89,7 +89,7 @@ from warpwright.rewrites._movable import unmovable
 from warpwright.rewrites._shared_types import require_plain
 from warpwright.rewrites._threads import unfit_call
 from warpwright.rewrites._uniform import is_uniform
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
@@ -98,6 +98,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "stage-common-loads"
 title = "Stage in shared memory what all threads load"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
 TILE = 256
 """Iterations whose elements are staged at once: some KB of shared memory, and two barriers that weigh little."""
@@ -300,9 +301,6 @@ def _require_unwritten(kernel: Kernel, arrays: list[str]) -> None:
     for array in arrays:
         if array in written:
             raise NoMatchError(f"The kernel writes `{array}`, so what a tile holds could be old.")
-    for one, other in handed_the_same(kernel):
-        if (one in arrays or other in arrays) and written & {one, other}:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _condition_of_block(kernel: Kernel, variables: Locals, each: Staged, entry: Entry) -> str:

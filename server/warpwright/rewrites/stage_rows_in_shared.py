@@ -99,7 +99,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from warpwright.facts.aliasing import handed_the_same, loop_around
+from warpwright.cuda.linkage import is_header
+from warpwright.facts.aliasing import loop_around
 from warpwright.facts.model import WARP, Access, Dim3, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._code import NoMatchError, body, overlaps
@@ -108,11 +109,11 @@ from warpwright.rewrites._indices import Indices, indices_of
 from warpwright.rewrites._layout import free_name, indent_unit, line_of, reindented
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._loops import pragmas_before
-from warpwright.rewrites._movable import block_by_directive, block_of_launches_in_sight, is_in_header, unmovable
+from warpwright.rewrites._movable import block_by_directive, block_of_launches_in_sight, unmovable
 from warpwright.rewrites._row_tile_copies import ALL, Words, copied, header_end
 from warpwright.rewrites._row_walks import Piece, RowWalk, condition_before, require_own_rows, row_walk, walking
 from warpwright.rewrites._shared_types import element_type
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import ancestors, node_at
@@ -121,6 +122,7 @@ from warpwright.syntax.source import Span
 NAME = "stage-rows-in-shared"
 title = "Pass the rows through a tile of shared memory"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED, Reliance.SIZES)
 
 STRIDED = 4.0
 """Sectors for each one needed from which the lanes are taken to be in rows of their own."""
@@ -159,7 +161,6 @@ def _staged(kernel: Kernel, found: list[Access]) -> Rewrite:
     walks, columns = _fitting(indices, _walks(indices, found), found, shape)
     condition, guard = condition_before(kernel, block, [walk.node for walk in walks])
     require_own_rows(kernel, block, walks)
-    _require_apart(kernel, walks)
     tiles = _tiles(kernel, walks, shape, columns)
     words = _words(kernel, guard is None)
     unit = indent_unit(source, block)
@@ -178,7 +179,7 @@ def _staged(kernel: Kernel, found: list[Access]) -> Rewrite:
     if before is None or after is None or after * 2 > before:
         raise NoMatchError("Nothing to gain: tiles are not known to move fewer sectors.")
     everywhere = ""
-    if is_in_header(source):
+    if is_header(source):
         everywhere = f" {kernel.name} stands in a header: every launch of it has to have blocks of {shape[0]} threads."
     got = max(a.sectors_per_request or 0.0 for a in found)
     return Rewrite(
@@ -268,15 +269,6 @@ def _length(indices: Indices, walk: RowWalk) -> int:
     """The elements of a row where they are known, else as many as no tile has."""
     start, bound = indices.number(walk.start), indices.number(walk.bound)
     return bound - start if start is not None and bound is not None else 2 * COLUMNS[0]
-
-
-def _require_apart(kernel: Kernel, walks: list[RowWalk]) -> None:
-    stored = {piece.array for walk in walks for piece in walk.pieces if piece.stores}
-    arrays = {piece.array for walk in walks for piece in walk.pieces}
-    written = {a.array for a in kernel.accesses if a.kind != "load"}
-    for one, other in handed_the_same(kernel):
-        if {one, other} & arrays and ({one, other} & (stored | written)):
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
 
 
 def _tile_names(kernel: Kernel, walks: list[RowWalk]) -> dict[str, str]:

@@ -78,7 +78,6 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.host_scopes import written_names
 from warpwright.facts.model import Access, AccessKind, Kernel, Parameter, Space, Structure
 from warpwright.rewrites._code import body, by_cost, macros_naming, names, overlaps, squeezed
@@ -89,7 +88,7 @@ from warpwright.rewrites._indent import end_with_comment
 from warpwright.rewrites._layout import free_name, indent_unit
 from warpwright.rewrites._limits import SHARED_BYTES
 from warpwright.rewrites._movable import block_by_directive, unmovable
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, node_at
 from warpwright.syntax.source import Source, Span
@@ -97,6 +96,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "stage-structs-in-shared"
 title = "Copy the structures through shared memory"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
 STRIDED = 2.0
 """Sectors for each one needed from which lanes are taken to step over structures."""
@@ -157,9 +157,6 @@ def _staged(kernel: Kernel, elements: Elements, access: Access) -> Rewrite:
         raise _RefusedError(f"{threads} structures of {structure.bytes} bytes do not fit into 48 KB of shared memory.")
     kind = _plain_type(source, parameter)
     uses = _uses(kernel, elements, parameter)
-    for one, other in handed_the_same(kernel):
-        if parameter.name in (one, other):
-            raise _RefusedError(f"A launch hands the same array to {one} and {other}.")
     stored = any(a.array == parameter.name and a.kind is not AccessKind.LOAD for a in kernel.accesses)
     if stored or not parameter.is_const:
         stored = _is_stored(source, uses) or stored

@@ -88,7 +88,7 @@ from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import Tile, element_bytes, tile_of, zero_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import descendants
@@ -97,6 +97,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "stage-tile-in-shared"
 title = "Stage tiles in shared memory"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
 SMALLEST, LARGEST = 8, 32
 """Threads along a side of the block; 32 x 32 is the largest square block."""

@@ -69,7 +69,6 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same
 from warpwright.facts.memory import wavefronts
 from warpwright.facts.model import WARP, Access, AccessKind, Dim3, Kernel, Space
 from warpwright.facts.types import builtin_type
@@ -83,7 +82,7 @@ from warpwright.rewrites._movable import block_by_directive, block_of_all_launch
 from warpwright.rewrites._other_thread import NotRetracedError, OtherThread
 from warpwright.rewrites._row_tiles import row_edits, rows_of
 from warpwright.rewrites._shared_types import element_type
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, enclosing, node_at, uncommented
 from warpwright.syntax.source import Source, Span
@@ -91,6 +90,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "stage-transpose-in-shared"
 title = "Transpose through a tile of shared memory"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.APART, Reliance.SHARED)
 
 STRIDED = 4.0
 """Sectors for each one needed from which an access is worth a tile and a barrier."""
@@ -152,8 +152,6 @@ def _staged(kernel: Kernel, access: Access) -> Rewrite:
             raise NotRetracedError(f"`{second.span.one_line}` is strided, too: a tile serves one of the two.")
     copy = _copy(kernel, access)
     kind = _element_type(kernel, copy.array)
-    for one, other in handed_the_same(kernel):
-        raise NotRetracedError(f"A launch hands the same array to {one} and {other}.")
     if flat:
         edits = row_edits(kernel, copy.statement, copy.target, copy.element, copy.guard, shape[0], kind, access.bytes)
     else:

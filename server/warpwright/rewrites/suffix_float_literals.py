@@ -44,6 +44,7 @@ from warpwright.syntax.source import Span
 NAME = "suffix-float-literals"
 title = "Make the literals float"
 goals = ("speed",)
+relies_on = ()
 
 LARGEST = 3.4028234e38
 SMALLEST = 1.1754944e-38

@@ -82,7 +82,7 @@ from warpwright.rewrites._gain import no_fewer_sectors
 from warpwright.rewrites._grids import is_shape
 from warpwright.rewrites._layout import before_statement, free_name
 from warpwright.rewrites._thread_numbers import NUMBER, WARP_LEVEL, calls_by_number
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, node_at, uncommented
 from warpwright.syntax.source import Source, Span
@@ -90,6 +90,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "swap-thread-axes"
 title = "Swap the roles of threadIdx.x and threadIdx.y"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK)
 
 MOST_BLOCKS_Y = 65535
 """Largest grid extent in y (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""

@@ -71,6 +71,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "swizzle-shared-array"
 title = "Permute the rows of the shared array"
 goals = ("speed",)
+relies_on = ()
 
 _EFFECTS = ("assignment_expression", "update_expression", "call_expression", "lambda_expression")
 

@@ -73,7 +73,7 @@ from warpwright.rewrites._locals import declared_name
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._names import assignments
 from warpwright.rewrites._threads import constant_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -81,6 +81,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "thread-array-in-shared"
 title = "Keep the thread's array in shared memory"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.SHARED)
 
 MOST = 144
 """Bytes of a thread up to which 1,024 threads, in blocks of 128, have room in the 164 KB of compute capability 8.0, of

@@ -93,7 +93,7 @@ from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._several import Copies, Varying, repeated, steps_of, varying_names
 from warpwright.rewrites._threads import unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants, uncommented
 from warpwright.syntax.source import Source, Span
@@ -101,6 +101,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "tile-in-registers"
 title = "Compute several elements per thread"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK, Reliance.APART)
 
 ELEMENTS = {16: 2, 32: 4}
 """Elements of each thread by the block's extent in y: what leaves 128 and 256 threads of square blocks."""

@@ -122,13 +122,14 @@ from warpwright.rewrites._loops import pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._products import Product, match_product, require_even, require_unwritten
 from warpwright.rewrites._tiles import element_bytes, zero_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Span
 
 NAME = "tile-matrix-product"
 title = "Compute a matrix product in tiles, several elements per thread"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.APART, Reliance.SHARED, Reliance.SIZES)
 
 DEPTH = 16
 """Steps of the sum in a tile."""

@@ -65,7 +65,7 @@ from warpwright.rewrites._layout import line_of
 from warpwright.rewrites._loops import CountedLoop, counted_loop, pragmas_before
 from warpwright.rewrites._movable import block_by_directive, block_of_all_launches, unmovable
 from warpwright.rewrites._threads import unfit_call
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants, launch_configuration, node_at
 from warpwright.syntax.source import Source, Span
@@ -73,6 +73,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "unroll-loop"
 title = "Unroll the loop"
 goals = ("speed",)
+relies_on = (Reliance.BLOCK,)
 
 STEPS = 4
 

@@ -101,7 +101,7 @@ stands in the text twice. Results stay the same bit for bit.
 
 from __future__ import annotations
 
-from warpwright.facts.aliasing import LOOPS, handed_the_same, restricted
+from warpwright.facts.aliasing import LOOPS, known_overlaps, restricted
 from warpwright.facts.model import AccessKind, Basis, Kernel, Space
 from warpwright.rewrites._code import host_launches, overlaps
 from warpwright.rewrites._element_arrays import ElementArray, element_array
@@ -111,7 +111,7 @@ from warpwright.rewrites._indices import indices_of
 from warpwright.rewrites._short_loops import is_short
 from warpwright.rewrites._strided import match_strided, not_all_elements
 from warpwright.rewrites._vector_text import vector_edits
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Span
@@ -119,6 +119,7 @@ from warpwright.syntax.source import Span
 NAME = "vectorize-elementwise"
 title = "Move several elements at once"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.SIZES)
 
 WIDEST = 16
 """Bytes that one lane can load or store at once (CUDA C++ Programming Guide, "Device Memory Accesses")."""
@@ -166,7 +167,7 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
     edits = _strided_launches(kernel, elements, factor) if strided else _launches(kernel, elements, factor)
     _require_all_moved(kernel, arrays, factor)
     late = _loaded_after_store(arrays, elements)
-    if late is not None and set(late) in [set(pair) for pair in handed_the_same(kernel)]:
+    if late is not None and any(set(late) == {found.one, found.other} for found in known_overlaps(kernel)):
         raise _RefusedError(
             f"A launch hands the same array to {late[0]} and {late[1]}, and one is read after the other."
         )

@@ -83,7 +83,7 @@ from warpwright.rewrites._layout import free_name, indent_unit, line_of, reinden
 from warpwright.rewrites._loops import header_of, pragmas_before
 from warpwright.rewrites._movable import unmovable_part
 from warpwright.rewrites._walked import Moved, require_vectors_apart, stored_by, walked_elements
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import ancestors
@@ -92,6 +92,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "vectorize-row-walk"
 title = "Move several elements of a thread's row at once"
 goals = ("speed",)
+relies_on = (Reliance.APART,)
 
 WORTHWHILE = 4.0
 """Sectors for each one needed from which the lanes are taken to be in rows of their own."""

@@ -70,7 +70,7 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same, restricted
+from warpwright.facts.aliasing import restricted
 from warpwright.facts.model import AccessKind, Kernel, Launch, Space
 from warpwright.rewrites._code import NoMatchError, body, names, overlaps, squeezed
 from warpwright.rewrites._elementwise import (
@@ -96,7 +96,7 @@ from warpwright.rewrites._row_elements import (
     same_in_row,
 )
 from warpwright.rewrites._strided import step_of
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source, Span
@@ -104,6 +104,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "vectorize-rows"
 title = "Move several elements of a row at once"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.APART, Reliance.SIZES)
 
 WIDEST = 16
 """Bytes that one lane can load or store at once (CUDA C++ Programming Guide, "Device Memory Accesses")."""
@@ -153,9 +154,6 @@ def _vectorized(kernel: Kernel, block: Node) -> Rewrite:
             text = access.span.one_line
             raise NoMatchError(f"Nothing to gain: `{text}` stays one by one, and its lanes would lie {factor} apart.")
     stored = {line.array.name for line in lines if line.array.is_stored}
-    for one, other in handed_the_same(kernel):
-        if one in stored or other in stored:
-            raise NoMatchError(f"A launch hands the same array to {one} and {other}.")
     edits = [edit for launch in launches for edit in _launch_edits(kernel, row, lines, launch, factor)]
     widths = sorted({line.array.vector(factor) for line in lines})
     listed = " and ".join(dict.fromkeys(line.array.name for line in lines))

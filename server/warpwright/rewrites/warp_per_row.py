@@ -75,7 +75,7 @@ import re
 
 from tree_sitter import Node
 
-from warpwright.facts.aliasing import handed_the_same, loop_around
+from warpwright.facts.aliasing import loop_around
 from warpwright.facts.model import WARP, Access, AccessKind, Kernel, Space
 from warpwright.facts.types import builtin_type
 from warpwright.rewrites._accumulate import combined, is_exact
@@ -90,7 +90,7 @@ from warpwright.rewrites._prefix_loop import PrefixLoop, prefix_edit, prefix_loo
 from warpwright.rewrites._row_loop import RowLoop, accumulated, row_loop
 from warpwright.rewrites._row_stores import guarded_stores
 from warpwright.rewrites._threads import NUMBERS, TIES, grid_times, unfit_call, whole_warps
-from warpwright.rewrites.base import Declined, Rewrite
+from warpwright.rewrites.base import Declined, Reliance, Rewrite
 from warpwright.syntax.edits import TextEdit
 from warpwright.syntax.nodes import ancestors, descendants
 from warpwright.syntax.source import Source, Span
@@ -98,6 +98,7 @@ from warpwright.syntax.source import Source, Span
 NAME = "warp-per-row"
 title = "Give each row to a warp"
 goals = ("speed",)
+relies_on = (Reliance.GRID, Reliance.BLOCK, Reliance.APART)
 
 WORTHWHILE = 4.0
 """Sectors for each one needed from which the lanes are taken to be in rows of their own."""
@@ -238,12 +239,6 @@ def _require_plain(kernel: Kernel, block: Node) -> None:
         value = taken.child_by_field_name("value")
         if value is not None and value.type == "pointer_expression" and _is_local_address(value):
             raise NoMatchError(f"What the pointer at line {line_of(source, taken)} leads to is not followed.")
-    constant = {p.name for p in kernel.parameters if p.is_const}
-    for one, other in handed_the_same(kernel):
-        if not {one, other} <= constant:
-            raise NoMatchError(
-                f"A launch hands {one} and {other} the same array, so lanes could read what others store."
-            )
 
 
 def _is_local_address(value: Node) -> bool:

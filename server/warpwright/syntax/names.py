@@ -14,6 +14,17 @@ def unqualified(name: str) -> str:
     return name.split("<", 1)[0].rsplit("::", 1)[-1].strip()
 
 
+def renamed(name: str, old: str, new: str) -> str:
+    """A name whose identifier is `old` with `new` there; any other as it is.
+
+    >>> renamed("ns::tk<float, 3>", "tk", "tk_tuned"), renamed("tk2<tk>", "tk", "tk_tuned")
+    ('ns::tk_tuned<float, 3>', 'tk2<tk>')
+    """
+    before, bracket, rest = name.partition("<")
+    space, colons, own = before.rpartition("::")
+    return f"{space}{colons}{new}{bracket}{rest}" if own.strip() == old else name
+
+
 def qualified(name: str) -> str:
     """A name with its namespaces and without template arguments.
 

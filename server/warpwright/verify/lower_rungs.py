@@ -12,6 +12,7 @@ from warpwright.syntax.flags import Flags, parse_flags
 from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compilation import Compiled, Ending
 from warpwright.toolchain.compile import COMPILE_SECONDS, EXTENSION_SECONDS
+from warpwright.verify.beside import beside
 from warpwright.verify.changes import changed_findings, changed_kernel, new_clocks
 from warpwright.verify.claim import Climb
 from warpwright.verify.compiling import STATUS_OF, compiled_both, compiled_kernel, foreign_file, foreign_include
@@ -27,6 +28,8 @@ class Lower:
     name: str
     units: tuple[Program, Program]
     compiled: tuple[Compiled, Compiled]
+    beside: str = ""
+    """The name that the candidate's kernel has there, where it is one beside the original's."""
 
 
 def lower_rungs(climb: Climb, built_for: str) -> Report | Lower:
@@ -51,6 +54,9 @@ def lower_rungs(climb: Climb, built_for: str) -> Report | Lower:
     given = parse_flags(claim.flags, Path())
     assume = Assumptions(arch=claim.arch or built_for)
     old, new = (analysed(side, given, assume) for side in (claim.original, claim.candidate))
+    written = beside(old, new, lambda source: analysed(source, given, assume))
+    if written is not None:
+        new, after = written.program, written.compiled(after)
     gone, brought = changed_findings(run_rules(old), run_rules(new), claim.expect_gone)
     if gone is not False and not brought:
         levels.append(Level.ANALYSED)
@@ -79,7 +85,7 @@ def lower_rungs(climb: Climb, built_for: str) -> Report | Lower:
             "runs, and no number of runs would show it."
         )
         return replace(base, status=Status.UNSAFE, reason=reason)
-    return Lower(base, name, (old, new), (before, after))
+    return Lower(base, name, (old, new), (before, after), written.name if written is not None else "")
 
 
 def _compiled(climb: Climb, arch: str) -> tuple[Compiled, Compiled]:

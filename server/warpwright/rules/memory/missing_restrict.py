@@ -54,9 +54,9 @@ from tree_sitter import Node
 from warpwright.facts.aliasing import (
     LOOPS,
     changes,
-    handed_the_same,
     has_volatile,
     is_plain_load,
+    known_overlaps,
     loop_around,
     restrictable,
 )
@@ -78,12 +78,11 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     if kernel.node is None or has_volatile(kernel):
         return
     plain = restrictable(kernel).keys()
-    overlapping = {frozenset(pair) for pair in handed_the_same(kernel)}
     changed = {a.array for a in kernel.accesses if changes(a)}
     loads = [a for a in kernel.accesses if is_plain_load(a) and a.array in plain - changed]
     stores = [a for a in kernel.accesses if a.kind is AccessKind.STORE and a.array in plain]
-    found = next((p for p in _alternating(loads, stores) if frozenset(_arrays(p)) not in overlapping), None)
-    again = next((p for p in _loaded_again(loads, stores) if frozenset(_arrays(p)) not in overlapping), None)
+    found = next((p for p in _alternating(loads, stores) if _may_be_apart(kernel, p)), None)
+    again = next((p for p in _loaded_again(loads, stores) if _may_be_apart(kernel, p)), None)
     if found is not None:
         load, store = found
         why = f"in a loop, loads of {load.array} wait for the stores to {store.array} before them"
@@ -108,8 +107,9 @@ def check(kernel: Kernel) -> Iterator[Finding]:
     )
 
 
-def _arrays(pair: Pair) -> tuple[str | None, str | None]:
-    return pair[0].array, pair[1].array
+def _may_be_apart(kernel: Kernel, pair: Pair) -> bool:
+    arrays = {pair[0].array, pair[1].array}
+    return not any({found.one, found.other} == arrays for found in known_overlaps(kernel))
 
 
 def _alternating(loads: list[Access], stores: list[Access]) -> Iterator[Pair]:

@@ -1,0 +1,77 @@
+"""Which pointers of a launch are known to lead to the same elements."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+from warpwright.cuda.addresses import Address, address_of
+from warpwright.cuda.paths import LaunchPath, launch_paths
+from warpwright.cuda.sites import launch_sites
+from warpwright.syntax.source import Source
+
+MOST_SITES = 32
+"""Launches of one kernel whose paths are followed."""
+MOST_APART = 1024
+"""Elements that lie between two pointers of one array, at most: further apart they may be two arrays of one piece."""
+_EMPTY = ("NULL", "nullptr", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two parameters, by place, that one launch hands the same elements; the file and line of the launch, or of the
+    outermost call that leads to it."""
+
+    one: int
+    other: int
+    path: str
+    line: int
+
+
+def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -> Iterator[Overlap]:
+    """The pointers among a kernel's parameters (`pointers` says which are) that some launch hands the same elements.
+
+    >>> text = b"__global__ void k(int *a, int *b);  void run(int *a, int *b) { k<<<1, 1>>>(a, b + 1); }"
+    >>> text += b"  int main() { int *x, *y; run(x, y);\\nrun(x, x); }"
+    >>> list(overlaps([Source("a.cu", text)], "k", [True, True]))
+    [Overlap(one=0, other=1, path='a.cu', line=2)]
+    """
+    if sum(pointers) < 2:
+        return
+    for site in islice(launch_sites(sources, kernel), MOST_SITES):
+        if len(site.arguments) != len(pointers):
+            continue
+        given = [
+            (place, node)
+            for place, (node, is_pointer) in enumerate(zip(site.arguments, pointers, strict=True))
+            if is_pointer and site.source.node_text(node) not in _EMPTY
+        ]
+        for path in launch_paths(sources, site):
+            found = [(place, address_of(path, node)) for place, node in given]
+            for (one, first), (other, second) in combinations(found, 2):
+                if _meet(path, first, second):
+                    yield Overlap(one, other, *path.place)
+
+
+def _meet(path: LaunchPath, first: Address, second: Address) -> bool:
+    """Whether both lead to one piece of memory, as far as is known a constant number of elements from each other."""
+    if first.memory != second.memory or first.memory[2] in _EMPTY:
+        return False
+    distance = _terms(path, first)
+    distance.subtract(_terms(path, second))
+    rest = {term: count for term, count in distance.items() if count}
+    if not all(text.isdigit() for _, text in rest):
+        return False
+    return abs(sum(int(text) * count for (_, text), count in rest.items())) < MOST_APART
+
+
+def _terms(path: LaunchPath, address: Address) -> Counter[tuple[int, str]]:
+    """What is added to where a pointer began: each term with the function that it stands in, and how often."""
+    found: Counter[tuple[int, str]] = Counter()
+    for move in address.moves:
+        text = re.sub(r"\s", "", path.scope(move.depth)[0].node_code(move.node))
+        found[(-1 if text.isdigit() else move.depth, text)] += move.sign
+    return found

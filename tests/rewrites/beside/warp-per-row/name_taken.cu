@@ -1,0 +1,12 @@
+// Its name is taken, and the file is in two places of its own.
+__global__ void total(float *out, const float *in, int rows, int columns) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  float sum = 0.0f;
+  for (int c = 0; c < columns; c++) sum += in[row * columns + c];
+  out[row] = sum;
+}
+void run(float *out, const float *in, int rows, int columns) {
+  total<<<(rows + 127) / 128, 128>>>(out, in, rows, columns);
+}
+float total_tuned = 1.0f;
