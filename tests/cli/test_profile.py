@@ -317,6 +317,35 @@ def test_what_a_run_finds_is_a_finding_in_every_format(tmp_path: Path) -> None:
     assert check("--baseline", "known.json").status == 0
 
 
+@pytest.mark.nvcc
+def test_a_launch_that_could_not_be_reconstructed_is_no_fault_of_the_kernel(tmp_path: Path) -> None:
+    """Which is said with what was guessed and the directive that settles it; said so, the fault is the kernel's."""
+    kernel = (
+        "// warpwright: array a[n] out\n"
+        "__global__ void k(float* a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i <= n) a[i] = 0; }\n"
+    )
+    (tmp_path / "a.cu").write_text(kernel, encoding="utf-8")
+    env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    first, second = (run_command("check", "a.cu", "--profile", cwd=tmp_path, env=env) for _ in range(2))
+    for ran in (first, second):
+        assert ran.status == 0
+        assert "note: a.cu:2: k: could not reconstruct this launch: out-of-bounds: " in ran.stderr
+        assert (
+            "guessed: the launch and the sizes were taken from the kernel's text (`// warpwright: launch grid("
+            in ran.stderr
+        )
+    shown = run_command("profile", "a.cu", cwd=tmp_path, env=env)
+    assert shown.status == 2
+    assert "error: k: could not reconstruct this launch" in shown.stderr
+    assert "; could not reconstruct this launch" in shown.stdout
+    said = "// warpwright: launch grid((n + 255) / 256) block(256)\n"
+    (tmp_path / "a.cu").write_text(said + kernel, encoding="utf-8")
+    assert run_command("profile", "a.cu", cwd=tmp_path, env=env).status == 1
+    ran = run_command("check", "a.cu", "--profile", "--format", "json", cwd=tmp_path, env=env)
+    assert ran.status == 1
+    assert ("missing-bounds-check", 3) in [(row["rule"], row["line"]) for row in ran.json]
+
+
 @pytest.mark.parametrize(
     ("sizes", "said"),
     [

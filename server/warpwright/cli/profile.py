@@ -11,7 +11,15 @@ from pathlib import Path
 import click
 
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags
-from warpwright.cli.terminal import CannotRun, print_or_write, progress_line, say_note, say_warning, stop_on_ctrl_c
+from warpwright.cli.terminal import (
+    CannotRun,
+    print_or_write,
+    progress_line,
+    say_error,
+    say_note,
+    say_warning,
+    stop_on_ctrl_c,
+)
 from warpwright.editor.profile.store import placed, store_profile
 from warpwright.editor.profile.view import View, view_of
 from warpwright.emulator.profiling import Wanted, emulated_profile
@@ -19,6 +27,7 @@ from warpwright.facts.model import Program
 from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
 from warpwright.missing import Missing
+from warpwright.problems.guesses import NOT_RECONSTRUCTED
 from warpwright.progress import IsCancelled
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.ncu import exported, find_ncu
@@ -91,7 +100,7 @@ def command(
 
     The emulator runs the compiler's PTX on the CPU, and checks the kernel as it runs. The profile is kept: while the
     text stays as it is, hovers and `check --profile` carry its numbers. Exit status: 0 done, 1 the run found faults,
-    2 it could not be run.
+    2 it could not be run, or what it found may come of what was guessed of the launch.
     """
     if report is not None and sizes:
         raise CannotRun("--shape is for a run; a report has the sizes of its own. Leave one of the two out.")
@@ -120,6 +129,9 @@ def command(
     for each in profiles:
         _keep(each)
     _print(view_of(profile, program), output, order, Path(target) if target else None)
+    if profile.faults and not profile.own_faults:
+        say_error(f"{profile.kernel}: {NOT_RECONSTRUCTED}: say in directives what was guessed")
+        return 2
     return int(bool(profile.faults))
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from warpwright.cli.inputs import Compiled, nvcc_flags
 from warpwright.cli.terminal import say_note, say_warning
 from warpwright.editor.profile.store import load_profiles, placed, store_profile
+from warpwright.editor.profile.view import fault_words
 from warpwright.emulator.profiling import Wanted, emulated_profile
+from warpwright.facts.profile import Profile
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
 from warpwright.syntax.source import SourceError, read_source
@@ -25,9 +27,10 @@ def make_profiles(paths: Iterable[Path], compiled: Compiled, progress: Progress,
             continue
         program = compiled.program(source)
         assume = compiled.assumptions(source)
-        kept = {profile.kernel for profile in load_profiles(program, assume.defines, assume.arch)}
+        kept = {profile.kernel: profile for profile in load_profiles(program, assume.defines, assume.arch)[::-1]}
         for kernel in program.defined_kernels:
             if kernel.name in kept:
+                _say_guessed(kept[kernel.name])
                 continue
             progress(f"Profiling {kernel.name}", done / len(paths))
             wanted = Wanted(
@@ -38,8 +41,15 @@ def make_profiles(paths: Iterable[Path], compiled: Compiled, progress: Progress,
                 say_note(f"{path}: {kernel.name} is judged by its text: {made.reason}")
                 continue
             made = placed(made, program) or made
+            _say_guessed(made)
             try:
                 store_profile(made)
             except OSError as error:
                 say_warning(f"profiles cannot be kept ({error.strerror}); set WARPWRIGHT_CACHE_DIR")
                 return
+
+
+def _say_guessed(profile: Profile) -> None:
+    for fault in profile.faults:
+        if fault.guessed:
+            say_note(f"{fault.file}:{fault.line}: {profile.kernel}: {fault_words(fault)}")

@@ -10,8 +10,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from warpwright.cli.findings_text import count, printable
-from warpwright.editor.profile.view import Counts, Row, View, counts_words, excess, fault_words, made_by, run_of
+from warpwright.cli.findings_text import printable
+from warpwright.editor.profile.view import (
+    Counts,
+    Row,
+    View,
+    counts_words,
+    excess,
+    fault_words,
+    faults_words,
+    made_by,
+    run_of,
+)
 from warpwright.facts.profile import Fault
 
 BAR = 8
@@ -43,7 +53,7 @@ def profile_text(view: View, order: str, width: int | None) -> str:
         for path, rows in _chosen(view, order)
     ]
     tail = [_total(view)]
-    tail += [f"{click.style('fault', fg='red', bold=True)}: {_fault(fault)}" for fault in profile.faults]
+    tail += [f"{_mark(fault)}: {_fault(fault)}" for fault in profile.faults]
     tail += [f"note: {printable(note)}" for note in profile.notes]
     return "\n".join([*head, "\n".join(tables), *tail])
 
@@ -142,9 +152,13 @@ def bar(value: int, largest: int, width: int = BAR) -> str:
 
 
 def _total(view: View) -> str:
-    faults = len(view.profile.faults)
-    found = click.style(f"; {count(faults, 'fault')}", fg="red", bold=True) if faults else ""
+    faults = faults_words(view.profile)
+    found = click.style(f"; {faults}", fg="red" if view.profile.own_faults else "yellow", bold=True) if faults else ""
     return click.style("Total: ", bold=True) + counts_words(view.total, view.instruction_set) + found
+
+
+def _mark(fault: Fault) -> str:
+    return click.style("note", bold=True) if fault.guessed else click.style("fault", fg="red", bold=True)
 
 
 def _fault(fault: Fault) -> str:

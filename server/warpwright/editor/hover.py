@@ -158,7 +158,8 @@ def _of_runs(analysis: Analysis, span: Span) -> Iterator[str]:
             yield f"**{what}, {profile.basis.value}** ({prose(run_of(profile))}): {prose(said)}"
         for fault in profile.faults:
             if (fault.file, fault.line) == (span.path, span.line):
-                yield f"**Fault, {profile.basis.value}**: {prose(fault_words(fault))}"
+                what = "Fault" if not fault.guessed else "The run"
+                yield f"**{what}, {profile.basis.value}**: {prose(fault_words(fault))}"
 
 
 def _accesses_text(kernel: Kernel, accesses: Sequence[Access], picture: Picture) -> str:

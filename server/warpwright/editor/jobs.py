@@ -87,7 +87,7 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
     page = written_page(made.kernel, file, made, analysis.program)
     return {
         "summary": profile_words(made),
-        "faults": len(made.faults),
+        "faults": len(made.own_faults),
         "page": str(page) if page is not None else None,
     }
 

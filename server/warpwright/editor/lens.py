@@ -58,7 +58,7 @@ def lenses(analysis: Analysis) -> Iterator[Lens]:
 
 def profile_words(profile: Profile) -> str:
     """`Emulated: 804,768 PTX instructions, shared wavefronts 16.2x the fewest, 2 faults`."""
-    from warpwright.editor.profile.view import counts_of
+    from warpwright.editor.profile.view import counts_of, faults_words
     from warpwright.facts.profile import InstructionSet
 
     counts = counts_of(profile.lines)
@@ -66,8 +66,8 @@ def profile_words(profile: Profile) -> str:
     parts = [f"{counts.instructions:,} {kind.value.upper()} instructions", *_wasted(counts)]
     if counts.divergent_branches:
         parts.append(f"{100 * counts.divergent_branches / counts.branches:.0f} % of the branches divergent")
-    if profile.faults:
-        parts.append(f"{len(profile.faults)} fault{'s' if len(profile.faults) != 1 else ''}")
+    if faults := faults_words(profile):
+        parts.append(faults)
     return f"{profile.basis.value.capitalize()}: {', '.join(parts)}"
 
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -65,6 +65,8 @@ def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
     shape = chosen_shape(problem, request["shape"], problem.profile)
     if isinstance(shape, Missing):
         return shape
+    if shape == request["shape"]:
+        problem = replace(problem, own_shape=shape)
     flags = merged(request["flags"], compiler_flags(assume)).taken
     return profile_kernel(unit, kernel, problem, shape, arch=assume.arch, flags=flags, progress=progress)
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpwright.emulator.ready import ARCH, machine_code_of, make_ready
 from warpwright.facts.model import Kernel
 from warpwright.facts.model import Program as Unit
-from warpwright.facts.profile import Backend, Profile, ProfiledLaunch, text_hash
+from warpwright.facts.profile import Backend, Fault, Profile, ProfiledLaunch, text_hash
 from warpwright.missing import Missing
 from warpwright.problems.expressions import ExpressionError
-from warpwright.problems.model import Problem
-from warpwright.problems.shapes import Shape
+from warpwright.problems.guesses import About
+from warpwright.problems.model import Case, Problem
+from warpwright.problems.shapes import Shape, alike_shape
 from warpwright.progress import IsCancelled, Progress, never_cancelled, silent
 from warpwright.toolchain.names import demangle
+
+if TYPE_CHECKING:
+    from warpwright.emulator.launch import Run
+    from warpwright.emulator.program import Program
 
 SEED = 20
 SHOWN_PRINTS = 10
@@ -25,12 +33,6 @@ def own_files(unit: Unit) -> dict[str, str]:
     """The paths of a unit's files as its sources have them, by the absolute paths that compilers write."""
     paths = (unit.source.path, *unit.sources)
     return {spelt: path for path in paths for spelt in (str(Path(path).resolve()), str(Path(path).absolute()))}
-
-
-TAKEN_LAUNCH = (
-    "the launch and the sizes were taken from the kernel's text, and a fault may be of another launch than yours: "
-    "say yours in a directive above the kernel, such as `// warpwright: launch grid((n + 255) / 256) block(256)`"
-)
 
 
 def profile_kernel(
@@ -54,27 +56,21 @@ def profile_kernel(
     code, notes = machine.result(), problem.notes
     if isinstance(code, Missing):
         notes += (f"accesses are counted as the PTX has them, and not as ptxas merged them: {code.reason}",)
-    from warpwright.emulator.launch import Launch, LaunchError, run
+    from warpwright.emulator.launch import LaunchError
     from warpwright.emulator.lines import lines_of
     from warpwright.emulator.program import as_machine_code
-    from warpwright.emulator.report import faults_of
-    from warpwright.emulator.values import UnknownTypeError, arguments_of, variables_of
+    from warpwright.emulator.values import UnknownTypeError
 
     if not isinstance(code, Missing):
         program = as_machine_code(program, code.get(program.kernel, ()))
     try:
         case = problem.case(shape)
-        arguments = arguments_of(problem, case, seed=SEED)
-        launch = Launch(case.grid, case.block, case.dynamic_shared_bytes)
-        variables = variables_of(problem, case, seed=SEED)
-        result = run(program, launch, arguments, variables=variables, progress=progress, is_cancelled=is_cancelled)
+        result = _run(program, problem, case, progress, is_cancelled)
     except (ExpressionError, LaunchError, UnknownTypeError) as error:
         reason = f"{kernel.name} cannot be launched: {error}."
         return Missing("launch", reason, "Say how to run it: `warpwright problem` writes what is known.")
     own = own_files(unit)
-    faults = faults_of(program, result, own)
-    if faults and problem.launch_origin == "inferred":
-        notes += (TAKEN_LAUNCH,)
+    faults = _judged(program, problem, case, result, own, progress, is_cancelled)
     return Profile(
         kernel.name,
         ProfiledLaunch(case.grid, case.block, case.dynamic_shared_bytes, dict(shape), problem.launch_origin),
@@ -86,6 +82,47 @@ def profile_kernel(
         function=demangle(program.kernel),
         flags=(f"-arch={arch}", *flags),
     )
+
+
+def _run(program: Program, problem: Problem, case: Case, progress: Progress, is_cancelled: IsCancelled) -> Run:
+    from warpwright.emulator.launch import Launch, run
+    from warpwright.emulator.values import arguments_of, variables_of
+
+    arguments, variables = arguments_of(problem, case, seed=SEED), variables_of(problem, case, seed=SEED)
+    launch = Launch(case.grid, case.block, case.dynamic_shared_bytes)
+    return run(program, launch, arguments, variables=variables, progress=progress, is_cancelled=is_cancelled)
+
+
+def _judged(
+    program: Program,
+    problem: Problem,
+    case: Case,
+    result: Run,
+    own: Mapping[str, str],
+    progress: Progress,
+    is_cancelled: IsCancelled,
+) -> tuple[Fault, ...]:
+    """The faults of a run, each with what was guessed that it may come of.
+
+    Those that come of the sizes alone, which are not the program's, are looked for at sizes that divide as those do:
+    what is found there too is the kernel's own.
+    """
+    from warpwright.emulator.launch import LaunchError
+    from warpwright.emulator.report import faults_of
+
+    guesses = {fault: problem.guesses_behind(fault, case.shape) for fault in faults_of(program, result, own)}
+    again: set[tuple[object, ...]] = set()
+    shape = alike_shape(problem.symbols, problem.own_shape, problem.size)
+    if shape is not None and any(each and all(g.about is About.SIZE for g in each) for each in guesses.values()):
+        with suppress(ExpressionError, LaunchError):
+            alike = _run(program, problem, problem.case(shape), progress, is_cancelled)
+            again = {(fault.kind, fault.file, fault.line) for fault in faults_of(program, alike, own)}
+    found = []
+    for fault, behind in guesses.items():
+        is_again = (fault.kind, fault.file, fault.line) in again
+        left = (str(guess) for guess in behind if guess.about is not About.SIZE or not is_again)
+        found.append(replace(fault, guessed=tuple(left)))
+    return tuple(found)
 
 
 def _printed(texts: Sequence[str]) -> tuple[str, ...]:

@@ -186,7 +186,8 @@ class Fault:
 
     `address` is in bytes from the start of `array` where that is known, else as the kernel saw it; None where memory
     has no part in it. Of a race, `other` is the other access's place and the last of `threads` its thread. `message` is
-    one sentence for people.
+    one sentence for people. `guessed` is what was guessed of the launch that the fault may come of, one sentence each;
+    none where it is the kernel's own.
     """
 
     kind: FaultKind
@@ -198,6 +199,7 @@ class Fault:
     array: str | None = None
     other: Place | None = None
     count: int = 1
+    guessed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,11 @@ class Profile:
     @property
     def basis(self) -> Basis:
         return self.backend.basis
+
+    @property
+    def own_faults(self) -> tuple[Fault, ...]:
+        """Those that come of nothing that was guessed of the launch."""
+        return tuple(fault for fault in self.faults if not fault.guessed)
 
     def line(self, file: str, line: int) -> Line | None:
         return next((each for each in self.lines if each.line == line and each.file == file), None)

@@ -22,7 +22,7 @@ from warpwright.facts.profile import (
     Traffic,
 )
 
-VERSION = 1
+VERSION = 2
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -104,6 +104,7 @@ def _fault_json(fault: Fault) -> Json:
         "array": fault.array,
         "other": None if other is None else {"file": other.file, "line": other.line},
         "count": fault.count,
+        "guessed": list(fault.guessed),
     }
 
 
@@ -265,6 +266,7 @@ def _fault(value: object, where: str) -> Fault:
         array=keys.get("array", _optional(_text)),
         other=keys.get("other", _optional(_place)),
         count=keys.get("count", _whole),
+        guessed=keys.get("guessed", _tuple_of(_text)),
     )
 
 

@@ -39,7 +39,9 @@ def with_profiles(program: Program, profiles: Sequence[Profile]) -> Program:
 
     def told(kernel: Kernel) -> Kernel:
         mine = [each for each in profiles if each.kernel == kernel.name and kernel.node is not None]
-        found = (_run_fault(fault, profile, kernel, program.sources) for profile in mine for fault in profile.faults)
+        found = (
+            _run_fault(fault, profile, kernel, program.sources) for profile in mine for fault in profile.own_faults
+        )
         first = {(fault.kind, fault.span.key): fault for fault in reversed(list(found))}
         return replace(reduce(profiled, reversed(mine), kernel), faults=tuple(reversed(first.values())))
 

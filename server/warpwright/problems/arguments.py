@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from tree_sitter import Node
 
@@ -13,8 +14,9 @@ from warpwright.facts.model import Kernel, Parameter, Program
 from warpwright.facts.types import CType
 from warpwright.problems.deduced import host_template_value, passed_type, template_parameters
 from warpwright.problems.expressions import Expression, ExpressionError, Name, Number, names, parse, show, substitute
+from warpwright.problems.guesses import Guess
 from warpwright.problems.host import HostExpressions, Way, symbol_name
-from warpwright.problems.kernel_text import KernelText, filled_type, scalar_parts
+from warpwright.problems.kernel_text import KernelText, filled_type, scalar_parts, template_arguments_at
 from warpwright.problems.lacking import LackingError
 from warpwright.problems.model import Argument, Array, Part, Pointer, Scalar, Struct
 from warpwright.problems.overrides import Overrides
@@ -38,7 +40,8 @@ class PointerArgument:
 
 
 class ArgumentReader:
-    """Reads the arguments in the problem's symbols. `notes` collects what was assumed; `text` is set once the kernel's
+    """Reads the arguments in the problem's symbols. `notes` and
+    `guesses` collect what was assumed; `text` is set once the kernel's
     own text has been read with `template_types`."""
 
     text: KernelText
@@ -51,6 +54,7 @@ class ArgumentReader:
         said: Overrides,
         directives: Overrides,
         notes: list[str],
+        guesses: list[Guess],
         way: Way | None = None,
     ) -> None:
         self.program = program
@@ -59,6 +63,7 @@ class ArgumentReader:
         self.said = said
         self.directives = directives
         self.notes = notes
+        self.guesses = guesses
         self.way = way
         self.reader = self._host_reader()
         self.passed = self._passed()
@@ -146,7 +151,11 @@ class ArgumentReader:
         """The launch's template arguments: those that are written, then those that what is passed tells, in order."""
         if self.site is None or self.kernel.node is None:
             return ()
-        found = [self._aliased(self._host_template_value(a)) for a in self.site.instance]
+        bound = template_arguments_at(self.program, self.kernel, self.site.call.start_byte)
+        found = [
+            str(value) if isinstance(value, int) else self._aliased(self._host_template_value(written))
+            for written, value in zip_longest(self.site.instance, bound[: len(self.site.instance)])
+        ]
         types = self.template_types()
         for name in template_parameters(self.kernel.source, self.kernel.node)[len(found) :]:
             if name not in types:

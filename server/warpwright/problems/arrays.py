@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from warpwright.facts.launches import LaunchSite
@@ -25,13 +25,15 @@ from warpwright.problems.expressions import (
     substitute,
 )
 from warpwright.problems.extents import Need, Settled, evaluator, settle
+from warpwright.problems.guesses import About, Guess
 from warpwright.problems.kernel_text import filled_type, is_mixed
 from warpwright.problems.lacking import LackingError
 from warpwright.problems.model import Array
 from warpwright.problems.overrides import ArrayOverride, merged
 from warpwright.problems.ranges import ZERO
-from warpwright.problems.reach import ArrayReach, KernelReach
+from warpwright.problems.reach import ArrayReach, KernelReach, limits_in
 from warpwright.problems.shapes import Shape, check_shapes
+from warpwright.problems.sites import elements
 from warpwright.problems.types import element_type
 
 ASSUMED_TIMES = 4
@@ -49,12 +51,14 @@ class ArrayReader:
         symbols: tuple[str, ...],
         launch: tuple[Dims, Dims],
         own: Shape | None,
+        shared: str | None,
     ) -> None:
         self.arguments = arguments
         self.reach = reach
         self.symbols = symbols
         self.own = own
         self.grid, self.block = launch
+        self.shared = shared
         self.allocations = Allocations(arguments.program, arguments.reader.symbolic)
         self.notes = arguments.notes
         self.said = merged(arguments.said, arguments.directives)
@@ -80,11 +84,24 @@ class ArrayReader:
             else:
                 origin = "launch" if pointer.name in self._allocated else "inferred"
             out[pointer.name] = Array(pointer.name, self._types[pointer.name], extent, role, origin, values)
+            self._guess(out[pointer.name], role_said=override.role is not None)
             if is_mixed(pointer.to) and pointer.to.kind == "struct" and role != "out" and override.type is None:
                 self.notes.append(
                     f"{pointer.name} holds structs `{pointer.to.name}`, which are filled with small whole numbers"
                 )
         return out
+
+    def _guess(self, array: Array, *, role_said: bool) -> None:
+        """Note what nobody said of an array."""
+        directive = f"array {array.name}[{array.extent}] {array.role}"
+        if array.origin == "inferred" or array.name in self.settled.enlarged:
+            said = f"{array.name} was given {array.extent} elements"
+            self.arguments.guesses.append(Guess(About.EXTENT, said, directive, array.name))
+        if array.role == "out" and not role_said:
+            said = f"{array.name} is taken to hold nothing before the launch"
+            self.arguments.guesses.append(
+                Guess(About.ROLE, said, f"array {array.name}[{array.extent}] in-out", array.name)
+            )
 
     def _starts_at_zero(self, pointer: PointerArgument, reach: ArrayReach) -> bool:
         """Whether host code fills it with zeros, or its counters give places, as in `out[atomicAdd(count, 1)]`."""
@@ -152,9 +169,9 @@ class ArrayReader:
             if known is not None and site is not None and site.launch.basis is Basis.EXACT:
                 return str(known)
             raise LackingError("nothing says how much dynamic shared memory it has", _SHARED_EXAMPLE)
-        self.notes.append(
-            "the text does not say how much dynamic shared memory it has; what its indices need was taken"
-        )
+        said = "the text does not say how much dynamic shared memory it has; what its indices need was taken"
+        self.notes.append(said)
+        self.arguments.guesses.append(Guess(About.SHARED, said, f"launch shared({show(most)})"))
         return show(most)
 
     def _shared_reach(self) -> Expression | None:
@@ -224,6 +241,7 @@ class ArrayReader:
         for name, reach in self.reach.arrays.items():  # what indexes an array of its own must stay in it
             if reach.declared is not None and reach.extent is not None:
                 needs.append(Need(name, Number(reach.declared), self._in_symbols(reach.extent), False, said=True))
+        needs += self._in_dynamic_shared()
         sizes = [Name(s) for s in self.symbols]
         self._needs = needs
         settled = settle(needs, sizes, evaluator(self._shapes()))
@@ -237,6 +255,15 @@ class ArrayReader:
                     f"{name.removeprefix('::')} holds indices; whole numbers below {show(limit)} are put in"
                 )
         return settled
+
+    def _in_dynamic_shared(self) -> Iterator[Need]:
+        """What indexes dynamic shared memory by values of an array must stay in what the launch gives it."""
+        for array in self.arguments.kernel.shared_arrays if self.shared is not None else ():
+            name = f"shared {array.name}"
+            reach = self.reach.arrays.get(name)
+            extent = self._in_symbols(reach.extent) if reach is not None and reach.extent is not None else None
+            if array.dynamic and array.element_bytes and extent is not None and limits_in(extent):
+                yield Need(name, elements(parse(self.shared or "0"), array.element_bytes), extent, False, said=True)
 
     def _with_assumed(self, unknown: tuple[str, ...], sizes: Sequence[Expression]) -> Settled:
         """With arrays whose indices have no bound, and of which no allocation can be followed, as long as the launch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from warpwright.problems.expressions import (
     substitute,
 )
 from warpwright.problems.guarded import guarded_arrays
+from warpwright.problems.guesses import About, Guess, made_up_values
 from warpwright.problems.host import Dims, Way
 from warpwright.problems.kernel_text import KernelText, kernel_text, live
 from warpwright.problems.lacking import ARRAY_EXAMPLE, LackingError
@@ -93,7 +94,8 @@ class _Finder:
         self.way = way
         first = next(launch_sites(program.sources.values(), kernel.name), None) if way is None else way.path.site
         self.site: LaunchText | None = first
-        self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes, way)
+        self.guesses: list[Guess] = []
+        self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes, self.guesses, way)
         self.reader = self.arguments.reader
         self.text = self._text()
         self.arguments.text = self.text
@@ -114,7 +116,7 @@ class _Finder:
         symbols += more
         own = self._own_shape(symbols)
         self._settle_floats(symbols)
-        reader = ArrayReader(self.arguments, reach, symbols, (grid, block), own)
+        reader = ArrayReader(self.arguments, reach, symbols, (grid, block), own, shared)
         arrays = reader.arrays()
         of_launch = shared
         shared = said_shared or reader.dynamic_shared_bytes(of_launch, self.text.site)
@@ -141,7 +143,8 @@ class _Finder:
             shared_opt_in=self._shared_opt_in(symbols) if launch_origin == "launch" and shared == of_launch else None,
         )
         self.notes += dict.fromkeys(self.reader.assumed)
-        draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)))
+        self.guesses += _guesses_of(draft, self.kernel)
+        draft = replace(draft, notes=tuple(dict.fromkeys(self.notes)), guesses=tuple(self.guesses))
         if unknown := sorted(draft.unknown_symbols()):
             raise LackingError(f"nothing gives `{unknown[0]}` a value")
         return _with_shapes(self.kernel, draft, self.said, self.directives, reader)
@@ -207,7 +210,7 @@ class _Finder:
         size = (256, 16, 8)[max(0, sum(show(d) != "1" for d in dims) - 1)]
         for name in sorted(frozenset().union(*map(names, dims)) - self.reader.defaults.keys() - known.keys()):
             self.reader.defaults[name] = size
-            self.notes.append(f"the text does not say how large a block {name} makes; {size} was taken")
+            self._guess_launch(f"the text does not say how large a block {name} makes; {size} was taken")
 
     def _settle_floats(self, symbols: tuple[str, ...]) -> None:
         """Floating-point arguments in the symbols and numbers; 1.5 where nothing says one."""
@@ -221,6 +224,11 @@ class _Finder:
             if origin == "inferred":
                 self.notes.append(f"nothing says what {name} is; {show(tree)} was passed")
             self.arguments.scalar_values[name] = Scalar(name, scalar.type, show(tree), origin)
+
+    def _guess_launch(self, said: str) -> None:
+        self.notes.append(said)
+        if self.site is not None:
+            self.guesses.append(Guess(About.LAUNCH, said, "launch block(256)"))
 
     # Launch ---------------------------------------------------------------------------------------------------------
 
@@ -277,7 +285,7 @@ class _Finder:
                 x, y, z = text_block(self.text.function, reach.arrays, (x, y, z))
             threads = " x ".join(str(part) for part in (x, y, z) if part > 1) or "1"
             why = "no launch of it is in sight" if launch is None else "the text does not say the launch's block"
-            self.notes.append(f"{why}; blocks of {threads} threads were taken")
+            self._guess_launch(f"{why}; blocks of {threads} threads were taken")
         return str(x), str(y), str(z)
 
     def _grid(
@@ -305,6 +313,10 @@ class _Finder:
         why = "no launch of it is in sight" if self.site is None else "the grid of its launch cannot be followed"
         how = "as many blocks as its guards ask for" if not more else "as many blocks as the symbol `blocks` says"
         self.notes.append(f"{why}; {how} were taken")
+        if self.site is not None:
+            self.guesses.append(
+                Guess(About.GRID, self.notes[-1], f"launch grid({', '.join(_without_ones(_shown(grid)))})")
+            )
         return _shown(grid), more
 
     def _shared(self, symbols: tuple[str, ...]) -> str | None:
@@ -357,6 +369,30 @@ class _Finder:
             return path
         beside = self.folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
+
+
+def _guesses_of(problem: Problem, kernel: Kernel) -> Iterator[Guess]:
+    """What is guessed of the launch as a whole, of scalars and of the values of arrays."""
+    if problem.launch_origin == "inferred":
+        yield Guess(
+            About.LAUNCH, "the launch and the sizes were taken from the kernel's text", _launch_directive(problem)
+        )
+    for scalar in problem.scalars:
+        is_size = problem.launch_origin != "launch" and scalar.value in problem.symbols
+        if scalar.origin == "inferred" and problem.launch_origin != "inferred" and not is_size:
+            text = f"nothing says what {scalar.name} is; {scalar.value} was passed"
+            yield Guess(About.SCALAR, text, f"scalar {scalar.name} = {scalar.value}", scalar.name)
+    yield from made_up_values(kernel)
+
+
+def _launch_directive(problem: Problem) -> str:
+    """The directive that says a problem's own grid and block."""
+    grid, block = (", ".join(_without_ones(dims)) for dims in (problem.grid, problem.block))
+    return f"launch grid({grid}) block({block})"
+
+
+def _without_ones(dims: tuple[str, str, str]) -> tuple[str, ...]:
+    return dims if dims[2] != "1" else dims[:2] if dims[1] != "1" else dims[:1]
 
 
 def _shown(dims: tuple[Expression, Expression, Expression]) -> tuple[str, str, str]:

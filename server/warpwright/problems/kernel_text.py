@@ -116,6 +116,17 @@ def kernel_text(
     return None
 
 
+def template_arguments_at(program: Program, kernel: Kernel, call_start: int) -> tuple[CType | int | None, ...]:
+    """What the launch whose call starts there binds the kernel's template parameters to, as far as that is known."""
+    _, sites = read_unit(program)
+    for text, launched in sites.items():
+        if text.node.start_byte == getattr(kernel.node, "start_byte", None) and text.source.path == kernel.source.path:
+            for site in launched:
+                if site.launch.span is not None and site.launch.span.start == call_start:
+                    return tuple(site.template_arguments)
+    return ()
+
+
 def filled_type(kind: CType) -> str | None:
     """The element type that an array of these is filled as; None where it holds addresses or is not known.
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, Dim3
+from warpwright.facts.profile import Fault
 from warpwright.problems.expressions import ExpressionError, Value, evaluate, names, parse
+from warpwright.problems.guesses import Guess, behind, other_sizes
 from warpwright.problems.shapes import Shape
 from warpwright.problems.types import element_type
 
@@ -133,10 +135,11 @@ class Problem:
     the dynamic shared memory that the host code asks for, in bytes: "0" where it asks for none, None where it is not
     known how much, or the launch's text does not say how much it takes. `compared` are the numbers that its text
     compares with, `scales` those by which it multiplies or divides; `guarded` are the arrays of indices whose values it
-    looks at before it uses them. `notes` are what was assumed, one sentence each. `steps` are the launches in whose
-    place the kernel's stands, where the problem is theirs. `variables` are the `__device__` and `__managed__` variables
-    that its text names, with what it does to them; `results` those of which a comparison with another version looks at
-    what is left, and `prints` says whether it looks at what is printed.
+    looks at before it uses them. `notes` are what was assumed, one sentence each, `guesses` what of it a fault of a run
+    may come of. `steps` are the launches in whose place the kernel's stands, where the problem is theirs. `variables`
+    are the `__device__` and `__managed__` variables that its text names, with what it does to them; `results` those of
+    which a comparison with another version looks at what is left, and `prints` says whether it looks at what is
+    printed.
     """
 
     kernel: str
@@ -152,6 +155,7 @@ class Problem:
     instance: tuple[str, ...] = ()
     reference: Path | None = None
     notes: tuple[str, ...] = field(default=())
+    guesses: tuple[Guess, ...] = ()
     globals: tuple[Array, ...] = ()
     profile: Shape | None = None
     shared_opt_in: str | None = None
@@ -180,6 +184,24 @@ class Problem:
     @property
     def scalars(self) -> tuple[Scalar, ...]:
         return tuple(a for a in self.parts if isinstance(a, Scalar))
+
+    def guesses_behind(self, fault: Fault, shape: Shape) -> tuple[Guess, ...]:
+        """What was guessed that a fault of a run at a shape may come of; none where it is the kernel's own."""
+        sizes = () if self.own_shape is None and self._takes_any_size() else other_sizes(shape, self.own_shape)
+        return behind((*self.guesses, *sizes), fault, {array.name for array in self.arrays})
+
+    def _takes_any_size(self) -> bool:
+        """Whether the grid has a block for what is left of each size, so that the launch is meant for all of them."""
+        even = dict.fromkeys(self.symbols, 1024)
+
+        def blocks(shape: Shape) -> int:
+            x, y, z = self.case(shape).grid
+            return x * y * z
+
+        try:
+            return all(blocks({**even, symbol: 1025}) > blocks(even) for symbol in self.symbols)
+        except ExpressionError:
+            return False
 
     def case(self, shape: Shape) -> Case:
         """Everything at one shape. Raises ExpressionError where it cannot be launched there."""

@@ -23,6 +23,7 @@ from warpwright.editor.profile.view import (
     View,
     excess,
     fault_words,
+    faults_words,
     made_by,
     run_of,
 )
@@ -115,10 +116,9 @@ def _tiles(view: View, memories: list[_Column]) -> Iterator[str]:
         share = f"of {total.branches:,} branches"
         yield _tile("Divergent branches", f"{total.divergent_branches:,}", share)
     if view.profile.backend is Backend.EMULATOR:
-        faults = len(view.profile.faults)
-        yield _tile(
-            "Faults", str(faults), "found by this run" if faults else "none in this run", "bad" if faults else ""
-        )
+        faults = len(view.profile.own_faults)
+        below = "found by this run" if faults else faults_words(view.profile) or "none in this run"
+        yield _tile("Faults", str(faults), below, "bad" if faults else "")
     yield "</section>"
 
 

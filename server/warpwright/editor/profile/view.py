@@ -9,6 +9,7 @@ from pathlib import PurePath
 from warpwright.facts.document import dims_text
 from warpwright.facts.model import Basis, Kernel, Program, Space
 from warpwright.facts.profile import Backend, Fault, Inputs, InstructionSet, Line, Profile
+from warpwright.problems.guesses import NOT_RECONSTRUCTED, not_reconstructed
 from warpwright.syntax.source import Source
 
 
@@ -232,10 +233,19 @@ INPUTS = {
 
 
 def fault_words(fault: Fault) -> str:
-    """`out-of-bounds: Thread (3, 0, 0) of block (0, 0, 0) reads past the end of a. Met 12 times.`"""
+    """`out-of-bounds: Thread (3, 0, 0) of block (0, 0, 0) reads past the end of a. Met 12 times.`; of one that may come
+    of what was guessed of the launch, that and what was guessed."""
     text = f"{fault.kind.value}: {fault.message}"
     if fault.count > 1:
         text += f" Met {fault.count:,} times."
     if fault.other is not None and fault.other.file != fault.file:
         text += f" The other access stands at {PurePath(fault.other.file).name}:{fault.other.line}."
-    return text
+    return f"{not_reconstructed(text.removesuffix('.'), fault.guessed)}." if fault.guessed else text
+
+
+def faults_words(profile: Profile) -> str:
+    """`2 faults`, or that the launch could not be reconstructed; "" for neither."""
+    own = len(profile.own_faults)
+    if own:
+        return f"{own} fault{'s' if own != 1 else ''}"
+    return NOT_RECONSTRUCTED if profile.faults else ""

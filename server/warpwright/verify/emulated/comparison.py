@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import cache, partial
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -48,11 +48,14 @@ from warpwright.emulator.values import (
     variables_of,
 )
 from warpwright.emulator.work import work_of
-from warpwright.facts.profile import FaultKind
+from warpwright.facts.profile import Fault, FaultKind
 from warpwright.facts.work import Work
+from warpwright.problems.expressions import ExpressionError
+from warpwright.problems.guesses import About, Guess, not_reconstructed
 from warpwright.problems.model import Case, Problem
+from warpwright.problems.shapes import alike_shape
 from warpwright.problems.types import element_type
-from warpwright.progress import CancelledError, IsCancelled
+from warpwright.progress import CancelledError, IsCancelled, never_cancelled
 from warpwright.toolchain.names import demangle
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.dependence import changes_of, dependence_events
@@ -376,6 +379,15 @@ class Comparison:
             found[array.name] = as_numbers(element.scalar, left.get(name, begun))
         return found
 
+    def _guesses_behind(self, fault: Fault, index: int) -> tuple[Guess, ...]:
+        """What was guessed that a fault of the original may come of. The sizes are no part of it where the same happens
+        at some that divide as the program's own."""
+        guesses = self.original.problem.guesses_behind(fault, self.cases[index][0].shape)
+        others = tuple(guess for guess in guesses if guess.about is not About.SIZE)
+        if others != guesses and (fault.kind, fault.file, fault.line) in _faults_alike(self):
+            return others
+        return guesses
+
     def seed_of(self, index: int, salt: int) -> int:
         return (self.seed * 1009 + index) * 101 + salt
 
@@ -417,6 +429,8 @@ class Comparison:
             return unsafe(stopped)
         if fault := own[0].fault() or own[1].fault():
             cured = "" if theirs[0].faults else "; the candidate does not do that"
+            if guessed := self._guesses_behind(fault, index):
+                return unsupported(not_reconstructed(said(fault) + cured, guessed))
             return unsupported(f"the original is not sound here: {said(fault)}{cured}")
         if changed := own[0].changed_inputs:
             return unsupported(f"the original is not sound here: it changes its input {changed[0]}")
@@ -489,6 +503,18 @@ class Comparison:
             "weighed": weighed,
             "prints_lost": are_prints_lost(own, theirs),
         }
+
+
+@lru_cache(maxsize=2)
+def _faults_alike(comparison: Comparison) -> frozenset[tuple[FaultKind, str, int]]:
+    """What the original does wrong at sizes that divide as the program's own; empty where it cannot be run there."""
+    problem = comparison.original.problem
+    shape = alike_shape(problem.symbols, problem.own_shape, problem.size)
+    with suppress(ExpressionError, LaunchError):
+        case = problem.case(shape or {})
+        ran = replace(comparison, cases=((case, case),)).run(comparison.original, 0, "normal", 0, never_cancelled)
+        return frozenset((fault.kind, fault.file, fault.line) for fault in ran.faults)
+    return frozenset()
 
 
 _counted_works: dict[tuple[str, ...], Work] = {}
