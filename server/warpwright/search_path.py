@@ -8,12 +8,14 @@ from pathlib import Path
 
 _LISTS = ("PATH", "LD_LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 
+_FOLDERS = ("CUDA_HOME", "CUDA_PATH", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 _NOWHERE = str(Path(os.sep).resolve() / "nonexistent")
 """For a PATH of which nothing is left: an empty one is the working directory."""
 
 
 def use_absolute_folders(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Take `.`, empty and other relative folders out of this process's search paths, and so out of its children's.
+    """Take `.`, empty and other relative folders out of this process's search paths, and so out of its children's; and
+    of what names one folder what is relative.
 
     >>> given = {"PATH": os.pathsep.join([".", "", "/usr/bin", "node_modules/.bin"]), "CPATH": "include"}
     >>> use_absolute_folders(given)
@@ -28,5 +30,8 @@ def use_absolute_folders(environment: MutableMapping[str, str] = os.environ) -> 
                 environment[name] = _NOWHERE
             elif not kept:
                 del environment[name]
+    for name in _FOLDERS:
+        if name in environment and not Path(environment[name]).is_absolute():
+            del environment[name]
     if os.name == "nt":
         environment["NoDefaultCurrentDirectoryInExePath"] = "1"  # Windows looks there first

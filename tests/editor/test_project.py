@@ -105,7 +105,8 @@ def test_what_has_no_end_is_not_read(tmp_path: Path) -> None:
         path.unlink()
 
 
-def test_names_that_no_file_has_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_names_that_no_file_has_are_kept_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPWRIGHT_TRUSTED_FOLDERS", str(tmp_path))
     long = "x" * 5000
     (tmp_path / "warpwright.toml").write_text(
         f"includeFolders = ['~nosuchuser/a', '{long}']\ncompileCommands = '~nosuchuser'\nmodel = '{long}'\n"
@@ -143,12 +144,24 @@ def test_the_command_line_takes_the_projects_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.nvcc
-def test_a_search_takes_the_projects_model(tmp_path: Path) -> None:
+def test_a_search_takes_the_model_of_an_allowed_project(tmp_path: Path) -> None:
     (tmp_path / "a.cu").write_text(CONFLICT, encoding="utf-8")
-    (tmp_path / "warpwright.toml").write_text('model = "not/there.gguf"\nplan = "model"\n')
-    ran = run_command("optimize", "a.cu", cwd=tmp_path)
+    (tmp_path / "warpwright.toml").write_text('plan = "model"\nmodel = "not/there.gguf"\n')
+    ran = run_command("optimize", "a.cu", cwd=tmp_path, env={"WARPWRIGHT_TRUSTED_FOLDERS": str(tmp_path)})
     assert ran.status == 2
     assert "not/there.gguf" in ran.stderr or "llama-cpp-python" in ran.stderr
+
+
+def test_no_other_project_chooses_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "warpwright.toml").write_text('arch = "sm_80"\nmodel = "evil.gguf"\n')
+    (tmp_path / "evil.gguf").write_bytes(b"GGUF")
+    project = project_of(str(tmp_path / "a.cu"))
+    assert project.given == {"arch": "sm_80"}
+    assert [(each.line, each.sentence) for each in project.problems] == [
+        (2, f"warpwright.model: only an allowed folder chooses it: `warpwright trust {tmp_path}`.")
+    ]
+    monkeypatch.setenv("WARPWRIGHT_TRUSTED_FOLDERS", str(tmp_path))
+    assert project_of(str(tmp_path / "a.cu")).given["model"] == "evil.gguf"
 
 
 def test_a_program_and_what_is_wrong_in_its_table(tmp_path: Path) -> None:

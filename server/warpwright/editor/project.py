@@ -19,6 +19,7 @@ from warpwright.editor.settings import Settings, Wrong, read_settings
 from warpwright.files import read_file
 from warpwright.syntax.stamp import Stamp, stamp_of
 from warpwright.toolchain.program import ProgramTest
+from warpwright.trust import is_trusted
 
 NAME = "warpwright.toml"
 PYPROJECT = "pyproject.toml"
@@ -27,6 +28,8 @@ _MOST_BYTES = 1 << 20
 _MOST_PROBLEMS = 20
 """That are shown of one file: to find the line of each takes a look at the whole."""
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
+_OF_ALLOWED = ("model",)
+"""A file of weights may be made to do harm to what reads it."""
 _AT = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
@@ -45,12 +48,13 @@ class Problem:
 @dataclass(frozen=True, slots=True)
 class Project:
     """What one file says: attributes of Settings, the program's own test, and what is wrong in it. `path` is "" where
-    there is no file."""
+    there is no file. `lines` are those of the settings that only an allowed folder may have."""
 
     path: str = ""
     given: Mapping[str, object] = field(default_factory=lambda: {})
     problems: tuple[Problem, ...] = ()
     program: ProgramTest | None = None
+    lines: Mapping[str, int] = field(default_factory=lambda: {})
 
     def over(self, settings: Settings) -> Settings:
         """The editor's settings with the project's in their place. An editor that has nothing compiled, as in a folder
@@ -77,8 +81,18 @@ def project_of(path: str, root: Path | None = None) -> Project:
             found = folder / name
             stamp = stamp_of(found)
             if stamp is not None and (project := _read(str(found), stamp)) is not None:
-                return project
+                return _as_allowed(project)
     return Project()
+
+
+def _as_allowed(project: Project) -> Project:
+    """What a project says, without what only an allowed folder may."""
+    if not project.lines or is_trusted(project.path):
+        return project
+    reason = f"only an allowed folder chooses it: `warpwright trust {Path(project.path).parent}`."
+    refused = (Problem(project.path, line, f"warpwright.{name}: {reason}") for name, line in project.lines.items())
+    given = {name: value for name, value in project.given.items() if name not in project.lines}
+    return replace(project, given=given, problems=(*project.problems, *refused))
 
 
 def _upward(file: Path, root: Path | None) -> Iterator[Path]:
@@ -124,7 +138,8 @@ def _read(path: str, stamp: Stamp) -> Project | None:
     wrong = (*wrong, *not_read)
     prefix = _TABLE if is_shared else ()
     problems = tuple(Problem(path, _line_of(text, prefix, each.keys), str(each)) for each in wrong[:_MOST_PROBLEMS])
-    return Project(path, given, problems, program)
+    lines = {name: _line_of(text, prefix, (name,)) for name in _OF_ALLOWED if name in given}
+    return Project(path, given, problems, program, lines)
 
 
 def _failed(path: str, line: int, reason: str) -> Project:

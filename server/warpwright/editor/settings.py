@@ -281,7 +281,8 @@ SETTINGS: tuple[Setting, ...] = (
         "model",
         values.text,
         "a path or a name",
-        "The model by path or name; empty is the default one. One that is named here may rewrite kernels.",
+        "The model by path or name; empty is the default one. One that is named here may rewrite kernels; a project "
+        "names one where its folder is allowed.",
         {"type": "string"},
     ),
     _choice(

@@ -9,7 +9,11 @@ from pathlib import Path
 from warpwright.missing import Missing
 
 _SECONDS = 10
-_PLAIN = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_PLAIN = {
+    "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C",
+    "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none",
+}  # fmt: skip
+"""No object is fetched: how a repository fetches is a command that it may name."""
 
 
 def committed_text(path: str) -> bytes | Missing:

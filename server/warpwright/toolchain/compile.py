@@ -29,6 +29,7 @@ from warpwright.toolchain.included import IncludeError, with_changed, with_line_
 from warpwright.toolchain.messages import CompilerMessage, parse_resources
 from warpwright.toolchain.names import demangle
 from warpwright.toolchain.nvcc_output import (
+    denied,
     errors_sentence,
     exit_sentence,
     killed_sentence,
@@ -369,6 +370,8 @@ def _build(
             left.unlink()
     finished = _with_own_names(finished, given, directory, product)
     messages = _messages(finished.output, directory, source)
+    if finished.returncode != 0:
+        messages += denied(finished.output)
     errors = [m for m in messages if m.severity == "error"]
     if finished.returncode != 0:
         if errors:

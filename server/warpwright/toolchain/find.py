@@ -45,6 +45,8 @@ def find_toolchain() -> Toolchain | Missing:
     A path in WARPWRIGHT_NVCC is taken at its word: where it does not work, no other compiler is used instead.
     """
     override = os.environ.get("WARPWRIGHT_NVCC")
+    if override and not Path(override).is_absolute():  # it would be another in each folder
+        return Missing("nvcc", f"WARPWRIGHT_NVCC names {override}, which is no absolute path.", _ADVICE)
     if override:
         return _describe(Path(override), "WARPWRIGHT_NVCC")
     broken: Missing | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled
+from warpwright.sandbox.confine import Policy
 from warpwright.toolchain.find import find_toolchain
 from warpwright.toolchain.process import run_limited
 
@@ -78,11 +79,12 @@ def _output(command: list[str], is_cancelled: IsCancelled) -> str | Missing:
             finished = run_limited(
                 command,
                 directory=Path(directory),
-                environment=os.environ,
+                environment={**os.environ, "TMPDIR": directory},
                 timeout=TIMEOUT,
                 output_bytes=OUTPUT_BYTES,
                 memory_bytes=MEMORY_BYTES,
                 is_cancelled=is_cancelled,
+                policy=Policy(),
             )
     except OSError as error:
         return Missing(name, f"{command[0]} could not be started ({error.strerror}).", "")

@@ -12,6 +12,7 @@ from warpwright.toolchain.messages import CompilerMessage, parse_messages
 from warpwright.toolchain.process import Finished
 
 _PTX_LINE = re.compile(r" \(line (\d+) of the PTX\)$")
+_DENIED = re.compile(r"^[\w+.-]+: fatal error: (.+): Permission denied$", re.MULTILINE)
 _LOC = re.compile(r"^[ \t]*\.loc[ \t]+(\d+) (\d+) ", re.MULTILINE)
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d+) "([^"\n]+)"', re.MULTILINE)
 
@@ -27,6 +28,17 @@ def messages_of(output: str, source: Source) -> tuple[CompilerMessage, ...]:
         replace(m, path=shown(m.path), notes=tuple(replace(note, path=shown(note.path)) for note in m.notes))
         for m in parse_messages(output, source.path)
     )
+
+
+def denied(output: str) -> tuple[CompilerMessage, ...]:
+    """An error for each file that the compiler may not read, as the host compiler says it, without a place.
+
+    >>> [each.text for each in denied("cc1plus: fatal error: /home/a/x.h: Permission denied\\ncompilation terminated.")]
+    ['/home/a/x.h lies outside of what this text may read: its project and the folders of includes that are used']
+    """
+    reason = "lies outside of what this text may read: its project and the folders of includes that are used"
+    names = dict.fromkeys(_DENIED.findall(output))
+    return tuple(CompilerMessage("", 0, "error", f"{name} {reason}") for name in names)
 
 
 def with_place(message: CompilerMessage, ptx: Path | None, source: Source) -> CompilerMessage:

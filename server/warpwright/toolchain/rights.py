@@ -111,18 +111,24 @@ def compiler_policy(
 
     Where the system cannot confine it so, it is started only if it `may_be_unconfined`.
     """
-    needed = [toolchain.nvcc.parent, toolchain.nvcc.resolve().parent.parent]
+    needed = [toolchain.nvcc.parent, *_installation(toolchain.nvcc)]
     needed += [folder.parent for folder in toolchain.include_dirs]
     for variable in _VARIABLES:
         needed += [Path(part) for part in environment.get(variable, "").split(os.pathsep) if part]
     for name in ("gcc", "g++", "clang++", environment.get("NVCC_CCBIN", "")):
         if name and (found := shutil.which(name, path=environment.get("PATH"))):
-            home = Path(found).resolve().parent.parent
-            top = Path(*home.parts[:2])
-            needed += [home, *([] if _lies_in(top, ("/home", "/root", "/tmp", "/var", *_PRIVATE)) else [top])]
+            needed += _installation(Path(found))
+            top = Path(*Path(found).resolve().parts[:2])
+            needed += [] if _lies_in(top, ("/home", "/root", "/tmp", "/var", *_PRIVATE)) else [top]
     folders = [str(each.absolute()) for each in needed if not _holds_home(each)]
     allowed = tuple(dict.fromkeys([*_SYSTEM, *NEEDED, *folders, *reads]))
     return Policy(reads=allowed, must_confine=not may_be_unconfined)
+
+
+def _installation(program: Path) -> list[Path]:
+    """The folder into which a program was installed, with its libraries, and the program's own."""
+    folder = program.resolve().parent
+    return [folder.parent, folder] if folder.name == "bin" else [folder]
 
 
 def _named(flags: Iterable[str]) -> list[Path]:
