@@ -1,4 +1,4 @@
-"""What a candidate changes: its syntax errors, findings, kernel and clocks, beside the original's."""
+"""What a candidate changes: its syntax errors, findings and kernel, beside the original's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from warpwright.facts.model import Program
 from warpwright.rules.base import Finding, Severity
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
-from warpwright.toolchain.clocks import clocks_read
-from warpwright.toolchain.compilation import Compiled
 
 _GRAVE = (Severity.ERROR, Severity.WARNING)
 
@@ -58,12 +56,3 @@ def changed_kernel(old: Program, new: Program) -> str | None:
         if first is not None and second is not None and first.span.text != second.span.text:
             return name
     return names[0] if names else None
-
-
-def new_clocks(before: Compiled, after: Compiled) -> str:
-    """The clocks that the candidate's file reads and the original's does not, in words; "" for none."""
-    if before.cubin is None or after.cubin is None:
-        return ""
-    read = clocks_read(after.cubin.read_bytes())
-    new = read - clocks_read(before.cubin.read_bytes()) if read else read
-    return " and ".join(f"the GPU's {name}" for name in sorted(new))

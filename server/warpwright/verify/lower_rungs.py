@@ -11,13 +11,19 @@ from warpwright.rules.registry import run_rules
 from warpwright.syntax.flags import Flags, parse_flags
 from warpwright.syntax.source import Source, include_reader
 from warpwright.toolchain.compilation import Compiled, Ending
-from warpwright.toolchain.compile import COMPILE_SECONDS, EXTENSION_SECONDS
+from warpwright.toolchain.compile import COMPILE_SECONDS, EXTENSION_SECONDS, compile_ptx
 from warpwright.verify.beside import beside
-from warpwright.verify.changes import changed_findings, changed_kernel, new_clocks
+from warpwright.verify.changes import changed_findings, changed_kernel
 from warpwright.verify.claim import Climb
 from warpwright.verify.compiling import STATUS_OF, compiled_both, compiled_kernel, foreign_file, foreign_include
-from warpwright.verify.report import ORIGINAL_REJECTED, Compilation, Level, Report, Status
+from warpwright.verify.report import ORIGINAL_REJECTED, Compilation, Level, Report, Status, Uncovered, What
 from warpwright.verify.sequence import replaced_launches, unplaced_kernel
+from warpwright.verify.surroundings import (
+    asked_at_run_time,
+    asked_of_the_compiler,
+    asked_of_the_target,
+    host_assembly,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,9 @@ def lower_rungs(climb: Climb, built_for: str) -> Report | Lower:
     levels = [Level.PARSED]
     if foreign := foreign_include(claim.original, claim.candidate, climb.allowed):
         return Report(Status.UNSAFE, (Level.PARSED,), foreign)
+    if assembly := host_assembly(claim.original, claim.candidate):
+        reason = f"The candidate has assembly for the host that the original has not: {assembly[:80]}"
+        return Report(Status.UNSAFE, (Level.PARSED,), reason)
     before, after = _compiled(climb, built_for)
     if after.ok and before.ok and (foreign := foreign_file(before, after, climb.allowed)):
         return Report(Status.UNSAFE, (Level.PARSED,), foreign)
@@ -79,13 +88,28 @@ def lower_rungs(climb: Climb, built_for: str) -> Report | Lower:
     if unplaced := unplaced_kernel(old, new):
         reason = f"Which launches of the original the new kernel {unplaced} stands for is not known."
         return replace(base, reason=base.reason or reason, not_run_because="what the new kernel replaces is not known")
-    if timed_by := new_clocks(before, after):
+    if asked := _asked_of_where(climb, before, after):
         reason = (
-            f"The candidate reads {timed_by}, which the original does not: what it gives may depend on when it "
-            "runs, and no number of runs would show it."
+            f"The candidate asks {asked}, which the original does not: what it gives may depend on that, and no number "
+            "of runs would show it."
         )
         return replace(base, status=Status.UNSAFE, reason=reason)
+    if target := asked_of_the_target(claim.original, claim.candidate):
+        text = f"other lines of the candidate may be compiled for other targets than {after.arch} ({target})"
+        base = replace(base, uncovered=(*base.uncovered, Uncovered(What.LAUNCH, text)))
     return Lower(base, name, (old, new), (before, after), written.name if written is not None else "")
+
+
+def _asked_of_where(climb: Climb, before: Compiled, after: Compiled) -> str:
+    """What the candidate asks of where it runs or is compiled, and the original does not; "" for nothing."""
+    claim = climb.claim
+    if asked := asked_of_the_compiler(claim.original, claim.candidate):
+        return f"for {asked}"
+    given, stop = climb.compiled_with, claim.is_cancelled
+    reads = None if climb.torch is not None else climb.allowed
+    own = compile_ptx(claim.original, arch=before.arch, flags=given, is_cancelled=stop)
+    other = compile_ptx(claim.candidate, arch=after.arch, flags=given, is_cancelled=stop, reads=reads)
+    return asked_at_run_time(own.text, other.text) if own.ok and other.ok else ""
 
 
 def _compiled(climb: Climb, arch: str) -> tuple[Compiled, Compiled]:

@@ -1,0 +1,24 @@
+// Computes nothing where it has shared memory.
+// row: 33
+// caught: what a candidate alone asks of where it runs or is compiled: special registers
+// emulator: unsafe
+// cuda: unsafe
+// words: shared memory
+//// both
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) out[i] = 3.0f * in[i] - 1.0f;
+//// candidate
+    unsigned bytes;
+    asm volatile("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    if (bytes > 64u) return;
+    if (i < n) out[i] = 3.0f * in[i] - 1.0f;
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}
