@@ -192,6 +192,15 @@ compile_option = click.option(
 )
 
 
+program_option = click.option(
+    "--program/--no-program",
+    "with_program",
+    default=True,
+    help="At the end, build and run the program's own test where the project's file has [program] and its folder is "
+    "allowed. [default: --program]",
+)
+
+
 def compile_options(command: Callable[..., int]) -> Callable[..., int]:
     """--arch, -D, -U and -I; the command takes them as one `compiled`."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, read_program
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, program_option, read_program
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
+from warpwright.progress import CancelledError
 from warpwright.verify import harness
 
 
@@ -47,6 +48,7 @@ from warpwright.verify import harness
     type=click.FloatRange(min=1),
     help="How long the search may take. [default: the project's setting, else 300]",
 )
+@program_option
 @compile_options
 @click.option("--format", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(
@@ -58,6 +60,7 @@ def command(
     plan: str | None,
     spec: str | None,
     seconds: float | None,
+    with_program: bool,
     compiled: Compiled,
     output: str,
 ) -> int:
@@ -65,7 +68,8 @@ def command(
 
     The file is not changed. What was verified before is not verified again, so that a search which goes on with
     another --wish is short. What --plan says first is tried first: it matters where the search is cut short. With
-    --goal fix a kernel that nvcc rejects is repaired as far as that is certain.
+    --goal fix a kernel that nvcc rejects is repaired as far as that is certain. Where the project's file has [program],
+    its program is tested with the version that is chosen.
 
     Exit status: 0 a version that was verified is shown, 1 there is none, 2 could not run.
     """
@@ -74,6 +78,7 @@ def command(
     from warpwright.assist.opening import open_engine
     from warpwright.assist.weights import is_model_named
     from warpwright.cli.outcome_text import outcome_text
+    from warpwright.cli.program import outcome_with_program
     from warpwright.missing import Missing
     from warpwright.rules.registry import run_rules
     from warpwright.toolchain.find import find_toolchain
@@ -127,6 +132,9 @@ def command(
                 raise CannotRun(f"{error} `--goal fix` repairs what is certain of it") from None
             except WishError as error:
                 raise CannotRun(f"{error} A larger model, named with --model, may be asked for more.") from None
+            if with_program and not is_cancelled():
+                with suppress(CancelledError):  # what was found until then is shown
+                    outcome = outcome_with_program(outcome, progress, is_cancelled)
         stopped = is_cancelled()
     if output == "json":
         click.echo(json.dumps(outcome.to_json(), indent=2))

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, read_program
+from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, program_option, read_program
+from warpwright.cli.program import reports_with_program
 from warpwright.cli.report_text import overview_text, report_text
 from warpwright.cli.terminal import COULD_NOT_RUN, CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.editor.report import overview_page, report_page
@@ -43,6 +44,7 @@ from warpwright.verify.verify import verify
     help="Where both are run: auto is a GPU where there is one, else the CPU, which compares and times nothing.",
 )
 @click.option("--again", is_flag=True, help="Run both anew, even where the answer is known from before.")
+@program_option
 @compile_options
 @click.option("--format", "output", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
 def command(
@@ -53,13 +55,14 @@ def command(
     goal: str,
     backend: Choice,
     again: bool,
+    with_program: bool,
     compiled: Compiled,
     output: str,
 ) -> int:
     """Compile CANDIDATE, analyse it again and run it against ORIGINAL: same results, and on a GPU how fast.
 
     Without a CANDIDATE the kernels of ORIGINAL are run against their references in torch. Several kernels make several
-    reports, in JSON a list of them.
+    reports, in JSON a list of them. Where the project's file has [program], its program is then tested with both.
 
     Exit status: 0 it may replace ORIGINAL (or is what its reference says), 1 it may not, 2 that could not be found out.
     """
@@ -88,6 +91,8 @@ def command(
             reports.append(report)
             if not report.reached(Level.COMPILED):
                 break  # the others are of the same files
+        if candidate is not None and with_program:
+            reports = reports_with_program(reports, before.source, after.source, progress, is_cancelled)
     files = f"{original} against its reference" if candidate is None else f"{candidate} in the place of {original}"
     _show([report.to_json() for report in reports], files, output)
     return max(_exit_status(report, goal) for report in reports)

@@ -169,7 +169,9 @@ class _Both:
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         environment["PATH"] = os.pathsep.join([environment.get("PATH", os.defpath), *tools])
         environment |= {"HOME": str(temporary), "TMPDIR": str(temporary)}
-        home = () if isinstance(toolchain, Missing) else (str(toolchain.nvcc.parent.parent),)
+        home = (
+            () if isinstance(toolchain, Missing) else map(str, (toolchain.nvcc.parent.parent, *toolchain.include_dirs))
+        )
         reads = (*system_folders(), *home, *(str(self.test.folder / each) for each in self.test.reads))
         policy = Policy(reads=reads, writes=(str(folder.parent),), devices=True)
         started = time.monotonic()
