@@ -36,8 +36,9 @@ def judged(pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[str, Any]:
     started = time.monotonic()
     report = verify(pair.original, pair.candidate, kernel=pair.kernel, goal=pair.goal, backend=backend, again=True)
     seconds = time.monotonic() - started
-    surprise = pair.surprise(backend, str(report.status), report.reason)
-    if not surprise and str(report.status) not in PASSED and acceptable(report, pair.goal):
+    surprise = pair.surprise(backend, str(report.status), report.reason, [str(each.what) for each in report.uncovered])
+    passed = str(report.status) in PASSED and not pair.uncovered
+    if not surprise and not passed and acceptable(report, pair.goal):
         surprise = f"{report.status}, and offered all the same"
     return {
         "name": pair.name,
@@ -45,6 +46,7 @@ def judged(pair: Pair, backend: Literal["emulator", "cuda"]) -> dict[str, Any]:
         "status": str(report.status),
         "reason": report.reason,
         "notes": list(report.notes),
+        "uncovered": [each.text for each in report.uncovered],
         "cases": len(report.cases),
         "worst": {
             name: max((c.details[name] for c in report.cases if c.details.get(name) is not None), default=None)
@@ -95,7 +97,9 @@ def main() -> int:
         sys.stdout.flush()
         surprises = sum(bool(row["surprise"]) for row in rows)
         statuses = Counter(str(row["status"]) for row in rows)
-        counts = {"pairs": len(rows), "surprises": surprises, "left_out": len(pairs) - len(rows), **statuses}
+        whole = sum(not row["uncovered"] for row in rows)
+        counts = {"pairs": len(rows), "surprises": surprises, "nothing_uncovered": whole}
+        counts |= {"left_out": len(pairs) - len(rows), **statuses}
         result |= {"counts": counts, "seconds": round(time.monotonic() - started, 1), "pairs": rows}
         text = json.dumps(result, indent=1).replace(f"{ROOT}/", "")  # paths as from the repository's root
         kept.write_text(text + "\n", encoding="utf-8")

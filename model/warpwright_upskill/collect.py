@@ -20,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -172,7 +173,8 @@ def with_decoys(rewrite: Rewrite, found: Sequence[Rewrite], kernel: Kernel, seed
         if kind.name not in known
     ]
     choices = [replace(rewrite, title=_general_title(rewrite.rewrite)), *decoys]
-    Random(f"{seed}:{kernel.source.path}:{kernel.name}:{rewrite.rewrite}").shuffle(choices)
+    text = sha256(kernel.source.data).hexdigest()
+    Random(f"{seed}:{kernel.name}:{rewrite.rewrite}:{text}").shuffle(choices)
     return choices
 
 

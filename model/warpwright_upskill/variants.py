@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random
 
 from warpwright.facts.model import Kernel
@@ -37,8 +38,9 @@ class Variant:
 
 
 def vary(kernel: Kernel, source: Source, count: int, seed: int) -> Iterator[Variant]:
-    """At most `count` different texts of `source`, in which `kernel` is defined. The same seed gives the same texts."""
-    random = Random(f"{seed}:{source.path}:{kernel.name}")
+    """At most `count` different texts of `source`, in which `kernel` is defined. The same seed gives the same texts of
+    the same text, wherever it lies."""
+    random = Random(f"{seed}:{kernel.name}:{sha256(source.data).hexdigest()}")
     seen = {source.data}
     for _ in range(4 * count):
         if len(seen) > count:

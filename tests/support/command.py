@@ -53,6 +53,13 @@ def command_on_path(folder: Path) -> str:
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
+def python_program(path: Path, text: str) -> None:
+    """Write a program that this Python runs, wherever that lies: the first line of a file names no interpreter with a
+    blank in its path, nor one with a long one. The line below it is the shell's and a string to Python."""
+    path.write_text(f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\n{text}", encoding="utf-8")
+    path.chmod(0o755)
+
+
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what changes the command's output."""
     own = {name: value for name, value in os.environ.items() if name not in SHOWN_OTHERWISE}

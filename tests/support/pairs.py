@@ -6,6 +6,7 @@
     // emulator: wrong                                                     the statuses that are true of it
     // cuda: wrong unsafe
     // words: was not written                                              what its reason says (where both are wrong)
+    // uncovered: host-code                                                optional: what a verdict of it does not cover
     // goal: speed                                                         optional
     //// both
     ... text of both files ...
@@ -20,7 +21,7 @@ that are the same text are compiled once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,13 +29,14 @@ from warpwright.syntax.source import Source
 
 TESTS = Path(__file__).resolve().parent.parent
 ATTACKS, HONEST = TESTS / "attacks", TESTS / "honest"
-_FIELD = re.compile(r"// (row|caught|emulator|cuda|words|goal|kernel): (.*)")
+_FIELD = re.compile(r"// (row|caught|emulator|cuda|words|goal|kernel|uncovered): (.*)")
 _MARK = "//// "
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One file. `expected` are the statuses by backend, `words` stand in the reason where the pair is rejected."""
+    """One file. `expected` are the statuses by backend, `words` stand in the reason where the pair is rejected, and of
+    `uncovered` one at least is named where it is not."""
 
     name: str
     path: Path
@@ -45,15 +47,18 @@ class Pair:
     words: Mapping[str, str]
     goal: str
     kernel: str | None
+    uncovered: tuple[str, ...]
     original: Source
     candidate: Source
 
-    def surprise(self, backend: str, status: str, reason: str) -> str:
+    def surprise(self, backend: str, status: str, reason: str, uncovered: Collection[str]) -> str:
         """What is not as the file says; "" where all is."""
         if status not in self.expected[backend]:
             return f"{status}, not {' or '.join(self.expected[backend])}: {reason}"
         if self.words[backend] and self.words[backend] not in reason and status != "correct":
             return f"its reason lacks `{self.words[backend]}`: {reason}"
+        if self.uncovered and not set(self.uncovered) & set(uncovered):
+            return f"{status}, and it is not said that this does not cover {' or '.join(self.uncovered)}"
         return ""
 
 
@@ -95,6 +100,7 @@ def read_pair(path: Path) -> Pair:
         words,
         fields.get("goal", "speed"),
         fields.get("kernel"),
+        tuple(fields.get("uncovered", "").split()),
         original,
         candidate,
     )

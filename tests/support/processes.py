@@ -24,7 +24,7 @@ def running(mark: str, parent: int | None = None) -> list[int]:
     return found
 
 
-def come(mark: str, seconds: float = 10.0) -> bool:
+def come(mark: str, seconds: float = 60.0) -> bool:
     """Whether a process with `mark` in its command line runs, or soon will: a new one has its parent's at first."""
     until = time.monotonic() + seconds
     while not running(mark):
@@ -34,7 +34,7 @@ def come(mark: str, seconds: float = 10.0) -> bool:
     return True
 
 
-def gone(mark: str, seconds: float = 10.0, parent: int | None = None) -> bool:
+def gone(mark: str, seconds: float = 60.0, parent: int | None = None) -> bool:
     """Whether no process with `mark` in its command line is left, or soon will be."""
     until = time.monotonic() + seconds
     while running(mark, parent):

@@ -39,6 +39,12 @@ def test_texts_differ_and_are_the_same_again() -> None:
     assert texts != [v.source.data for v in variants(source, 8, seed=1)]
 
 
+def test_texts_are_the_same_wherever_the_file_lies() -> None:
+    source = read_source(TURN)
+    there = Source("/elsewhere/kernel.cu", source.data)
+    assert [v.source.data for v in variants(source, 8)] == [v.source.data for v in variants(there, 8)]
+
+
 def test_sizes_and_types_are_varied_too() -> None:
     how = " ".join(v.how for v in variants(read_source(TURN), 12))
     assert "TILE 32 to 16" in how and "double for float" in how

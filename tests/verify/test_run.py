@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command import python_program
 from warpwright.progress import CancelledError, never_cancelled, silent
 from warpwright.verify import harness
 from warpwright.verify.report import Status
@@ -45,8 +45,9 @@ class Player:
         """`folder` is one that the harness may write to."""
         self.folder = folder
         self.program = folder / "python"
-        self.program.write_text(
-            f"""#!{sys.executable}
+        python_program(
+            self.program,
+            f"""
 import json, os, sys, time
 folder = {str(folder)!r}
 with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
@@ -60,9 +61,8 @@ with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
             if step == "hang": time.sleep(600)
             if step == "die": print("last words", file=sys.stderr); os._exit(3)
             sink.write("garbage\\n" if step == "garbage" else json.dumps(step) + "\\n")
-"""
+""",
         )
-        self.program.chmod(0o755)
 
     def play(self, *scripts: list[Any], request: dict[str, Any] = REQUEST) -> Observed:
         (self.folder / "scripts.json").write_text(json.dumps(scripts))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command import python_program
 from warpwright.progress import CancelledError, never_cancelled
 from warpwright.verify import sanitizer
 from warpwright.verify.report import CaseResult, Status
 from warpwright.verify.run import Observed
 from warpwright.verify.sanitizer import TOOLS, hidden_faults_expected, look_for_hidden_faults
 
-TOOL = """#!{python}
+TOOL = """
 import json, os, sys, time
 tool = sys.argv[sys.argv.index("--tool") + 1]
 launches = json.loads(sys.stdin.readline() or '{{"launches": []}}')["launches"]
@@ -36,8 +36,7 @@ if tool == "memcheck" and "reads" in names:
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the tool was asked, a line for each process."""
     log, tool = tmp_path / "log", tmp_path / "compute-sanitizer"
-    tool.write_text(TOOL.format(python=sys.executable, log=log))
-    tool.chmod(0o755)
+    python_program(tool, TOOL.format(log=log))
     monkeypatch.setattr(sanitizer, "find_sanitizer", lambda: tool)
     return log
 

@@ -138,8 +138,8 @@ class Problem:
     looks at before it uses them. `notes` are what was assumed, one sentence each, `guesses` what of it a fault of a run
     may come of. `steps` are the launches in whose place the kernel's stands, where the problem is theirs. `variables`
     are the `__device__` and `__managed__` variables that its text names, with what it does to them; `results` those of
-    which a comparison with another version looks at what is left, and `prints` says whether it looks at what is
-    printed.
+    which a comparison with another version looks at what is left, `unread` the names of those that only other files may
+    read, and `prints` says whether it looks at what is printed.
     """
 
     kernel: str
@@ -165,6 +165,7 @@ class Problem:
     steps: tuple[Step, ...] = ()
     variables: tuple[Array, ...] = ()
     results: tuple[Array, ...] = ()
+    unread: frozenset[str] = frozenset()
     prints: bool = False
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from warpwright.facts.occupancy import ARCHITECTURES, MAX_THREADS_PER_BLOCK, architecture_number, occupancy
 from warpwright.facts.resources import KernelResources
@@ -64,7 +64,13 @@ class Side:
     steps: tuple[KernelResources, ...] = ()
 
 
-def make_request(original: Side, candidate: Side, *, seed: int, judge: str, timed: bool) -> dict[str, Any]:
+Sizes = Literal["all", "few"]
+"""At which a launch is run: all that may show something, or those that the problem names and a drawn one."""
+
+
+def make_request(
+    original: Side, candidate: Side, *, seed: int, judge: str, timed: bool, sizes: Sizes = "all"
+) -> dict[str, Any]:
     """What the harness is sent. Arguments and shapes are the original's; each side has its own grid and block.
 
     The first case is the user's own launch, where it is known. Raises PlanError.
@@ -90,7 +96,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
     ]
     if pairs and judge == "baseline" and has_threshold_values(problem):  # by itself: the original may be at fault there
         cases.append({**_case(*pairs[0], whole=True, timed=False), "distributions": (THRESHOLD,)})
-    if judge == "baseline":
+    if judge == "baseline" and sizes == "all":
         more = more_cases(problem, candidate.problem, seed, shapes)
         cases += [
             {**_case(*pair, whole=True, timed=False), "distributions": (each,), "more": True}
@@ -105,6 +111,7 @@ def make_request(original: Side, candidate: Side, *, seed: int, judge: str, time
         "arguments": [_argument(a) for a in problem.arguments],
         "variables": [_argument(a) for a in problem.globals],
         "results": [_argument(a) for a in problem.results],
+        "unread": sorted(problem.unread),
         "prints": problem.prints,
         "thresholds": threshold_values(problem),
         "scales": scale_values(problem),

@@ -37,6 +37,7 @@ class Observed:
     sandbox: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=lambda: {})
     uncovered: list[Uncovered] = field(default_factory=lambda: [])
+    launches: list[str] = field(default_factory=lambda: [])
     work: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: {})
     """Of each side, the fields of `facts.work.Work`; empty where nothing was counted."""
 
@@ -246,6 +247,12 @@ def _beyond_the_candidate(observed: Observed, shape: Mapping[str, int], why: str
     observed.reason = f"The original does more at {at(shape)} than the candidate, by which the arrays are sized: {why}."
 
 
+_OF_VARIABLES = {
+    "restless_variables": "what it leaves in {} was not compared: the original's differs from run to run",
+    "other_variables": "it leaves other values in {}, which another file may read unless it is static",
+}
+
+
 def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
     if not observed.cases:
         observed.reason = f"None of the {asked} shapes could be compared: " + "; ".join(observed.notes[:2]) + "."
@@ -256,9 +263,9 @@ def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
     observed.status = Status.CORRECT
     if any(case.details.get("restless") for case in observed.cases):
         observed.notes.append("the candidate's last bits differ from run to run; the original's do not")
-    for name in dict.fromkeys(n for case in observed.cases for n in case.details.get("restless_variables", ())):
-        said = f"what it leaves in the variable {name} was not compared: the original's differs from run to run"
-        observed.uncovered.append(Uncovered(What.OUTPUT, said))
+    for key, said in _OF_VARIABLES.items():
+        for name in dict.fromkeys(name for case in observed.cases for name in case.details.get(key, ())):
+            observed.uncovered.append(Uncovered(What.OUTPUT, said.format(name)))
     if any(case.details.get("prints_lost") for case in observed.cases):
         lost = "what it prints was not compared everywhere: it is too much, or the original's differs from run to run"
         observed.uncovered.append(Uncovered(What.OUTPUT, lost))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -11,11 +11,13 @@ from importlib.util import find_spec
 from warpwright.facts.model import Program
 from warpwright.files import read_file
 from warpwright.missing import Missing
+from warpwright.progress import Progress, silent
 from warpwright.syntax.source import MOST_BYTES
 from warpwright.toolchain.compilation import Compiled, TorchBuild
-from warpwright.verify.claim import Climb
+from warpwright.verify.claim import Claim, Climb
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
+from warpwright.verify.further import Launches, launches_beside, with_further
 from warpwright.verify.harness import Gpu
 from warpwright.verify.host_change import host_change, launches_new_graph
 from warpwright.verify.host_code import host_differences
@@ -65,10 +67,12 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
     if isinstance(plan, PlanError):
         reason = base.reason or f"{str(plan)[:1].upper()}{str(plan)[1:]}"
         return replace(base, reason=reason, not_run_because="how to run it is not known")
-    asked = _asked(climb, plan, name, after)
+    launches = launches_beside(lower, plan, claim.goal)
+    base = replace(base, uncovered=(*base.uncovered, *launches.uncovered))
+    asked = (*_asked(climb, plan, name, after), launches.asked)
     if isinstance(gpu, Gpu):
-        return _launch(climb, base, plan, gpu, asked)
-    return _emulate(climb, base, plan, units, gpu, asked)
+        return _launch(climb, base, plan, launches, gpu, asked)
+    return _emulate(climb, base, plan, launches, units, gpu, asked)
 
 
 def _unread(units: tuple[Program, Program], kernel: str) -> Iterator[Uncovered]:
@@ -81,7 +85,7 @@ def _unread(units: tuple[Program, Program], kernel: str) -> Iterator[Uncovered]:
         yield Uncovered(What.OUTPUT, text, path, line)
 
 
-def _launch(climb: Climb, base: Report, plan: Plan, gpu: Gpu, asked: tuple[object, ...]) -> Report:
+def _launch(climb: Climb, base: Report, plan: Plan, launches: Launches, gpu: Gpu, asked: tuple[object, ...]) -> Report:
     """Launch both kernels on the GPU."""
     claim = climb.claim
 
@@ -94,7 +98,10 @@ def _launch(climb: Climb, base: Report, plan: Plan, gpu: Gpu, asked: tuple[objec
             keep_rates(gpu, seen.rates)
         claim.progress("Looking for hidden faults", 0.98)
         look_for_hidden_faults(seen, plan.request, claim.is_cancelled)
-        return seen
+        return with_further(seen, launches, run_further, _told(claim))
+
+    def run_further(further: Plan) -> Observed:
+        return observe(further.request, progress=silent, is_cancelled=claim.is_cancelled)
 
     ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **plan.hashes}
     observed, ran_on = climb.memory.answer(("cuda", sorted(gpu.details.items()), *asked), ran_on, run)
@@ -106,6 +113,7 @@ def _emulate(
     climb: Climb,
     base: Report,
     plan: Plan,
+    launches: Launches,
     units: tuple[Program, Program],
     gpu: Missing | None,
     asked: tuple[object, ...],
@@ -117,33 +125,22 @@ def _emulate(
         reason = base.reason or f"{lacking}The emulator needs NumPy: `pip install 'warpwright[emulator]'`."
         return replace(base, reason=reason, not_run_because="no GPU and no NumPy here" if gpu else "no NumPy here")
     because = "no GPU here, and it cannot be emulated" if gpu else "it cannot be emulated"
-    reads = (None, climb.reads)
-    ptx = compiled_sides(units, plan.problems, plan.arch, climb.compiled_with, reads, claim.is_cancelled)
-    if isinstance(ptx, Missing):
-        return replace(base, reason=base.reason or f"{lacking}{ptx.reason}", not_run_because=because)
-    original, candidate = plan.problems
-    seed = plan.request["seed"]
-    empty, _ = empty_shape(original)
-    around = threshold_shapes(original)
-    more = (original.own_shape, original.profile, hidden_shape(original, seed), empty, *around)
-    shapes = list(original.check)
-    shapes += [shape for shape in more if shape is not None and shape not in shapes]
-    reference, judge = (original.reference, "reference") if claim.goal == "reference" else (None, "baseline")
-    cases: list[Trial] = [(pair, EDGE_DISTRIBUTIONS) for pair in paired_cases(original, candidate, shapes)]
-    if judge == "baseline":
-        cases += more_cases(original, candidate, seed, shapes)
-    request = {**plan.request, "cases": [{"shape": dict(case.shape)} for (case, _), _ in cases]}
-    request_of_child = asked_of(units, ptx, plan.problems, cases, seed, reference)
+    prepared = _emulated(climb, plan, units)
+    if isinstance(prepared, Missing):
+        return replace(base, reason=base.reason or f"{lacking}{prepared.reason}", not_run_because=because)
 
     def run() -> Observed:
-        return observe(
-            request,
-            progress=claim.progress,
-            is_cancelled=claim.is_cancelled,
-            backend=lambda _, is_cancelled: run_emulated(request_of_child, is_cancelled),
-        )
+        return with_further(prepared.run(claim.progress), launches, run_further, _told(claim))
 
-    hashes = {side: sha256(each[0].text.encode()).hexdigest() for side, each in zip(_SIDES, ptx, strict=True)}
+    def run_further(further: Plan) -> Observed:
+        ready = _emulated(climb, further, units)
+        try:
+            return Observed(reason=ready.reason) if isinstance(ready, Missing) else ready.run(silent)
+        except UnableError as error:
+            return Observed(reason=str(error))
+
+    seed, judge = plan.request["seed"], "reference" if claim.goal == "reference" else "baseline"
+    hashes = prepared.hashes
     ran_on = {"name": EMULATOR, "numpy": version("numpy"), "seed": seed, "judge": judge, "sha256": hashes}
     try:
         observed, ran_on = climb.memory.answer((EMULATOR, version("numpy"), hashes, *asked), ran_on, run)
@@ -154,6 +151,50 @@ def _emulate(
     if report.status is not Status.CORRECT or claim.goal == "reference":
         return report
     return replace(report, predicted=predicted(observed.work, plan.problems, report.compilation))
+
+
+@dataclass(frozen=True, slots=True)
+class _Emulated:
+    """Both sides ready to be emulated: what runs them, and the hashes of their PTX."""
+
+    run: Callable[[Progress], Observed]
+    hashes: Mapping[str, str]
+
+
+def _emulated(climb: Climb, plan: Plan, units: tuple[Program, Program]) -> _Emulated | Missing:
+    """Both sides compiled to PTX for one plan, or why that is not possible. Raises CancelledError."""
+    claim = climb.claim
+    reads = (None, climb.reads)
+    ptx = compiled_sides(units, plan.problems, plan.arch, climb.compiled_with, reads, claim.is_cancelled)
+    if isinstance(ptx, Missing):
+        return ptx
+    original, candidate = plan.problems
+    seed = plan.request["seed"]
+    empty, _ = empty_shape(original)
+    around = threshold_shapes(original)
+    more = (original.own_shape, original.profile, hidden_shape(original, seed), empty, *around)
+    shapes = list(original.check)
+    shapes += [shape for shape in more if shape is not None and shape not in shapes]
+    reference = original.reference if claim.goal == "reference" else None
+    cases: list[Trial] = [(pair, EDGE_DISTRIBUTIONS) for pair in paired_cases(original, candidate, shapes)]
+    if reference is None and plan.sizes == "all":
+        cases += more_cases(original, candidate, seed, shapes)
+    request = {**plan.request, "cases": [{"shape": dict(case.shape)} for (case, _), _ in cases]}
+    request_of_child = asked_of(units, ptx, plan.problems, cases, seed, reference)
+
+    def run(progress: Progress) -> Observed:
+        return observe(
+            request,
+            progress=progress,
+            is_cancelled=claim.is_cancelled,
+            backend=lambda _, is_cancelled: run_emulated(request_of_child, is_cancelled),
+        )
+
+    return _Emulated(run, {side: sha256(e[0].text.encode()).hexdigest() for side, e in zip(_SIDES, ptx, strict=True)})
+
+
+def _told(claim: Claim) -> Callable[[str], None]:
+    return lambda name: claim.progress(f"Comparing as it is launched at {name}", None)
 
 
 def _record(climb: Climb, base: Report, old: Program, arch: str, gpu: Gpu | Missing | None) -> Report:
@@ -235,5 +276,6 @@ def _observed(base: Report, observed: Observed) -> Report:
         speed=tuple(observed.speed),
         notes=(*base.notes, *observed.notes),
         uncovered=(*base.uncovered, *observed.uncovered),
+        launches=tuple(observed.launches),
         not_run_because="it could not be run" if observed.status is Status.NOT_RUN else "",
     )

@@ -1,8 +1,8 @@
 """What a kernel gives beside its arrays: variables of the file, where anyone else may read them, and what it prints.
 
 A `__device__` or `__managed__` variable that both texts declare is compared where another kernel or host code names
-it, or where other files may and the kernel only writes it. What the kernel alone uses is scratch: launching both twice
-shows whether it matters.
+it, or where other files may and the kernel only writes it. One that the kernel reads, too, and nothing else here, may
+be scratch: launching both twice shows whether it matters here, and the report says where both leave other values in it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def with_results(original: Problem, candidate: Problem, units: tuple[Program, Pr
     others = _named_by_others(old, original.kernel) | _named_by_others(new, candidate.kernel)
     arguments = {part.name for part in original.parts}
     results: list[Array] = []
+    unread: set[str] = set()
     for name in dict.fromkeys((*mine, *theirs)):
         declared, again = old.variables.get(name), new.variables.get(name)
         if declared is None or again is None or name in arguments or _declared(declared) != _declared(again):
@@ -35,10 +36,12 @@ def with_results(original: Problem, candidate: Problem, units: tuple[Program, Pr
         if roles == {"in"}:
             continue
         role = "out" if roles == {"out"} else "in-out"
-        if name in others or (role == "out" and not _is_static(declared)):
+        if name in others or not _is_static(declared):
             results.append(replace(mine.get(name) or theirs[name], role=role))
+        if name not in others and role == "in-out":
+            unread.add(name)
     prints = any("printf" in _reached([problem.kernel], _named(unit), "") for unit, problem in sides)
-    return replace(original, results=tuple(results), prints=prints)
+    return replace(original, results=tuple(results), unread=frozenset(unread), prints=prints)
 
 
 def other_beginnings(units: tuple[Program, Program], kernel: str) -> Iterator[tuple[str, int, str]]:

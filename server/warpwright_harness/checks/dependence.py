@@ -25,7 +25,7 @@ from warpwright_harness.checks.correctness import (
     unsafe,
 )
 from warpwright_harness.session import DEVICE, Case, MisbehaviourError, Outputs, Session
-from warpwright_harness.variables import changed
+from warpwright_harness.variables import changed, variable_named
 
 MOST_ELEMENTS = 1 << 20
 SCALAR_FACTOR = 0.7316717
@@ -101,16 +101,34 @@ def _differ(case: Case, one: Outputs, other: Outputs, due: Mapping[str, torch.Te
     return any(bool((bits(one.values[name]) != bits(other.values[name]))[due[name]].any()) for name in compared)
 
 
+def _other_variables(states: Sequence[Mapping[str, bytes]], compared: set[str]) -> list[str]:
+    """Variables beyond those that are compared, that other files may read and in which the candidate, the last, leaves
+    other bytes than two runs of the original."""
+    known = {variable_named(name, states[0]) for name in compared}
+    found: list[str] = []
+    for name in sorted(states[0].keys() & states[2].keys() - known):
+        one, again, other = (state[name] for state in states)
+        is_own = name.startswith("_ZL") or "_GLOBAL__N_" in name
+        if not is_own and one == again and len(one) == len(other) and one != other:
+            found.append(name)
+    return found
+
+
 def _second_launches(session: Session, case: Case, values: Inputs, base: Checked) -> str:
     """How the candidate's second launch leaves something else than the original's, both begun as they were loaded; ""
     where it does not."""
     left: dict[str, Outputs] = {}
-    for side in ("baseline", "candidate"):
+    states: list[dict[str, bytes]] = []
+    for side in ("baseline", "baseline", "candidate"):
         if not session.begin_again(side):
             return ""
         buffers = session.buffers(case)
         session.run(side, case, buffers, values, session.poisons[0])
+        states.append(session.state(side))
         left[side] = session.run(side, case, buffers, values, session.poisons[0], goes_on=True)
+    for name in _other_variables(states, {spec.name for spec in case.results}):
+        text = f"it leaves other values in {name}, which another file may read unless it is static"
+        session.emit({"event": "uncovered", "what": "output", "text": text})
     tolerance = float(base.result["tolerance"])
     for spec in case.outputs:
         due = base.due[spec.name]

@@ -66,6 +66,7 @@ from warpwright.verify.emulated.outputs import (
     Ran,
     arrays_of,
     in_order,
+    is_steady,
     open_results,
     outputs_of,
     tolerance_for,
@@ -388,6 +389,19 @@ class Comparison:
             return others
         return guesses
 
+    def _other_variables(self, own: Sequence[Ran], theirs: Sequence[Ran]) -> list[str]:
+        """Variables of both programs beyond those that are compared, such as members of a class, that other files may
+        read and in which the candidate leaves other bytes."""
+        compared = _mangled({array.name: b"" for array in self.original.problem.results}, self.candidate.programs[0])
+        touched = own[0].changed_variables | theirs[0].changed_variables
+        found: list[str] = []
+        for name in sorted(touched - compared.keys()):
+            sides = [ran.variables.get(name) for ran in (own[0], own[1], theirs[0])]
+            is_own = name.startswith("_ZL") or "_GLOBAL__N_" in name
+            if None not in sides and not is_own and sides[0] == sides[1] != sides[2]:
+                found.append(demangle(name))
+        return found
+
     def seed_of(self, index: int, salt: int) -> int:
         return (self.seed * 1009 + index) * 101 + salt
 
@@ -457,15 +471,16 @@ class Comparison:
         sample = {}
         why = other_prints(own, theirs)
         variables = {array.name for array in self.original.problem.results}
+        other_variables = self._other_variables(own, theirs)
         restless_variables: list[str] = []  # such as a list in the order in which blocks come
         for output, role in outputs_of(self.original.problem):
             if any(output.name not in ran.outputs for ran in (*own, *theirs)):
                 continue  # a variable that neither program has
             mine, others = ([ran.outputs[output.name] for ran in runs] for runs in (own, theirs))
-            if output.name in variables and not output.is_float and not equal_bits(*mine):
+            due, wrote = (written_of(each, role) for each in (mine, others))
+            if output.name in variables and not is_steady(output, mine, due):
                 restless_variables.append(output.name)
                 continue
-            due, wrote = (written_of(each, role) for each in (mine, others))
             if not output.is_float and not equal_bits(mine[0][due], mine[1][due]):
                 return unsupported(f"the original's own {output.name} differs from run to run")
             if output.is_float and not equally_finite(output, mine[0][due], mine[1][due]):
@@ -481,6 +496,9 @@ class Comparison:
                 tolerance = wider_tolerance(output, mine[0], due, tolerance, moved)
                 found = compare(output, others[0], mine[0], (wrote, due), tolerance)
             again = compare(output, others[1], others[0], (wrote, wrote), tolerance)
+            if output.name in self.original.problem.unread:
+                other_variables += [output.name] if found.why or again.why else []
+                continue
             differences.append(found)
             if not why and found.why:
                 why = found.why
@@ -502,6 +520,8 @@ class Comparison:
             "loose": loose,
             "weighed": weighed,
             "prints_lost": are_prints_lost(own, theirs),
+            "restless_variables": restless_variables,
+            "other_variables": other_variables,
         }
 
 

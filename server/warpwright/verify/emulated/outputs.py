@@ -12,6 +12,7 @@ from warpwright.emulator.agreement import (
     Output,
     degree_of,
     equal_bits,
+    equally_finite,
     everything,
     is_exact,
     is_infinite_for_nan,
@@ -90,6 +91,12 @@ def outputs_of(problem: Problem) -> Iterator[tuple[Output, str]]:
         element = element_type(array.type)
         if element is not None:
             yield Output(array.name, element.scalar, element.components), array.role
+
+
+def is_steady(output: Output, runs: Sequence[Any], due: Any) -> bool:
+    """Whether two runs of the original leave the same in it, up to the rounding of floats."""
+    one, other = (run[due] for run in runs)
+    return equally_finite(output, one, other) if output.is_float else equal_bits(one, other)
 
 
 def written_of(runs: list[Any], role: str) -> Any:

@@ -74,7 +74,8 @@ def _grid(cases: Sequence[Json]) -> Table:
     kinds = list(dict.fromkeys(case["distribution"] for case in cases))
     shapes: dict[str, dict[str, Json]] = {}
     for case in cases:
-        shapes.setdefault(shape_text(case["shape"]), {})[case["distribution"]] = case
+        launch = f", {case['launch']}" if "launch" in case else ""
+        shapes.setdefault(shape_text(case["shape"]) + launch, {})[case["distribution"]] = case
     rows = tuple((Cell(shape), *(_cell(at.get(kind)) for kind in kinds)) for shape, at in shapes.items())
     return Table((shape_names([case["shape"] for case in cases]), *kinds), rows)
 

@@ -1,0 +1,150 @@
+"""The other launches of a kernel: those that run it otherwise than the one by which it is first compared and timed.
+
+Each is compared by itself, at its own sizes and a few more: its block and grid, its numbers, its template arguments,
+and the memory that its pointers share. What cannot be run so is told as not covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from warpwright.facts.model import Program
+from warpwright.missing import Missing
+from warpwright.problems.launches import Launched, launches_of
+from warpwright.problems.model import Problem
+from warpwright.problems.renaming import renamed_parameters
+from warpwright.verify.lower_rungs import Lower
+from warpwright.verify.plan import CandidateLaunchError, PlanError
+from warpwright.verify.planned import Plan, plan_of
+from warpwright.verify.report import Status, Uncovered, What
+from warpwright.verify.run import Observed
+
+MOST_LAUNCHES = 12
+"""That are run of one kernel, beside the first."""
+_HELD = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A launch beside the first; `is_tried` marks one that the text does not have as such, with a block or an iteration
+    that was picked: where the original cannot be run so, nothing is lost."""
+
+    launched: Launched
+    plan: Plan
+    is_tried: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """What is known of a kernel's launches: the name of that which the first comparison is of, "" where there is none;
+    those to run beside it; and what cannot be run, or is wrong before anything runs."""
+
+    first: str = ""
+    further: tuple[Further, ...] = ()
+    uncovered: tuple[Uncovered, ...] = ()
+    impossible: str = ""
+
+    @property
+    def asked(self) -> str:
+        """What decides the verdict of them."""
+        return repr([each.plan.problems for each in self.further])
+
+
+def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
+    """The launches of the kernel in both texts, without those that are run as the first is."""
+    if first.problems[0].steps or goal == "reference":
+        return Launches()
+    old, new = (_launches(program, lower) for program in lower.units)
+    if [each.said for each in old] != [each.said for each in new]:
+        return Launches(_place_of_first(old), (), tuple(_unpaired(old, new)))
+    seen = {_signature(first.problems)}
+    found, uncovered, name = list[Further](), list[Uncovered](), ""
+    for launched, other in zip(old, new, strict=True):
+        if isinstance(launched.problem, Missing) or isinstance(other.problem, Missing):
+            missing = launched.problem if isinstance(launched.problem, Missing) else other.problem
+            if not launched.said and isinstance(missing, Missing):
+                uncovered.append(_uncovered(launched, missing.reason))
+            continue
+        plan = plan_of(lower, _brief(launched.problem), _brief(other.problem), goal, timed=False, sizes="few")
+        if isinstance(plan, CandidateLaunchError):
+            return Launches(name, (), (), f"{plan} at the launch {launched.name}")
+        if isinstance(plan, PlanError):
+            if not launched.said:
+                uncovered.append(_uncovered(launched, str(plan)))
+            continue
+        signature = _signature(plan.problems)
+        if signature in seen:
+            name = name or (launched.name if signature == _signature(first.problems) else "")
+            continue
+        seen.add(signature)
+        found.append(Further(launched, plan, bool(launched.said)))
+    found.sort(key=lambda each: each.is_tried)
+    uncovered += [
+        _uncovered(each.launched, f"it has {len(found)} launches, of which {MOST_LAUNCHES} were run")
+        for each in found[MOST_LAUNCHES:]
+        if not each.is_tried
+    ]
+    return Launches(name or _place_of_first(old), tuple(found[:MOST_LAUNCHES]), tuple(uncovered))
+
+
+def with_further(
+    seen: Observed, launches: Launches, run: Callable[[Plan], Observed], told: Callable[[str], None]
+) -> Observed:
+    """What was seen of the first launch with what is seen of the others: the first that is wrong is the verdict."""
+    if seen.status not in _HELD:
+        return seen
+    if launches.impossible:
+        seen.status, seen.reason = Status.WRONG, f"{launches.impossible[:1].upper()}{launches.impossible[1:]}."
+        return seen
+    seen.launches = [launches.first] if launches.first else []
+    for each in launches.further:
+        name = each.launched.name
+        told(name)
+        other = run(each.plan)
+        seen.cases += [replace(case, details={**case.details, "launch": name}) for case in other.cases]
+        if other.status in _HELD:
+            seen.launches.append(name)
+        elif other.status is not Status.NOT_RUN:
+            seen.status, seen.said = other.status, other.said
+            seen.reason = f"{other.reason.rstrip('.')}, as it is launched at {name}."
+            return seen
+        elif not each.is_tried:
+            seen.uncovered.append(_uncovered(each.launched, other.reason or "it could not be run"))
+    return seen
+
+
+def _launches(program: Program, lower: Lower) -> list[Launched]:
+    original, kernel = lower.units[0].kernel(lower.name), program.kernel(lower.name)
+    if kernel is None or original is None:
+        return []
+    return launches_of(program, kernel, renamed_parameters(original, kernel), original)
+
+
+def _place_of_first(launched: Sequence[Launched]) -> str:
+    return launched[0].name if launched else ""
+
+
+def _unpaired(old: Sequence[Launched], new: Sequence[Launched]) -> Iterator[Uncovered]:
+    """Where the texts launch the kernel another number of times: every launch of the original but the first is open."""
+    for each in [each for each in old if not each.said][1:]:
+        reason = f"the candidate launches the kernel in {len(new)} ways and the original in {len(old)}"
+        yield _uncovered(each, reason)
+
+
+def _uncovered(launched: Launched, reason: str) -> Uncovered:
+    said = f" with {launched.said}" if launched.said else ""
+    return Uncovered(What.LAUNCH, f"the launch{said} was not run: {reason.rstrip('.')}", launched.file, launched.line)
+
+
+def _signature(problems: tuple[Problem, Problem]) -> str:
+    """All of both problems that decides what a run shows, but for the sizes that were picked."""
+    return repr([(p.arguments, p.grid, p.block, p.dynamic_shared_bytes, p.instance, p.own_shape) for p in problems])
+
+
+def _brief(problem: Problem) -> Problem:
+    """The same at the user's own sizes and a few others: those that differ most."""
+    own = [shape for shape in problem.check if shape == problem.own_shape]
+    others = [shape for shape in problem.check if shape != problem.own_shape]
+    places = sorted({at for at in (1, len(others) // 2, len(others) - 1) if 0 <= at < len(others)})
+    return replace(problem, check=(*own, *(others[at] for at in places)), time=(), profile=None)

@@ -1,0 +1,24 @@
+// A total in a variable of a namespace, reached by its address, misses an element.
+// row: 1
+// caught: other values in a variable are told
+// uncovered: output
+// emulator: correct
+// cuda: correct
+//// both
+namespace stats { __device__ int all; }
+__device__ void add(int* to, int value) { atomicAdd(to, value); }
+// warpwright: array in[n] in
+// warpwright: array out[n] out
+// warpwright: time n=40000
+__global__ void scale(const float* in, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+//// original
+    if (i < n) { out[i] = 2.0f * in[i] + 1.0f; add(&stats::all, i % 3); }
+//// candidate
+    if (i < n) { out[i] = 2.0f * in[i] + 1.0f; if (i != 31) add(&stats::all, i % 3); }
+//// both
+}
+
+void run(const float* in, float* out, int n) {
+    scale<<<(n + 127) / 128, 128>>>(in, out, n);
+}
