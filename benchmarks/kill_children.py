@@ -43,6 +43,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "kill_children.json"
 TOO_LONG_SECONDS = 150.0
 LEFT_SECONDS = 3.0
+MANY = 40
+"""Files, which `check` shares among processes."""
 _PR_SET_CHILD_SUBREAPER = 36
 Json = dict[str, Any]
 
@@ -70,6 +72,7 @@ KINDS = (
     ("launcher", r"launcher\.py \S*\{"),
     ("emulator", r"warpwright\.emulator|warpwright\.verify\.emulated"),
     ("worker", r"warpwright\.editor\.worker"),
+    ("worker of check", r"warpwright\.cli check"),
     ("model", r"assist/child\.py"),
     ("nvcc", r"(^|/)nvcc "),
     ("compiler pass", r"(^|/)(cicc|ptxas|cudafe\+\+|fatbinary|cc1plus|gcc|g\+\+|as|sh) "),
@@ -204,20 +207,21 @@ def editing(folder: Path, started: Callable[[int], None]) -> Answer:
 
 
 SCENARIOS: Mapping[str, tuple[int, Scenario]] = {
-    "check --compile": (8, command("check", "--compile", "--format", "json", "a.cu", content=findings)),
-    "profile": (6, command("profile", "--format", "json", "a.cu", content=profile)),
-    "verify": (3, command("verify", "--format", "json", "a.cu", "b.cu", content=verdict)),
+    "check --compile": (16, command("check", "--compile", "--format", "json", "a.cu", content=findings)),
+    "check of many files": (5, command("check", "--format", "json", "many", content=findings)),
+    "profile": (8, command("profile", "--format", "json", "a.cu", content=profile)),
+    "verify": (6, command("verify", "--format", "json", "a.cu", "b.cu", content=verdict)),
     "optimize": (
-        1,
+        2,
         command("optimize", "--plan", "fixed", "--seconds", "40", "--format", "json", "a.cu", content=search),
     ),
     "optimize --plan model": (
         1,
         command("optimize", "--plan", "model", "--seconds", "80", "--format", "json", "a.cu", content=search),
     ),
-    "editor": (1, editing),
+    "editor": (2, editing),
 }
-"""Each with how often it is tried, of twenty."""
+"""Each with how often it is tried, of forty."""
 
 
 def descendants(process: int) -> dict[int, str]:
@@ -290,6 +294,9 @@ def in_folder(scenario: Scenario, models: Path, started: Callable[[int], None]) 
         folder.mkdir()
         (folder / "a.cu").write_text(ORIGINAL)
         (folder / "b.cu").write_text(CANDIDATE)
+        (folder / "many").mkdir()
+        for number in range(MANY):
+            (folder / "many" / f"{number}.cu").write_text(ORIGINAL)
         cache = Path(name) / "cache"
         cache.mkdir()
         if models.is_dir():

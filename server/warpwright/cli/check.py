@@ -10,8 +10,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
@@ -169,25 +169,47 @@ def _run(check: partial[Checked], paths: Iterable[str], total: int) -> Iterator[
         yield from map(check, paths)
         return
     tick = _Ticker(total)
-    with ProcessPoolExecutor(min(os.cpu_count() or 1, 16), initializer=_start_worker) as pool:
+    try:
+        # A process that is killed takes the others' files with it: what is left is begun anew, then one by one.
+        left = yield from _in_pool(check, paths, min(os.cpu_count() or 1, 16), tick)
+        if left:
+            left = yield from _in_pool(check, left, min(os.cpu_count() or 1, 16), tick)
+        for path in left:
+            if (yield from _in_pool(check, [path], 1, tick)):
+                yield Checked(path, failure=f"{path}: the process that analysed it ended, again and again")
+    finally:
+        tick.clear()
+
+
+def _in_pool(
+    check: partial[Checked], paths: Sequence[str], processes: int, tick: _Ticker
+) -> Generator[Checked, None, list[str]]:
+    """What comes of each file, and those of which nothing came because a process ended."""
+    left: list[str] = []
+    futures: dict[Future[Checked], str] = {}
+    with ProcessPoolExecutor(processes, initializer=_start_worker) as pool:
         try:
             with _ctrl_c_held():
-                futures = {pool.submit(check, path): path for path in paths}
-            for done, future in enumerate(as_completed(futures), 1):
+                for path in paths:
+                    try:
+                        futures[pool.submit(check, path)] = path
+                    except BrokenProcessPool:
+                        left.append(path)
+            for future in as_completed(futures):
                 try:
-                    yield future.result()
+                    checked = future.result()
                 except BrokenProcessPool:
-                    path = futures[future]
-                    yield Checked(path, failure=f"{path}: a process that analysed files ended; check this file alone")
-                tick(done)
+                    left.append(futures[future])
+                    continue
+                tick()
+                yield checked
         except BaseException:
             # Nobody waits for the rest: end what is running, so that Ctrl-C is felt at once.
             for worker in multiprocessing.active_children():
                 worker.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-        finally:
-            tick.clear()
+    return sorted(left)
 
 
 def _start_worker() -> None:
@@ -221,12 +243,14 @@ class _Ticker:
 
     def __init__(self, total: int) -> None:
         self.total = total
+        self.done = 0
         self.start = time.monotonic()
         self.live = sys.stderr.isatty()
 
-    def __call__(self, done: int) -> None:
+    def __call__(self) -> None:
+        self.done += 1
         if self.live and time.monotonic() - self.start > 1:
-            click.echo(f"\rchecked {done} of {self.total} files", nl=False, err=True)
+            click.echo(f"\rchecked {self.done} of {self.total} files", nl=False, err=True)
 
     def clear(self) -> None:
         if self.live:
