@@ -3,8 +3,8 @@ loops around it and with the block sizes that it may have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from warpwright.cuda.paths import launch_paths
 from warpwright.cuda.sites import launch_sites
@@ -15,6 +15,7 @@ from warpwright.problems.infer import find_problem
 from warpwright.problems.iterations import iterations, open_blocks, shown
 from warpwright.problems.kernel_text import live
 from warpwright.problems.model import Problem
+from warpwright.syntax.source import Source
 
 MOST_WAYS = 48
 """That are looked at for one kernel."""
@@ -40,24 +41,39 @@ class Launched:
         return f"{place} with {self.said}" if self.said else place
 
 
-def launch_ways(program: Program, kernel: Kernel) -> Iterator[tuple[Way, str]]:
-    """The ways on which a kernel is launched, each with what variables are taken to be on it."""
+def launch_ways(program: Program, kernel: Kernel, files: Sequence[Source]) -> Iterator[tuple[Way, str]]:
+    """The ways on which a kernel is launched in some files of a program, each with what variables are taken to be on
+    it."""
     sources = list(program.sources.values())
-    for site in launch_sites(sources, kernel.name):
+    for site in launch_sites(files, kernel.name):
         for path in launch_paths(sources, site):
             for pinned in (*iterations(program, path), *open_blocks(path)):
                 yield Way(path, pinned), shown(pinned)
 
 
 def launches_of(
-    program: Program, kernel: Kernel, renamed: dict[str, str] | None = None, like: Kernel | None = None
+    program: Program,
+    kernel: Kernel,
+    renamed: dict[str, str] | None = None,
+    like: Kernel | None = None,
+    others: Sequence[Source] = (),
 ) -> list[Launched]:
-    """All launches of a kernel, in the order of the text; see `find_problem` for the other parameters."""
+    """All launches of a kernel, in the order of the text, those of `others` behind: files that are compiled by
+    themselves. See `find_problem` for the other parameters."""
     program = live(program)
     found: list[Launched] = []
-    for way, said in launch_ways(program, kernel):
-        if len(found) == MOST_WAYS:
-            break
-        file, line = way.path.place
-        found.append(Launched(file, line, said, find_problem(program, kernel, renamed, like, way)))
+    for whole, files in (
+        (program, [*program.sources.values()]),
+        *((_with(program, other), [other]) for other in others if other.path not in program.sources),
+    ):
+        for way, said in launch_ways(whole, kernel, files):
+            if len(found) == MOST_WAYS:
+                break
+            file, line = way.path.place
+            found.append(Launched(file, line, said, find_problem(whole, kernel, renamed, like, way)))
     return found
+
+
+def _with(program: Program, other: Source) -> Program:
+    """The program with a file that is compiled by itself, whose own names come first."""
+    return replace(program, sources={other.path: other, **program.sources})

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from warpwright.cuda.project import files_that_launch
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.problems.launches import Launched, launches_of
-from warpwright.problems.model import Problem
+from warpwright.problems.model import Problem, grid_symbols
 from warpwright.problems.renaming import renamed_parameters
+from warpwright.problems.shapes import Shape
+from warpwright.syntax.source import Source
 from warpwright.verify.lower_rungs import Lower
 from warpwright.verify.plan import CandidateLaunchError, PlanError
 from warpwright.verify.planned import Plan, plan_of
@@ -22,6 +25,10 @@ from warpwright.verify.run import Observed
 
 MOST_LAUNCHES = 12
 """That are run of one kernel, beside the first."""
+_INNER = 37
+"""What a size that the grid does not depend on is at most."""
+_MOST_BYTES = 4 << 20
+
 _HELD = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
@@ -55,7 +62,9 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
     """The launches of the kernel in both texts, without those that are run as the first is."""
     if first.problems[0].steps or goal == "reference":
         return Launches()
-    old, new = (_launches(program, lower) for program in lower.units)
+    kernel = lower.units[0].kernel(lower.name)
+    others = files_that_launch(kernel.source.path, lower.name) if kernel is not None else []
+    old, new = (_launches(program, lower, others) for program in lower.units)
     if [each.said for each in old] != [each.said for each in new]:
         return Launches(_place_of_first(old), (), tuple(_unpaired(old, new)))
     seen = {_signature(first.problems)}
@@ -114,11 +123,11 @@ def with_further(
     return seen
 
 
-def _launches(program: Program, lower: Lower) -> list[Launched]:
+def _launches(program: Program, lower: Lower, others: Sequence[Source]) -> list[Launched]:
     original, kernel = lower.units[0].kernel(lower.name), program.kernel(lower.name)
     if kernel is None or original is None:
         return []
-    return launches_of(program, kernel, renamed_parameters(original, kernel), original)
+    return launches_of(program, kernel, renamed_parameters(original, kernel), original, others)
 
 
 def _place_of_first(launched: Sequence[Launched]) -> str:
@@ -143,8 +152,25 @@ def _signature(problems: tuple[Problem, Problem]) -> str:
 
 
 def _brief(problem: Problem) -> Problem:
-    """The same at the user's own sizes and a few others: those that differ most."""
+    """The same at the user's own sizes, at ones of several blocks and a partial one, and at a few others."""
     own = [shape for shape in problem.check if shape == problem.own_shape]
     others = [shape for shape in problem.check if shape != problem.own_shape]
-    places = sorted({at for at in (1, len(others) // 2, len(others) - 1) if 0 <= at < len(others)})
-    return replace(problem, check=(*own, *(others[at] for at in places)), time=(), profile=None)
+    places = sorted({at for at in (1, len(others) // 2) if at < len(others)})
+    check = [*own, *_several_blocks(problem), *(others[at] for at in places)]
+    kept = tuple(shape for at, shape in enumerate(check) if shape not in check[:at])
+    return replace(problem, check=kept or problem.check, time=(), profile=None)
+
+
+def _several_blocks(problem: Problem) -> list[Shape]:
+    """Sizes at which the grid has three full blocks and a partial one along each axis, where such are found."""
+    sizes = problem.size(problem.check[0]) if problem.check else None
+    if sizes is None or not problem.symbols:
+        return []
+    axes = sum(part != "1" for part in problem.block)
+    along = round(sizes[1] ** (1 / axes)) if axes > 1 else sizes[1]
+    of_grid = grid_symbols(problem)
+    inner = {symbol: _INNER if symbol not in of_grid else 3 * along + 5 for symbol in problem.symbols}
+    own = problem.own_shape or inner
+    shape = {symbol: inner[symbol] if symbol in of_grid else min(own[symbol], _INNER) for symbol in problem.symbols}
+    found = problem.size(shape)
+    return [shape] if found is not None and found[0] > sizes[1] and found[2] <= _MOST_BYTES else []
