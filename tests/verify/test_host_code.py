@@ -112,3 +112,64 @@ def test_the_report_says_it() -> None:
     (unread,) = report.uncovered
     assert (unread.what, unread.line) == (What.HOST_CODE, 10)
     assert "`cudaMemset(d, 0, n * sizeof(float))` is gone" in unread.text
+
+
+CHECK = (
+    "#define CHECK(call) do { cudaError_t e = (call); "
+    'if (e != cudaSuccess) { fprintf(stderr, "%s\\n", cudaGetErrorString(e)); exit(1); } } while (0)\n'
+)
+DROPS = "#define CHECK(call) do { cudaError_t e = cudaSuccess; (void)e; } while (0)\n"
+NEVER = "#define CHECK(call) do { if (0) call; if (cudaGetLastError() != cudaSuccess) exit(1); } while (0)\n"
+LAST = "#define CHECK(call) do { call; if (cudaGetLastError() != cudaSuccess) exit(1); } while (0)\n"
+CLEARS = "#define CLEAR(p, n) cudaMemset(p, 0, n)\n"
+HEAD = "#include <cstdio>\n"
+CHECKED_CLEAR = "    CHECK(cudaMemset(d, 0, n * sizeof(float)));\n"
+
+
+def between(before: list[tuple[str, str]], after: list[tuple[str, str]]) -> str:
+    texts = []
+    for edits in (before, after):
+        text = TEXT
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new, 1)
+        texts.append(text)
+    found = host_differences(*(analyze(Source(f"{n}.cu", text.encode())) for n, text in zip("ab", texts, strict=True)))
+    return "; ".join(each.text for each in found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ([], [(HEAD, HEAD + CHECK), (CLEARED, CHECKED_CLEAR)], ""),
+        ([(HEAD, HEAD + CHECK), (CLEARED, CHECKED_CLEAR)], [], ""),
+        ([], [(HEAD, HEAD + LAST), (CLEARED, CHECKED_CLEAR)], ""),
+        ([], [(HEAD, HEAD + NEVER), (CLEARED, CHECKED_CLEAR)], "was `cudaMemset(d, 0, n * sizeof(float))`"),
+        ([], [(HEAD, HEAD + DROPS), (CLEARED, CHECKED_CLEAR)], "was `cudaMemset(d, 0, n * sizeof(float))`"),
+        ([(HEAD, HEAD + LAST), (CLEARED, CHECKED_CLEAR)], [(HEAD, HEAD + LAST), (CLEARED, "")], "is gone"),
+        (
+            [(HEAD, HEAD + CLEARS), (CLEARED, "    CLEAR(d, n * sizeof(float));\n")],
+            [(HEAD, HEAD + CLEARS.replace(", 0,", ", 1,")), (CLEARED, "    CLEAR(d, n * sizeof(float));\n")],
+            "`#define CLEAR(p, n) cudaMemset(p, 1, n)` was `#define CLEAR(p, n) cudaMemset(p, 0, n)`",
+        ),
+        (
+            [(CLEARED, "    if (cudaMemset(d, 0, 4 * n) != cudaSuccess || cudaGetLastError()) return 1;\n")],
+            [(CLEARED, "    if (cudaGetLastError()) return 1;\n")],
+            "cudaMemset(d, 0, 4 * n)",
+        ),
+        (
+            [(HEAD, HEAD + "typedef float Real;\n"), ("n * sizeof(float)", "n * sizeof(Real)")],
+            [(HEAD, HEAD + "typedef char Real;\n"), ("n * sizeof(float)", "n * sizeof(Real)")],
+            "`typedef char Real` was `typedef float Real`",
+        ),
+    ],
+    ids=[
+        "a-check-around-it", "a-check-gone", "a-check-of-the-last-error", "a-check-that-never-calls",
+        "a-check-that-drops-the-call", "a-checked-call-gone", "a-macro", "a-call-where-errors-are-looked-at", "a-type",
+    ],
+)  # fmt: skip
+def test_checks_of_errors_are_seen_through(
+    before: list[tuple[str, str]], after: list[tuple[str, str]], words: str
+) -> None:
+    told_of = between(before, after)
+    assert (words in told_of) if words else told_of == ""

@@ -21,11 +21,14 @@ from warpwright.facts.model import Program
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, uncommented, walk
 from warpwright.syntax.source import Source
+from warpwright.verify.error_checks import checked_call, error_checks
 
 SHOWN_CHARACTERS = 80
 _SHAPE = 3
 """Parts of `<<<grid, block, shared, stream>>>` that are read."""
 _ERRORS = ("cudaGetLastError", "cudaPeekAtLastError", "C10_CUDA_KERNEL_LAUNCH_CHECK")
+_WITH_ERRORS = (*_ERRORS, "cudaGetErrorString", "cudaGetErrorName", "cudaDeviceSynchronize", "cudaStreamSynchronize")
+"""What may be called where errors are looked at, and changes no result."""
 _OPT_IN = re.compile(r"MaxDynamicSharedMemorySize|MAX_DYNAMIC_SHARED_SIZE_BYTES")
 _PRINTS = re.compile(r"(std::)?(f?printf|f?puts|perror)")
 _STREAMS = re.compile(r"(std::)?(cout|cerr|clog)\b")
@@ -34,6 +37,9 @@ _BODIES = ("body", "consequence", "alternative")
 _CONTROL = (
     "if_statement", "for_statement", "while_statement", "do_statement", "switch_statement", "for_range_loop",
     "try_statement",
+)  # fmt: skip
+_DEFINITIONS = (
+    "function_definition", "declaration", "preproc_def", "preproc_function_def", "type_definition", "alias_declaration",
 )  # fmt: skip
 _AROUND = (
     "preproc_if", "preproc_el", "namespace", "declaration_list", "linkage", "template_d", "struct_specifier",
@@ -139,20 +145,22 @@ def _host_code(program: Program) -> dict[str, list[_Step]]:
     of functions that they use."""
     outside: list[_Step] = []
     functions: dict[str, list[_Step]] = {}
-    checks = _error_checks(program)
+    checks, wrappers = _error_checks(program), error_checks(program.sources.values())
     launched: dict[str, str] = {}
     for source in program.sources.values():
-        reader = _Reader(source, uses_in(source, {}), launched, checks)
+        reader = _Reader(source, uses_in(source, {}), launched, checks, wrappers)
         for node in _outermost(source.root):
             if node.type != "function_definition":
                 outside.append(reader.step(node))
+            elif function_name(source, node) in wrappers:
+                continue
             elif (body := node.child_by_field_name("body")) is not None:
                 functions.setdefault(function_name(source, node) or "?", []).extend(reader.steps(body))
     read = {name: _beyond_launches(steps) for name, steps in functions.items()}
     used = frozenset().union(*(step.uses for steps in read.values() for step in steps))
     while further := frozenset().union(*(s.uses for s in outside if s.defines & used)) - used:
         used |= further
-    return {**read, "": [step for step in outside if step.defines & used]}
+    return {**read, "": [step for step in outside if (step.defines & used) - wrappers]}
 
 
 def _beyond_launches(steps: list[_Step]) -> list[_Step]:
@@ -168,7 +176,7 @@ def _beyond_launches(steps: list[_Step]) -> list[_Step]:
 def _outermost(root: Node) -> Iterator[Node]:
     """Host functions, variables and macros outside of functions and types."""
     for child in root.named_children:
-        if child.type in ("function_definition", "declaration", "preproc_def"):
+        if child.type in _DEFINITIONS:
             if not any(part.type in ("__global__", "__device__", "__constant__") for part in child.children):
                 yield child
         elif child.type.startswith(_AROUND):
@@ -190,10 +198,16 @@ class _Reader:
     """Reads one file's host code. `launched` has the shape of each kernel's first launch as text, and is added to."""
 
     def __init__(
-        self, source: Source, uses: Iterable[LaunchUse], launched: dict[str, str], checks: frozenset[str]
+        self,
+        source: Source,
+        uses: Iterable[LaunchUse],
+        launched: dict[str, str],
+        checks: frozenset[str],
+        wrappers: frozenset[str],
     ) -> None:
         self.source = source
         self.checks = checks
+        self.wrappers = wrappers
         self.shapes: list[tuple[Node, Node]] = []  # the first and the last of parts that stand together
         self.launches: dict[int, tuple[str, str, str]] = {}  # by call: kernel, arguments, its shape if it is another
         for use in uses:
@@ -225,9 +239,10 @@ class _Reader:
 
     def step(self, node: Node, without: Sequence[Node] = ()) -> _Step:
         """One statement; the head of one without the statements in it."""
+        checked = checked_call(self.source, node, self.wrappers)
         leaves = [
             leaf
-            for leaf in walk(node)
+            for leaf in walk(checked or node)
             if leaf.child_count == 0
             and leaf.type != "comment"
             and not any(
@@ -236,10 +251,11 @@ class _Reader:
             )
         ]
         launches = [self.launches[each.id] for each in walk(node) if each.id in self.launches]
+        others = [other for *_, other in launches]
         end = without[0].start_byte if without else node.end_byte
         shown = " ".join(self.source.text(node.start_byte, end).split()).rstrip(";{ ")
         return _Step(
-            " ".join([*(self.source.node_text(leaf) for leaf in leaves), *(other for *_, other in launches)]),
+            " ".join([*(self.source.node_text(leaf) for leaf in leaves), *others, *([";"] if checked else [])]),
             shown if len(shown) <= SHOWN_CHARACTERS else shown[: SHOWN_CHARACTERS - 3] + "...",
             self.source.position(node.start_byte)[0],
             frozenset() if without or self._acts(node) else self._defined(node),
@@ -250,7 +266,7 @@ class _Reader:
 
     def _words(self, leaves: Iterable[Node]) -> Iterator[str]:
         for leaf in leaves:
-            if leaf.type == "identifier":
+            if leaf.type in ("identifier", "type_identifier"):
                 yield self.source.node_text(leaf)
             elif leaf.type == "preproc_arg":
                 yield from re.findall(r"[A-Za-z_]\w*", self.source.node_code(leaf))
@@ -258,9 +274,9 @@ class _Reader:
     def _defined(self, node: Node) -> frozenset[str]:
         """The variables that a declaration, an assignment or a `#define` gives values; none of another statement."""
         targets: Sequence[Node | None] = ()
-        if node.type == "preproc_def":
+        if node.type in ("preproc_def", "preproc_function_def", "alias_declaration"):
             targets = [node.child_by_field_name("name")]
-        elif node.type == "declaration":
+        elif node.type in ("declaration", "type_definition"):
             targets = node.children_by_field_name("declarator")
         else:
             inner = uncommented(node)[0] if node.type == "expression_statement" and uncommented(node) else node
@@ -268,18 +284,21 @@ class _Reader:
             target = inner.child_by_field_name(kinds[inner.type]) if inner.type in kinds else None
             if target is not None and target.type in ("identifier", "field_expression"):
                 targets = [target] if "->" not in self.source.node_code(target) else ()
-        names = (next(descendants(target, "identifier"), None) for target in targets if target is not None)
+        named = ("identifier", "type_identifier")
+        names = (next(descendants(target, *named), None) for target in targets if target is not None)
         return frozenset(self.source.node_text(name) for name in names if name is not None)
 
-    def _acts(self, node: Node) -> bool:
-        """Whether it may do more than compute: it launches, calls what copies or allocates, or hands out an address."""
+    def _acts(self, node: Node, but: Collection[str] = ()) -> bool:
+        """Whether it may do more than compute: it launches, calls what copies or allocates (`but` for some functions),
+        or hands out an address."""
         for each in walk(node):
             if each.id in self.launches or each.type in ("lambda_expression", "new_expression"):
                 return True
             if each.type == "pointer_expression" and self.source.node_code(each).startswith("&"):
                 return True
             function = each.child_by_field_name("function") if each.type == "call_expression" else None
-            if function is not None and _ACTS.match(self.source.node_code(function)):
+            name = self.source.node_code(function) if function is not None else ""
+            if _ACTS.match(name) and name not in but:
                 return True
         return False
 
@@ -293,9 +312,10 @@ class _Reader:
             return False
         condition = node.child_by_field_name("condition") if node.type == "if_statement" else None
         asked = self.source.node_text(condition) if condition is not None else text if called is not None else ""
-        if any(re.search(rf"\b{check}\b", asked) for check in self.checks) or (
-            called is not None and _OPT_IN.search(text)
-        ):
+        looks = any(re.search(rf"\b{check}\b", asked) for check in self.checks) and not self._acts(
+            node, but=_WITH_ERRORS
+        )
+        if looks or (called is not None and _OPT_IN.search(text)):
             return True
         prints = bool(_PRINTS.fullmatch(name)) or bool(_STREAMS.match(text))
         return prints and not self._acts(node)
