@@ -195,7 +195,7 @@ def test_opening_runs_nothing(attacked: tuple[dict[str, Path], Path], tmp_path: 
 def test_checking_runs_nothing(name: str, attacked: tuple[dict[str, Path], Path], tmp_path: Path) -> None:
     file = attacked[0][name]
     for arguments in (["check", "--compile"], ["sass"], ["fix"]):
-        command = unconfined(sys.executable, "-P", "-m", "warpwright.cli", *arguments, file.name)
+        command = unconfined(sys.executable, "-m", "warpwright.cli", *arguments, file.name)
         done = subprocess.run(
             command, cwd=file.parent, env=environment(own_environment(tmp_path)), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=240, check=False,

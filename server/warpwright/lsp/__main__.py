@@ -10,10 +10,12 @@ _USAGE = "usage: python -m warpwright.lsp [--stdio | --tcp PORT]"
 
 def main(arguments: list[str]) -> int:
     gc.disable()  # to look for garbage among what is imported takes a fifth of the start; the first analysis enables it
-    from warpwright.lsp.server import serve_stdio, serve_tcp
-    from warpwright.search_path import use_absolute_folders
+    from warpwright.search_path import import_nothing_from_here, use_absolute_folders
 
+    import_nothing_from_here()
     use_absolute_folders()
+    from warpwright.lsp.server import serve_stdio, serve_tcp
+
     if arguments in ([], ["--stdio"]):
         serve_stdio()
     if len(arguments) == 2 and arguments[0] == "--tcp" and arguments[1].isdecimal() and int(arguments[1]) < 65536:
