@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from warpwright.emulator.machine.batch import Batch
-from warpwright.emulator.machine.effects import ACCESSES
+from warpwright.emulator.machine.effects import ACCESSES, stores_to
 from warpwright.emulator.machine.faults import FoundFault, KernelFaultError, race_in
 from warpwright.emulator.machine.memory import Allocation, GlobalMemory
 from warpwright.emulator.machine.races import Watch
@@ -136,11 +136,16 @@ class Prepared:
     is_whole: bool = True
     awaited: dict[int, tuple[Thread, str, int]] | None = None
     costs: tuple[int, ...] = field(init=False)
+    read_only: frozenset[int] = field(init=False)
+    """The loads through the read-only cache, which may not know what the launch writes."""
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
         self.watch = Watch(self)
         steps = self.program.steps
+        self.read_only = frozenset(n for n, step in enumerate(steps) if step.opcode == "ld" and "nc" in step.modifiers)
+        if self.read_only and stores_to(steps, "global"):
+            self.memory.track_writes()
         weights = [MEMORY_COST if step.opcode in ACCESSES else 1 for step in steps]
         self.costs = tuple(sum(weights[n] for n in block) or 1 for block in self.program.block_steps)
 

@@ -133,7 +133,21 @@ class Access:
                 self._need_written(step, group, stretch, index + k * size, size, space, address, k * size)
         if _is_checked(space, holder):
             self.races.load(step, group, space, index, size * count)
+        if space == "global" and self.memory.changed is not None and step in self.prepared.read_only:
+            self._need_unchanged(step, group, self.memory.changed, index, address)
         return tuple(stretch.load(index + k * size if k else index, size) for k in range(count))
+
+    def _need_unchanged(self, step: int, group: Group, changed: Array, index: Array, address: Array) -> None:
+        """Note what is read through the read-only path after the launch wrote it: the cache there may hold the old."""
+        wrong = changed[index]
+        if wrong.any():
+            at = int(np.argmax(wrong)) if wrong.ndim else 0
+            reader = self.thread(group, at)
+            fault = self._fault(FaultKind.GLOBAL_RACE, step, group, at, "global", address, "")
+            where = f"byte {fault.offset:,} of {fault.array}" if fault.array is not None else "global memory"
+            text = f"{reader} reads {where} through the read-only cache, after the kernel has written it"
+            count = int(np.count_nonzero(wrong)) if wrong.ndim else group.size
+            self.prepared.note(replace(fault, text=text, count=count))
 
     def _store(self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]) -> None:
         total = size * len(values)
@@ -177,6 +191,8 @@ class Access:
                     self.races.clash(step, group, space, place, lost)
             if space != "local" and not (holder is not None and holder.is_known):
                 stretch.mark(place, size, READY)
+        if space == "global":
+            self.memory.note_written(index, total)
 
     def _atomic(
         self,
@@ -205,6 +221,8 @@ class Access:
             holder.is_tracked = True
         if _is_checked(space, holder):
             self.races.atomic(step, group, space, index, size)
+        if space == "global":
+            self.memory.note_written(index, size)
         self._count(step, group, space, address, index, size)
         if index.ndim == 0:
             index = np.full(group.size, index)

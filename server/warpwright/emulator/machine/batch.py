@@ -244,6 +244,22 @@ class Batch(Access):
         if here.size:
             self.races.order.meet_in_warps(here)
 
+    def need_lanes(self, step: int, group: Group, absent: Array | None, members: Array, mask: Array | None) -> None:
+        """Note lanes that read at a shuffle from a lane that its mask names and that has ended; `absent` has the lane
+        that is not there, or -1."""
+        if absent is None:
+            return
+        named = (np.broadcast_to(members, group.size) >> np.maximum(absent, 0).astype(np.uint32)) & np.uint32(1)
+        lacking = (absent >= 0) & (named != 0)
+        lacking = lacking if mask is None else lacking & mask
+        kind, known = FaultKind.BARRIER_NOT_REACHED, self.prepared.faults
+        if lacking.any() and not any(found.kind is kind and found.step == step for found in known.values()):
+            at = int(np.argmax(lacking))
+            reader = self.thread(group, at)
+            text = f"{reader} reads at a shuffle from lane {int(absent[at])} of its warp, which its mask names and "
+            text += "which has ended"
+            self.prepared.note(FoundFault(kind, step, text, reader, count=int(np.count_nonzero(lacking))))
+
     def fence(self, group: Group, mask: Array | None) -> None:
         """What these lanes did before is known to other blocks before what they do next."""
         here, _ = self._split(group, mask)

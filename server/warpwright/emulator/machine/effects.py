@@ -23,6 +23,11 @@ def is_strong(instruction: Instruction) -> bool:
     return "volatile" in kinds and "shared" not in kinds
 
 
+def is_of_block(instruction: Instruction) -> bool:
+    """Whether it is an atomic operation for the threads of its own block alone, such as `atomicAdd_block`."""
+    return instruction.opcode in {"atom", "red"} and "cta" in instruction.modifiers
+
+
 def first_guesses(steps: Sequence[Instruction]) -> set[int]:
     """The plain loads of what an `atom.cas` compares with, or of the place that it names in the same words, which
     finds out whether it has changed since: as in `old = *p; do { was = old; old = atomicCAS(p, was, f(was)); } while

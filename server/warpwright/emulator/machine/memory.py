@@ -90,7 +90,10 @@ _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 class GlobalMemory(Stretch):
-    """The arrays of one launch. Allocate all, then `freeze`, then fill."""
+    """The arrays of one launch. Allocate all, then `freeze`, then fill. Where `track_writes` was called, `changed` has
+    for each byte whether the launch wrote it."""
+
+    changed: Array | None = None
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
@@ -108,6 +111,15 @@ class GlobalMemory(Stretch):
         self._starts = [a.start for a in self.allocations]
         for allocation in self.allocations:
             self.state[allocation.start : allocation.end] = ALLOCATED
+
+    def track_writes(self) -> None:
+        self.changed = np.zeros(self.size, dtype=bool)
+
+    def note_written(self, index: Array, size: int) -> None:
+        """Bytes at these places were written by the launch."""
+        if self.changed is not None:
+            for byte in range(size):
+                self.changed[index + byte] = True
 
     def fill(self, allocation: Allocation, content: Any) -> None:
         """Put bytes in an array; it counts as written as far as they go."""

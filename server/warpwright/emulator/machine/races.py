@@ -19,6 +19,7 @@ from warpwright.emulator.machine.effects import (
     first_guesses,
     is_acquiring,
     is_fence,
+    is_of_block,
     is_strong,
     narrowest_access,
     spaces_of,
@@ -82,6 +83,8 @@ class Watch:
         for step in steps:
             if is_strong(program.steps[step]) or step in guesses:
                 self.stamps[step] |= STRONG
+        self.of_block: Array = np.array([is_of_block(program.steps[step]) for step in self.steps], dtype=bool)
+        """Of each number of an access, whether it is atomic in its own block alone."""
         self.acquiring = frozenset(step for step in steps if is_acquiring(program.steps[step]))
         self.fencing = frozenset(step for step in steps if is_fence(program.steps[step]))
         self.can_check = prepared.threads * prepared.blocks <= MOST_THREADS
@@ -202,6 +205,24 @@ class Races:
         if step in self.watch.acquiring:
             self.order.acquire(group)
         self.store(step, group, space, index, size)
+        shadow = self.shadow(space)
+        if shadow is not None and shadow is not self.shared and self._is_of_block(step):
+            cell = _spread(index, group) >> shadow.shift
+            winners = shadow.write.take(cell)
+            places = self._are_apart(step, group.lanes, winners).nonzero()[0]
+            if len(places):
+                self._note(True, step, step, group, shadow, cell, places[0], winners[places[0]], len(places))
+
+    def _is_of_block(self, step: int) -> bool:
+        return bool(self.watch.of_block[int(access_number(self.watch.stamps[step]))])
+
+    def _are_apart(self, step: int, lanes: Array, stamps: Array) -> Array:
+        """Whether an atomic operation of these lanes and the accesses with the stamps are of two blocks, and one is
+        atomic in its own alone."""
+        threads = self.layout.threads
+        scoped = self.watch.of_block[access_number(stamps)] | self._is_of_block(step)
+        apart: Array = scoped & (thread_number(stamps) // threads != self.first_block + lanes // threads)
+        return apart
 
     def clash(self, step: int, group: Group, space: str, index: Array, lost: Array) -> None:
         """The lanes at these places in the group wrote what another lane of the same instruction wrote over."""
@@ -254,7 +275,7 @@ class Races:
         old = stamps[suspects]
         places = suspects
         if self.watch.stamps[step] & STRONG:
-            weak = old & STRONG == 0
+            weak = (old & STRONG == 0) | self._are_apart(step, group.lanes[places], old)
             old, places = old[weak], places[weak]
         bad, is_warp = self.order.unordered(group.lanes[places], old)
         if changes is not None and bad.any():

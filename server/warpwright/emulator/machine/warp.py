@@ -14,8 +14,9 @@ from warpwright.emulator.machine.group import WARP, Array, Group
 _ONE = np.uint32(1)
 
 
-def shuffle(group: Group, kind: str, value: Array, distance: Array, clamp: Array) -> tuple[Array, Array]:
-    """Each lane's value from the lane that `kind` ("up", "down", "bfly", "idx") names, and whether that is in range.
+def shuffle(group: Group, kind: str, value: Array, distance: Array, clamp: Array) -> tuple[Array, Array, Array | None]:
+    """Each lane's value from the lane that `kind` ("up", "down", "bfly", "idx") names, whether that is in range, and,
+    where lanes are absent, the lane that each reads from which is, -1 for none.
 
     `value` is uint32. `clamp` packs the last lane and the mask of a segment (PTX ISA, "shfl.sync").
     """
@@ -39,20 +40,21 @@ def shuffle(group: Group, kind: str, value: Array, distance: Array, clamp: Array
             source = least | (b & ~segment)
             inside = source <= most
     source = np.where(inside, source, lane)
-    return _from_lanes(group, value, source), inside
-
-
-def _from_lanes(group: Group, value: Array, source: Array) -> Array:
-    if value.ndim == 0:
-        return value
     if group.is_whole:
-        return np.take_along_axis(value.reshape(-1, WARP), source.reshape(-1, WARP), axis=1).ravel()
+        return _among_whole_warps(value, source), inside, None
     own = group.order * WARP
     table = np.zeros(group.warps * WARP, dtype=value.dtype)
     there: Array = np.zeros(group.warps * WARP, dtype=bool)
-    table[own + group.lane] = value
-    there[own + group.lane] = True
-    return np.where(there[own + source], table[own + source], value)
+    table[own + lane] = value
+    there[own + lane] = True
+    is_there = there[own + source]
+    return np.where(is_there, table[own + source], value), inside, np.where(is_there, -1, source)
+
+
+def _among_whole_warps(value: Array, source: Array) -> Array:
+    if value.ndim == 0:
+        return value
+    return np.take_along_axis(value.reshape(-1, WARP), source.reshape(-1, WARP), axis=1).ravel()
 
 
 def ballot(group: Group, predicate: Array) -> Array:

@@ -31,6 +31,8 @@ def shuffle(w: Writer, i: Instruction) -> None:
     mode = next(m for m in i.modifiers if m in {"up", "down", "bfly", "idx"})
     numbers = ", ".join(w.value(operand, "u4") for operand in (value, distance, clamp))
     found = w.local(f"{w.names.object('shuffle', warp.shuffle)}(g, {mode!r}, {numbers})")
+    if members:
+        w.emit(f"m.need_lanes({w.step}, g, {found}[2], {w.value(members[0], 'u4')}, {w.mask})")
     _both_results(w, target, found)
 
 
