@@ -22,7 +22,7 @@ from warpwright.facts.profile import Profile
 from warpwright.facts.profile_document import profile_json
 from warpwright.missing import Missing
 from warpwright.problems.chosen import chosen_shape
-from warpwright.problems.infer import find_problem
+from warpwright.problems.launches import first_problem
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile_commands import merged
 
@@ -59,7 +59,7 @@ def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
     kernel = unit.kernel(request["kernel"])
     if kernel is None or kernel.node is None:
         return Missing("kernel", f"The kernel {request['kernel']} is not defined here.", "Name one that is.")
-    problem = find_problem(unit, kernel)
+    problem = first_problem(unit, kernel)
     if isinstance(problem, Missing):
         return problem
     shape = chosen_shape(problem, request["shape"], problem.profile)

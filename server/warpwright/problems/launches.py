@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from warpwright.cuda.paths import launch_paths
 from warpwright.cuda.sites import launch_sites
 from warpwright.facts.model import Kernel, Program
 from warpwright.missing import Missing
+from warpwright.problems.branches import decided
 from warpwright.problems.host import Way
 from warpwright.problems.infer import find_problem
 from warpwright.problems.iterations import iterations, open_blocks, shown
@@ -19,6 +21,8 @@ from warpwright.syntax.source import Source
 
 MOST_WAYS = 48
 """That are looked at for one kernel."""
+MOST_TRIED = 4
+"""Launches of which one has to be followed for a kernel to be run as it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,24 @@ class Launched:
 
 def launch_ways(program: Program, kernel: Kernel, files: Sequence[Source]) -> Iterator[tuple[Way, str]]:
     """The ways on which a kernel is launched in some files of a program, each with what variables are taken to be on
-    it."""
+    it. Those that the conditions around a launch exclude are left out, unless they exclude all."""
     sources = list(program.sources.values())
-    for site in launch_sites(files, kernel.name):
-        for path in launch_paths(sources, site):
-            for pinned in (*iterations(program, path), *open_blocks(path)):
-                yield Way(path, pinned), shown(pinned)
+    paths = [path for site in launch_sites(files, kernel.name) for path in launch_paths(sources, site)]
+    reached = [(path, held) for path in paths if (held := decided(program, path)) is not None]
+    for path, held in reached or [(path, {}) for path in paths]:
+        blocks = [pinned for pinned in open_blocks(path) if not pinned.keys() & held.keys()]
+        for pinned in (*iterations(program, path), *blocks):
+            yield Way(path, {**held, **pinned}), shown(pinned)
+
+
+def first_problem(program: Program, kernel: Kernel) -> Problem | Missing:
+    """How to run a kernel as the first launch of it does that can be followed, or why that is not known."""
+    whole = live(program)
+    for way, _ in islice(launch_ways(whole, kernel, [*whole.sources.values()]), MOST_TRIED):
+        problem = find_problem(whole, kernel, way=way)
+        if isinstance(problem, Problem):
+            return problem
+    return find_problem(whole, kernel)
 
 
 def launches_of(
