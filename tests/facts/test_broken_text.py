@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warpwright.facts.analyze import analyze
 from warpwright.facts.document import facts_document, facts_text
-from warpwright.rules.registry import all_rules
+from warpwright.rules.registry import all_rules, run_rules
 from warpwright.syntax.source import Source
 
 TESTS = Path(__file__).parent.parent
@@ -102,6 +102,48 @@ def test_what_doubles_ends() -> None:
         b"struct S%d { S%d a; S%d b; };\n" % (n, n - 1, n - 1) for n in range(1, 60)
     )
     survive(structs + b"__global__ void k(S20* p, S59* q) { S20 s = p[threadIdx.x]; q->a.b = q->b.a; p[0] = s; }\n")
+
+
+OTHER = b"__global__ void other(float* x) { x[threadIdx.x * 32] = 1; }\n"
+OTHER += b"void more(float* x) { other<<<4, 256>>>(x); }\n"
+BODY = b"__global__ void k(int* p, int n) { int t = threadIdx.x; %s }\nvoid run(int* p) { k<<<1, 32>>>(p, 1); }\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BODY % (b"-" * 400 + b"t;"),
+        BODY % (b"(" * 200 + b"p[t]" + b" += 1)" * 200 + b";"),
+        BODY % (b"p[t] = " + b"(t = " * 200 + b"1" + b")" * 200 + b";"),
+        b"template <class T> __device__ T f(T x) { return x; }\n"
+        + BODY % (b"p[t] = " + b"f(" * 90 + b"t" + b")" * 90 + b";"),
+        b"struct V { V* q; __device__ V& operator[](int i) { return q[i]; } };\n"
+        + BODY % (b"V v; v" + b"[t]" * 90 + b";"),
+        b"template <class T, int N> __global__ void f(T* p) { p[N] = 0; }\n"
+        b"template <class T, int N> void go(T* p, int n) {\n"
+        + b"".join(b"if (n == %d) go<T, N / %d>(p, n);\n" % (n, n) for n in range(2, 20))
+        + b"f<T, N><<<1, 32>>>(p);\n}\nvoid all(float* p) { go<float, 64>(p, 1); }\n",
+        b"template <class T> __global__ void f(T* p) { p[0] = 0; }\n"
+        b"template <class T> void go(T* p) { " + b"go(p); " * 40 + b"f<T><<<1, 32>>>(p); }\n",
+        b"__global__ void k(int* p) { p[0] = 1; }\nvoid h0(void (*f)(int*), int* p) { f<<<1, 32>>>(p); }\n"
+        + b"".join(b"void h%d(void (*f)(int*), int* p) {%s}\n" % (n, b"h%d(f, p);" % (n - 1) * 4) for n in range(1, 60))
+        + b"void all(int* p) { h59(k, p); }\n",
+    ],
+    ids=["dashes", "assigned", "nested values", "templates", "subscripts", "dispatch", "open dispatch", "kernels passed"],
+)  # fmt: skip
+def test_what_nests_is_evaluated_once_and_costs_no_other_finding(text: bytes) -> None:
+    program = analyze(Source("nested.cu", text + OTHER))
+    found = [finding for finding in run_rules(program) if finding.kernel == "other"]
+    assert [finding.rule for finding in found if finding.rule == "uncoalesced-access"]
+
+
+def test_what_takes_too_many_steps_is_said() -> None:
+    macros = b"".join(b"#define A%d (A%d + A%d)\n" % (n, n - 1, n - 1) for n in range(1, 60))
+    program = analyze(Source("long.cu", macros + BODY % b"p[A59] = 1;" + OTHER))
+    assert {kernel.name: kernel.incomplete for kernel in program.kernels} == {
+        "k": "it takes more steps than one kernel is given",
+        "other": None,
+    }
 
 
 def test_a_tangle_ends() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions
 from warpwright.facts.preprocessor import Macro, condition
+from warpwright.facts.steps import Steps
 from warpwright.syntax.source import Source, read_include
 
 MACROS = {
@@ -29,7 +30,7 @@ MACROS = {
 
 
 def value(text: str) -> int | None:
-    return condition(text, MACROS, lambda name: name == "here.h")
+    return condition(text, MACROS, lambda name: name == "here.h", Steps(100_000))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def value(text: str) -> int | None:
     ],
 )  # fmt: skip
 def test_values(text: str, expected: int | None) -> None:
-    assert condition(text, MACROS, lambda name: name == '"here.h"') == expected
+    assert condition(text, MACROS, lambda name: name == '"here.h"', Steps(100_000)) == expected
 
 
 _OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "==": operator.eq,
@@ -72,8 +73,8 @@ def test_any_text_has_a_value_or_none(text: str) -> None:
 
 def test_macros_that_double_one_another_end() -> None:
     macros = {f"A{n}": Macro(f"A{n}", None, f"(A{n - 1} + A{n - 1})") for n in range(1, 60)}
-    assert condition("A59", macros, lambda _: False) is None
-    assert condition("(" * 5000 + "1" + ")" * 5000, macros, lambda _: False) is None
+    assert condition("A59", macros, lambda _: False, Steps(100_000)) is None
+    assert condition("(" * 5000 + "1" + ")" * 5000, macros, lambda _: False, Steps(100_000)) is None
 
 
 def names(text: str, assume: Assumptions | None = None) -> list[str]:

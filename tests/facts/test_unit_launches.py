@@ -68,7 +68,7 @@ def test_what_is_kept_does_not_hold_the_text() -> None:
     analyze(Source("a.cu", TEXT.encode()), cache=cache)
     entries = [entry for versions in cache.kernels.values() for entry in versions.values()]
     assert entries and all(not access.span.source.data for entry in entries for access in entry.kernel.accesses)
-    sites = [site for known in cache.launches.entries.values() for _, site in known]
+    sites = [site for known, _ in cache.launches.entries.values() for _, site in known]
     assert sites and all(site.launch.span is None for site in sites)
 
 

@@ -273,12 +273,12 @@ def _call(node: ir.Call) -> PlaceCode:
 @make_place.register(ir.Assign)
 @make_place.register(ir.Update)
 def _assigned(node: ir.Assign | ir.Update) -> PlaceCode:
-    """What is assigned names its target, once it is done."""
-    value_of, target = value_code(node), place_code(node.target)
+    """What is assigned names its target, once it is done. The target is evaluated once: `----x` is no more than two."""
+    value_of = value_code(node)
 
     def place(run: Evaluator, mask: int) -> Location:
         value_of(run, mask)
-        return target(run, mask)
+        return run.assigned
 
     return place
 

@@ -83,6 +83,13 @@ def varies(span: Span, loop: Node) -> bool:
     node = node_at(source.root, span.start, span.end)
     if node is None:
         return True
+    changed = _changed_in(source, loop)
+    return any(source.node_code(name) in changed for name in descendants(node, "identifier"))
+
+
+@lru_cache(maxsize=64)
+def _changed_in(source: Source, loop: Node) -> frozenset[str]:
+    """The names that get values within a loop, which is asked for each access in it."""
     changed = {source.node_code(name) for name in written_names(loop)}
     declared = [
         (source.node_code(name), {source.node_code(n) for n in descendants(value, "identifier")}, value)
@@ -96,7 +103,7 @@ def varies(span: Span, loop: Node) -> bool:
             if used & changed or any(True for _ in descendants(value, "call_expression")):
                 changed.add(word)
         grows = len(changed) > before
-    return any(source.node_code(name) in changed for name in descendants(node, "identifier"))
+    return frozenset(changed)
 
 
 def inside(access: Access, of: Span, node: Node) -> bool:

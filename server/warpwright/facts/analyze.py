@@ -35,7 +35,8 @@ from warpwright.facts.model import (
 )
 from warpwright.facts.overloads import by_kernel
 from warpwright.facts.recorder import NO_END, Recorder
-from warpwright.facts.running import run_warps, step_budget
+from warpwright.facts.running import kernel_steps, run_warps, step_budget
+from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
 from warpwright.facts.unit_launches import UnitLaunches
@@ -45,6 +46,7 @@ from warpwright.syntax.source import Source, Span
 T = TypeVar("T")
 
 _SETTINGS = "settings"
+_UNREAD = "host code nests too deeply, or takes too many steps: not all launches are read"
 MAX_SHAPES = 4
 """Distinct block shapes and template arguments that are looked at per kernel."""
 
@@ -85,6 +87,8 @@ def analyze(
         first = launched[0].launch.span
         if first is not None and name not in defined:
             kernels.append(Kernel(name, first.source, first, first, None, launches=tuple(s.launch for s in launched)))
+    if not launches.whole:
+        kernels = [replace(k, incomplete="; ".join(filter(None, (k.incomplete, _UNREAD)))) for k in kernels]
     kernels.sort(key=lambda k: (k.source is not source, k.source.path, k.span.start))
 
     def again(edited: Source) -> Program:
@@ -147,7 +151,7 @@ def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: Sit
     name_node = next((n for n in descendants(text.node, "identifier") if source.node_code(n) == text.name), text.node)
     span, name_span = source.span(text.outer), source.span(name_node)
     try:
-        return _interpreted(unit, text, sites, uneven, span, name_span)
+        return _interpreted(unit.reading(kernel_steps(unit)), text, sites, uneven, span, name_span)
     except RecursionError:
         launches = tuple(s.launch for s in sites)
         return Kernel(
@@ -173,7 +177,10 @@ def _interpreted(
     bounded = _all_exact(sites, len(shapes))
     for index, site, only_numbers in shapes:
         macros = dict(unit.macros)
-        function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
+        try:
+            function = Lowerer(unit, text.source, _template_bindings(text, site)).function(text)
+        except OutOfStepsError:
+            break
         unit.macros = macros
         incomplete += function.incomplete
         extremes = Extremes() if site is not None and site.is_certain else None
@@ -207,6 +214,8 @@ def _interpreted(
             seen = barriers.get((barrier.span.path, barrier.span.start))
             if seen is None or (barrier.divergent and not seen.divergent):
                 barriers[barrier.span.path, barrier.span.start] = barrier
+    if unit.steps.spent:
+        incomplete.append("it takes more steps than one kernel is given")
     arrays = _shared_arrays(function.body) if function is not None else iter(())
     accesses.sort(key=lambda a: (a.span.path != span.path, a.span.path, a.span.start, a.launch, a.kind))
     return Kernel(

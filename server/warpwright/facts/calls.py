@@ -100,6 +100,7 @@ class Caller(Evaluator):
                 named = self.unit.methods.get("operator()")
             if not any(_returns_reference(text) for text in named or []):
                 return None
+        self.see_steps()
         frame = Frame([])
         value = self.call(node, mask, frame)
         return frame.place if frame.place is not None else SlotPlace(Frame([value]), 0)
@@ -157,9 +158,12 @@ class Caller(Evaluator):
         """The type of an argument, found without what its evaluation changes or accesses."""
         while isinstance(argument, (ir.Update, ir.Assign)):
             argument = argument.target
+        self.see_steps()
         enabled, self.recorder.enabled = self.recorder.enabled, False
-        passed = self.any_value(argument, mask)
-        self.recorder.enabled = enabled
+        try:
+            passed = self.any_value(argument, mask)
+        finally:
+            self.recorder.enabled = enabled
         return passed.type if isinstance(passed, (Value, StructValue, ArrayValue)) else UNKNOWN_TYPE
 
     def lowered(

@@ -15,6 +15,7 @@ from warpwright.facts import ir
 from warpwright.facts.constants import fold
 from warpwright.facts.layout import Member, alignment_text, as_base, asked_alignment, laid_out, packing
 from warpwright.facts.qualified import Origin, chosen_text, components, inside, library_type, member_type
+from warpwright.facts.steps import FRAGMENT, FRAGMENT_BYTES
 from warpwright.facts.types import (
     BUILTIN_TYPES,
     INT,
@@ -37,8 +38,6 @@ T = TypeVar("T")
 _FUNCTIONS = ("field_declaration", "function_definition", "declaration")
 MAX_EXPANSION = 24
 """How deep macros and constants may stand in one another."""
-FREE_EXPANSIONS = 64
-"""Of those inside of one use that count for nothing."""
 
 
 @dataclass(slots=True)
@@ -60,7 +59,6 @@ class DeclarationReader(ABC):
         self.around: list[Origin] = []  # the structs inside whose text names are read, innermost last
         self.evaluating: set[Hashable] = set()  # the members of structs whose values are being read
         self.expanding: set[str] = set()
-        self.nested = 0  # macros and constants read so far inside of the outermost use
         self.resolving: set[str] = set()  # types whose members are being read: a list node points to its like
         self.cycles = 0  # how often a type that is being read was met
         self.incomplete: list[str] = []
@@ -86,17 +84,20 @@ class DeclarationReader(ABC):
         return self.at if self.at is not None else Span(self.source, node.start_byte, node.end_byte)
 
     def may_expand(self) -> bool:
-        """Whether one more macro or constant may be read; each answer counts as one."""
-        self.nested = self.nested + 1 if self.expanding else 0
-        if self.nested <= FREE_EXPANSIONS:
-            return len(self.expanding) <= MAX_EXPANSION
-        self.unit.expansions -= 1
-        return len(self.expanding) <= MAX_EXPANSION and self.unit.expansions >= 0
+        """Whether one more macro or constant may be read inside of those that are."""
+        return len(self.expanding) <= MAX_EXPANSION
+
+    def fragment(self, text: str, kind: str) -> tuple[Source, Node] | None:
+        """A piece of text in a little file of its own, and its first node of that kind; None where it does not parse,
+        and where no steps are left for it: macros that use one another may double each time."""
+        if not self.unit.steps.take(FRAGMENT + len(text) // FRAGMENT_BYTES):
+            return None
+        return _parse_fragment(text, kind)
 
     # -- types --------------------------------------------------------------------------------------------------
 
     def type_of_text(self, text: str) -> CType | None:
-        node = parse_fragment(f"{text} __warpwright;", "declaration")
+        node = self.fragment(f"{text} __warpwright;", "declaration")
         if node is None:
             return None
         source, declaration = node
@@ -332,7 +333,7 @@ class DeclarationReader(ABC):
         return fold(expression) if expression is not None else None
 
     def expression_of_text(self, text: str, at: Span | None) -> ir.Expr | None:
-        fragment = parse_fragment(f"auto __warpwright = {text};", "init_declarator")
+        fragment = self.fragment(f"auto __warpwright = {text};", "init_declarator")
         if fragment is None:
             return None
         source, node = fragment
@@ -354,11 +355,8 @@ class DeclarationReader(ABC):
 
 
 @lru_cache(maxsize=512)
-def parse_fragment(text: str, kind: str) -> tuple[Source, Node] | None:
-    """A piece of text in a little file of its own, and its first node of that kind; None where it does not parse.
-
-    A macro's body is asked for at each of its uses.
-    """
+def _parse_fragment(text: str, kind: str) -> tuple[Source, Node] | None:
+    """What a fragment is; a macro's body is asked for at each of its uses."""
     source = Source("<macro>", encoded(text))
     if source.root.has_error:
         return None

@@ -167,7 +167,7 @@ def _read(node: ir.Index | ir.Deref | ir.Piece) -> ValueCode:
     place_of = place_code(node)
 
     def read(run: Evaluator, mask: int) -> AnyValue:
-        run.steps += 1
+        run.step()
         place = place_of(run, mask)
         if type(place) is ElementPlace:
             return array_element(place.array, place.index)
@@ -181,7 +181,7 @@ def _member(node: ir.Member) -> ValueCode:
     place_of, base_of, name = place_code(node), value_code(node.base), node.field
 
     def read(run: Evaluator, mask: int) -> AnyValue:
-        run.steps += 1
+        run.step()
         place = place_of(run, mask)
         if place is not None:
             return run.load(place, mask)
@@ -219,7 +219,7 @@ def _address_of(node: ir.AddressOf) -> ValueCode:
     target, place_of = node.target, place_code(node.target)
 
     def address(run: Evaluator, mask: int) -> AnyValue:
-        run.steps += 1
+        run.step()
         local = pointer_to_local(run, target, mask)
         if local is not None:
             return local
@@ -255,7 +255,7 @@ def _address_of_choice(place: ChoicePlace) -> AnyValue:
 @make_value.register(ir.Call)
 def _call(node: ir.Call) -> ValueCode:
     def call(run: Evaluator, mask: int) -> AnyValue:
-        run.steps += 1
+        run.step()
         return run.call(node, mask)
 
     return call
@@ -306,6 +306,7 @@ def _update(node: ir.Update) -> ValueCode:
             new = binary(op, old, _ONE)
             new = known[old] = new.holding(new.data, old.type)
         run.store(place, new, mask)
+        run.assigned = place
         return new if prefix else old
 
     return update
@@ -321,11 +322,11 @@ def _assign(node: ir.Assign) -> ValueCode:
         run.steps += 1
         value = value_of(run, mask)
         place = place_of(run, mask)
-        if in_memory and place is None:
-            return value
-        if type(value) is not Value:
-            value = clone(value) or unknown()
-        run.store(place, value, mask)
+        if not in_memory or place is not None:
+            if type(value) is not Value:
+                value = clone(value) or unknown()
+            run.store(place, value, mask)
+        run.assigned = place
         return value
 
     overloaded = OperatorCall(node.span, f"{op}=", 2)
@@ -339,6 +340,7 @@ def _assign(node: ir.Assign) -> ValueCode:
         if new is None:
             made = overloaded(run, [whole, operand], mask, place) if is_object(whole) else None
             if made is not None:
+                run.assigned = place
                 return made
             if len(known) >= MOST_KEPT:
                 known.clear()
@@ -346,6 +348,7 @@ def _assign(node: ir.Assign) -> ValueCode:
             combined = binary(op, old, value)
             new = known[old, value] = convert(combined, old.type) if combined.region is None else combined
         run.store(place, new, mask)
+        run.assigned = place
         return new
 
     return combine if op else assign

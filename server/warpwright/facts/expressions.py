@@ -15,6 +15,7 @@ from warpwright.facts.declarations import Scope
 from warpwright.facts.operators import OperatorReader
 from warpwright.facts.preprocessor import Macro
 from warpwright.facts.qualified import components, library_value, member_value
+from warpwright.facts.steps import NODE
 from warpwright.facts.types import (
     BOOL,
     CHAR,
@@ -46,6 +47,8 @@ class ExpressionReader(OperatorReader):
     def expression(self, node: Node | None) -> ir.Expr:
         if node is None:
             return ir.Opaque(self.at or Span(self.source, 0, 0), [])
+        if not self.unit.steps.take(NODE):
+            return ir.Opaque(self.span(node), [])
         handler = EXPRESSIONS.get(node.type)
         if handler is None or self.depth > 400:
             return self.opaque(node)

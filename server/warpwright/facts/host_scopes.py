@@ -41,6 +41,10 @@ class HostScope:
     definitions: dict[str, list[Definition]] = field(default_factory=lambda: {})
     changed: frozenset[str] | None = None
     """Names that may change in the function (`settled`), once somebody asked."""
+    parameters: list[str] | None = None
+    """The names of the function's parameters, likewise."""
+    may_leave: int | None = None
+    """Where the first test ends that may leave the function, likewise."""
 
 
 def read_definitions(source: Source, function: Node) -> dict[str, list[Definition]]:

@@ -40,7 +40,7 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
-from warpwright.facts.warp_memory import MAX_STEPS, LoopState, OutOfStepsError
+from warpwright.facts.warp_memory import MAX_STEPS, LoopState
 
 UNDECIDED_ITERATIONS = 2
 PROBES = 3
@@ -76,9 +76,7 @@ class Interpreter(Objects):
     def statement(self, node: ir.Stmt, mask: int) -> int:
         if not mask:
             return 0
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise OutOfStepsError  # an expression ends; it is statements that go on
+        self.step()
         return _STATEMENTS[type(node)](self, node, mask)
 
     def _block(self, node: ir.Block, mask: int) -> int:

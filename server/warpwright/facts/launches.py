@@ -46,8 +46,10 @@ from warpwright.syntax.source import Source
 DEFAULT_BLOCKS: dict[int, Dim3] = {1: (256, 1, 1), 2: (32, 8, 1), 3: (8, 8, 4)}
 MAX_TRACE = 24
 """How far a number is followed through definitions and callers."""
-MAX_LOOKUPS = 100_000
-"""Of names in one file, for functions that call one another in circles."""
+LOOKUP_STEPS = 4
+"""Of a name that is looked up in host code."""
+SITE_STEPS = 32
+"""Of a launch that is read, beside those of its expressions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,6 @@ class HostReader:
         self.checks = LaunchChecks(unit)
         self.found: dict[tuple[int, str, int], HostValue] = {}
         self.cycles = 0  # how often a name that is being traced was met
-        self.lookups = 0
         self.macros: dict[str, Macro] = {}  # those that launch
         self.expanding: list[str] = []
         self.fragments = 0
@@ -121,6 +122,12 @@ class HostReader:
         self.allocations: dict[tuple[int, str], Node | None] = {}  # of pointers, by function and name
         self.caller: dict[int, tuple[Source, Node]] = {}  # of a function, the one that is looked at
         self.fixed: dict[tuple[int, str], Known] = {}  # variables of host loops, by function, in a later iteration
+        self.bound: dict[int, list[dict[str, CType | int]]] = {}  # what calls bind, by host template
+        self.binding: list[int] = []  # the host templates whose calls are being read
+        self.cut_short: set[int] = set()  # of them, those that another's reading was in the way of
+        self.named: dict[tuple[int, str, int], list[tuple[Node, HostScope]]] = {}  # kernels that variables are
+        self.reached: dict[tuple[int, int], bool] = {}  # whether a side of a condition is, by both
+        self.whole = True  # every launch was read
 
     def _outside(self) -> Known:
         """A number that is not in the text."""
@@ -146,10 +153,18 @@ class HostReader:
     def sites(self) -> Iterator[LaunchSite]:
         self.macros = launching_macros(self.unit)
         for use in launch_uses(self.unit):
-            scope = self.scope(use.span.source, use.node)
-            for bindings in self._host_bindings(scope):
-                self.bindings = bindings
-                yield from self._over_callers(use, scope)
+            if self.unit.steps.spent:
+                self.whole = False
+                return
+            try:
+                scope = self.scope(use.span.source, use.node)
+                for bindings in self._host_bindings(scope):
+                    self.bindings = bindings
+                    yield from self._over_callers(use, scope)
+            except RecursionError:  # host code that nests too deeply costs its own launches alone
+                self.whole = False
+                self.tracing, self.expanding, self.binding = [], [], []
+                self.caller, self.fixed, self.found, self.reached = {}, {}, {}, {}
             self.bindings = {}
 
     def _over_callers(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
@@ -162,14 +177,14 @@ class HostReader:
         if function is None or function.id not in self.disagreed:
             return together
         out: list[LaunchSite] = []
-        known = self.found
+        known = self.found, self.reached
         for source, call in self._calls_of(function_name(scope.source, function) or "")[:MAX_CALLERS]:
-            self.caller[function.id], self.found = (source, call), {}
+            self.caller[function.id], self.found, self.reached = (source, call), {}, {}
             reached = self._is_reached(call, self.scope(source, call))
             sites = (replace(s, is_reached=s.is_reached and reached) for s in self._over_iterations(use, scope))
             out += (site for site in sites if site not in out)
         del self.caller[function.id]
-        self.found = known
+        self.found, self.reached = known
         return out
 
     def _over_iterations(self, use: LaunchUse, scope: HostScope) -> list[LaunchSite]:
@@ -206,12 +221,12 @@ class HostReader:
             return list(self._sites_of(use, scope, use, True))
         out: list[LaunchSite] = []
         variable, values = loop
-        known = self.found
+        known = self.found, self.reached
         for value in values:
-            self.fixed[variable], self.found = value, {}
+            self.fixed[variable], self.found, self.reached = value, {}, {}
             out += (site for site in self._sites_of(use, scope, use, True) if site not in out)
         del self.fixed[variable]
-        self.found = known
+        self.found, self.reached = known
         return out
 
     def _loop(self, use: LaunchUse, scope: HostScope) -> tuple[tuple[int, str], list[Known]] | None:
@@ -238,6 +253,7 @@ class HostReader:
 
     def _sites_of(self, use: LaunchUse, scope: HostScope, place: LaunchUse, reached: bool) -> Iterator[LaunchSite]:
         """The launches of a use, which stands in `scope`; `place` is what a reader sees of it."""
+        self.unit.steps.take(SITE_STEPS)
         reached = reached and self._is_reached(use.node, scope)
         if use.syntax is not None or use.api is not None:
             function = use.api.kernel if use.api is not None else use.node.child_by_field_name("function") or use.node
@@ -266,18 +282,38 @@ class HostReader:
         template = enclosing(scope.function, "template_declaration") if scope.function is not None else None
         if scope.function is None or template is None:
             return [{}]
-        parameters = template_parameters(scope.source, template)
+        function = scope.function
+        if function.id in self.bound:
+            return self.bound[function.id]
+        if function.id in self.binding:
+            self.cycles += 1
+            return [{}]
+        if len(self.binding) > MAX_TRACE or not self.unit.steps.take():
+            return [{}]
+        cycles = self.cycles
+        self.binding.append(function.id)
         outer, self.bindings = self.bindings, {}
+        out = self.bound[function.id] = self._bound_by_calls(scope, function, template)
+        self.bindings = outer
+        self.binding.pop()
+        if self.cycles != cycles and self.binding:
+            self.cut_short.add(function.id)
+        if not self.binding:  # what was found on the way without what was being read is looked for again
+            self.bound = {known: found for known, found in self.bound.items() if known not in self.cut_short}
+            self.cut_short.clear()
+        return out
+
+    def _bound_by_calls(self, scope: HostScope, function: Node, template: Node) -> list[dict[str, CType | int]]:
+        """What the calls of a host template bind its parameters to, its calls of itself last."""
+        parameters = template_parameters(scope.source, template)
+        calls = self._calls_of(function_name(scope.source, function) or "")
         out: list[dict[str, CType | int]] = []
-        for source, call in self._calls_of(function_name(scope.source, scope.function) or ""):
+        for source, call in sorted(calls, key=lambda place: self.scope(*place) is scope):
             called = call.child_by_field_name("function")
-            key = (call.id, "", 0)
-            if called is None or key in self.tracing or len(self.tracing) > MAX_TRACE:
+            if called is None or not self.unit.steps.take():
                 continue
-            self.tracing.append(key)
             self.bindings = self._host_bindings(self.scope(source, call))[0]
             given = list(self._templates(Lowerer(self.unit, source, self.bindings), called, self.scope(source, call)))
-            self.tracing.pop()
             bound = {p.name: value for p, value in zip(parameters, given, strict=False) if value is not None}
             for parameter in parameters[len(given) :]:
                 if parameter.default is not None and not parameter.is_type:
@@ -286,9 +322,10 @@ class HostReader:
                     number = fold(default) if default is not None else None
                     if isinstance(number, int):
                         bound[parameter.name] = number
-            if bound and bound not in out and len(out) < MAX_BINDINGS:
+            if bound and bound not in out:
                 out.append(bound)
-        self.bindings = outer
+            if len(out) == MAX_BINDINGS:
+                break
         return out or [{}]
 
     def _kernels_named(self, function: Node, scope: HostScope, before: int) -> list[tuple[Node, HostScope]]:
@@ -299,7 +336,9 @@ class HostReader:
             return [(function, scope)]
         found: list[tuple[Node, HostScope]] = []
         key = (function.id, name, before)
-        if key in self.tracing or len(self.tracing) > MAX_TRACE:
+        if key in self.named:
+            return self.named[key]
+        if key in self.tracing or len(self.tracing) > MAX_TRACE or not self.unit.steps.take():
             return [(function, scope)]
         self.tracing.append(key)
         values = [d.value for d in scope.definitions.get(name, []) if d.start < before and d.value is not None]
@@ -317,7 +356,8 @@ class HostReader:
                 elif node.type == "identifier":
                     found += [f for f in self._kernels_named(node, where, at) if f[0] != node]
         self.tracing.pop()
-        return found[-MAX_KERNELS:] or [(function, scope)]
+        self.named[key] = found[-MAX_KERNELS:] or [(function, scope)]
+        return self.named[key]
 
     def _site(
         self, use: LaunchUse, scope: HostScope, place: LaunchUse, reached: bool, function: Node, named: HostScope
@@ -410,19 +450,32 @@ class HostReader:
     def _is_reached(self, node: Node, scope: HostScope) -> bool:
         """Whether the conditions around a place hold: those that the text decides, and comparisons of sizes, which are
         taken to be what a kernel's arguments are taken to be."""
-        inner = node
+        inner, sides, reached = node, list[tuple[Node, Node]](), True
         for around in ancestors(node):
             if around.type == "function_definition":
                 break
-            condition = around.child_by_field_name("condition") if around.type == "if_statement" else None
-            if condition is not None and inner != condition:
-                value = self._truth(condition, scope)
-                if value is not None and value != (inner == around.child_by_field_name("consequence")):
-                    return False
-            if around.type == "case_statement" and not self._is_case(around, inner, scope):
-                return False
+            if around.type in ("if_statement", "case_statement"):
+                known = self.reached.get((around.id, inner.id))
+                if known is not None:
+                    reached = known
+                    break
+                sides.append((around, inner))
             inner = around
-        return True
+        for around, side in reversed(sides):  # each is looked at once: a chain of `else if` has many places
+            self.unit.steps.take()
+            reached = reached and self._is_side_reached(around, side, scope)
+            self.reached[around.id, side.id] = reached
+        return reached
+
+    def _is_side_reached(self, around: Node, inner: Node, scope: HostScope) -> bool:
+        """The same of one condition: whether an `if` goes to the side that `inner` is, or a `switch` to the case."""
+        if around.type == "case_statement":
+            return self._is_case(around, inner, scope)
+        condition = around.child_by_field_name("condition")
+        if condition is None or inner == condition:
+            return True
+        value = self._truth(condition, scope)
+        return value is None or value == (inner == around.child_by_field_name("consequence"))
 
     def _truth(self, condition: Node, scope: HostScope) -> bool | None:
         inside = condition.child_by_field_name("value")
@@ -517,8 +570,7 @@ class HostReader:
         if place in self.found:
             return self.found[place]
         self.cycles += place in self.tracing
-        self.lookups += 1
-        if place in self.tracing or len(self.tracing) > MAX_TRACE or self.lookups > MAX_LOOKUPS:
+        if place in self.tracing or len(self.tracing) > MAX_TRACE or not self.unit.steps.take(LOOKUP_STEPS):
             return self._outside()
         cycles = self.cycles
         self.tracing.append(place)
@@ -657,8 +709,9 @@ class HostReader:
     def _parameter_index(name: str, scope: HostScope) -> int | None:
         if scope.function is None:
             return None
-        names = _parameter_names(scope.source, scope.function)
-        return names.index(name) if name in names else None
+        if scope.parameters is None:
+            scope.parameters = _parameter_names(scope.source, scope.function)
+        return scope.parameters.index(name) if name in scope.parameters else None
 
     def _from_callers(self, scope: HostScope, parameter: int) -> HostValue:
         """What the callers in this unit pass, or the one that is looked at; where they disagree, the last, marked as
@@ -696,6 +749,8 @@ class HostReader:
     # -- expressions --------------------------------------------------------------------------------------------
 
     def value(self, node: ir.Expr, scope: HostScope, before: int) -> HostValue:
+        if not self.unit.steps.take():
+            return self._outside()
         match node:
             case ir.Const(value=number):
                 return Known(int(number)) if number is not None else None

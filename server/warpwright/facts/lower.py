@@ -16,12 +16,13 @@ from tree_sitter import Node
 
 from warpwright.facts import ir
 from warpwright.facts.constants import fold, substitute
-from warpwright.facts.declarations import Scope, parse_fragment
+from warpwright.facts.declarations import Scope
 from warpwright.facts.expressions import EXPRESSIONS, ExpressionReader
 from warpwright.facts.launch_calls import arguments_behind
 from warpwright.facts.merging import is_straight
 from warpwright.facts.predication import mark_last
 from warpwright.facts.qualified import Origin
+from warpwright.facts.steps import NODE, OutOfStepsError
 from warpwright.facts.types import (
     INT,
     UNKNOWN_TYPE,
@@ -42,7 +43,8 @@ class Lowerer(ExpressionReader):
     grafts: Mapping[int, Callable[[], ir.Stmt]] = MappingProxyType({})
 
     def function(self, text: FunctionText, this: CType | None = None, owner: CType | None = None) -> ir.Function:
-        """`this` is the type of a member function's object, `owner` the struct whose text the function stands in."""
+        """`this` is the type of a member function's object, `owner` the struct whose text the function stands in.
+        Raises OutOfStepsError where the text takes too many: a part of it would do something else."""
         if text.owner:
             kind = owner or this or self.named_type(text.owner)
             if isinstance(kind.origin, Origin):
@@ -73,6 +75,8 @@ class Lowerer(ExpressionReader):
             made = self.function_body(text.name, parameters, body, returns, members)
             made.parameters.insert(0, ir.FunctionParameter(slot, "this", self.this, reference=True))
         made.reference = reference
+        if self.unit.steps.spent:
+            raise OutOfStepsError
         return made
 
     def _open_type(self, name: str, text: FunctionText) -> CType:
@@ -142,6 +146,8 @@ class Lowerer(ExpressionReader):
     def statement(self, node: Node | None) -> ir.Stmt:
         if node is None:
             return ir.Block(self.at or Span(self.source, 0, 0), [])
+        if not self.unit.steps.take(NODE):
+            return ir.Block(self.span(node), [])
         if node.id in self.grafts:
             return self.grafts[node.id]()
         handler = _STATEMENTS.get(node.type)
@@ -273,7 +279,7 @@ class Lowerer(ExpressionReader):
         arguments = [self.source.plain_text(a) for a in uncommented(use.child_by_field_name("arguments"))]
         used = [encoded(m.name) for m in self.unit.macros.values() if ends_statement(encoded(m.body))]
         text = decoded(terminated(encoded(f"{substitute(macro, arguments)} ;"), used))
-        fragment = parse_fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
+        fragment = self.fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
         if fragment is None:
             return None
         source, body = fragment
@@ -392,7 +398,7 @@ class Lowerer(ExpressionReader):
             return None
         alternative = node.child_by_field_name("alternative")
         text = f"{substitute(macro, list(given[0]))} ; {'else ;' if alternative is not None else ''}"
-        fragment = parse_fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
+        fragment = self.fragment(f"void __warpwright() {{ {text} }}", "compound_statement")
         if fragment is None:
             return None
         source, at, grafts = self.source, self.at, self.grafts

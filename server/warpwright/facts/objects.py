@@ -29,6 +29,7 @@ class Objects(Caller):
         name = node.name
         if name not in self.unit.methods and not (isinstance(target, ir.Var) and target.name == name):
             return None
+        self.see_steps()
         place = self.place(target, mask)
         if place is None and not isinstance(target, ir.Construct):
             return None
@@ -116,6 +117,7 @@ class Objects(Caller):
         """What `object[index]` names where the object's struct has an operator for it; None elsewhere."""
         if "operator[]" not in self.unit.methods or not isinstance(base, (ir.Var, ir.Member, ir.Index, ir.Deref)):
             return None
+        self.see_steps()
         inner = self.place(base, mask)
         kind = inner.type if isinstance(inner, (MemoryPlace, FieldPlace)) else _type_of(self.load(inner, 0))
         if kind.kind != "struct" or inner is None:

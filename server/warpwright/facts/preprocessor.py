@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from warpwright.facts.steps import Steps
+
 MAX_TOKENS = 20_000
 """Of one condition, with its macros expanded."""
 MAX_NESTING = 200
@@ -57,20 +59,22 @@ _WORDS = {"and": "&&", "or": "||", "not": "!", "compl": "~", "bitand": "&", "bit
 _SYSTEM = re.compile(r"<(?:(?:cuda|cub|thrust|nv|cooperative_groups)\b|[^/]*>)")
 
 
-def condition(text: str, macros: Mapping[str, Macro], has_include: Callable[[str], bool]) -> int | None:
-    """The value of a condition; a name that is no macro is 0. None for what is no integer constant expression.
+def condition(text: str, macros: Mapping[str, Macro], has_include: Callable[[str], bool], steps: Steps) -> int | None:
+    """The value of a condition; a name that is no macro is 0. None for what is no integer constant expression, and
+    where no steps are left: each token takes one.
 
     `has_include` is asked for names as they are written, `"a.h"` or `<a.h>`; the headers of the toolkit and of the
     language are taken to be there.
 
     >>> known = (Macro("V", None, "(A + 1)"), Macro("A", None, "800"), Macro("AT", ("x",), "V >= x"))
     >>> macros = {macro.name: macro for macro in known}
-    >>> [condition(t, macros, lambda _: False) for t in ("AT(801) && !defined B", "defined(V) ? 1 : 1 / 0", "V >")]
+    >>> texts = ("AT(801) && !defined B", "defined(V) ? 1 : 1 / 0", "V >")
+    >>> [condition(text, macros, lambda _: False, Steps(99)) for text in texts]
     [1, 1, None]
     """
     try:
         tokens = _tokens(text, has_include)
-        return _Reader(_Expansion(macros, has_include).of(tokens, frozenset())).whole()
+        return _Reader(_Expansion(macros, has_include, steps).of(tokens, frozenset())).whole()
     except (_UnreadableError, RecursionError):
         return None
 
@@ -108,8 +112,9 @@ def _decimal(text: str) -> str:
 class _Expansion:
     """Macros expanded as the preprocessor does it, up to so many tokens."""
 
-    def __init__(self, macros: Mapping[str, Macro], has_include: Callable[[str], bool]) -> None:
+    def __init__(self, macros: Mapping[str, Macro], has_include: Callable[[str], bool], steps: Steps) -> None:
         self.macros = macros
+        self.steps = steps
         self.has_include = has_include
         self.left = MAX_TOKENS
         self.bodies: dict[str, list[str]] = {}
@@ -122,7 +127,7 @@ class _Expansion:
             token = tokens[at]
             at += 1
             self.left -= 1
-            if self.left < 0 or len(inside) > MAX_NESTING:
+            if not self.steps.take() or self.left < 0 or len(inside) > MAX_NESTING:
                 raise _UnreadableError
             if token == "defined":
                 name, at = _operand(tokens, at)

@@ -13,9 +13,10 @@ from warpwright.facts.model import MAX_THREADS_PER_BLOCK, SECTOR_BYTES, WARP, Ba
 from warpwright.facts.position import Position
 from warpwright.facts.predication import Key
 from warpwright.facts.recorder import Recorder
+from warpwright.facts.steps import OutOfStepsError, Steps
 from warpwright.facts.unit import Unit
 from warpwright.facts.values import ASSUMED, EXACT, AnyValue, Value
-from warpwright.facts.warp_memory import MAX_STEPS, OutOfStepsError
+from warpwright.facts.warp_memory import MAX_STEPS, WarpContext
 from warpwright.facts.warp_start import argument, warp_context
 
 FIRST_WARPS = 8
@@ -29,6 +30,9 @@ STEP_BUDGET = 20_000
 STEPS_BY_FILE = 200_000
 STEPS_BY_LINE = 30
 LEAST_STEPS = 250
+KERNEL_SHARES = 9
+"""So many times the steps of one block shape are for all shapes of a kernel, for what only some of its warps reach, and
+for its text."""
 """A large file's kernels share so many steps for the file and for each of its lines: a generated one ends too."""
 
 
@@ -69,7 +73,7 @@ def run_warps(
                     blocks = blocks[-1:]
         run.explore(_spread_blocks(launch), warps, budget)
     except OutOfStepsError:
-        return "its loops are too long to be followed whole"
+        return None if unit.steps.spent else "its loops are too long to be followed whole"
     return None
 
 
@@ -92,18 +96,24 @@ class _Run:
         """Interpret one warp; returns its steps. Raises OutOfStepsError where they are too many."""
         recorder = self.recorder
         context = warp_context(self.shape, self.launch, position, self.basis)
-        interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
+        interpreter = self._interpreter(recorder, context)
         position.guards = interpreter.guards
         recorder.begin_warp()
         alive = 0
         try:
             alive = interpreter.run(self.function, list(self.arguments))
         finally:
+            self.unit.steps.take(interpreter.steps)
             recorder.flush()
             if recorder.records_barriers:  # one that explores is not compared with the warps of its block
                 recorder.warps_seen.setdefault(position.block, {})[position.warp] = alive
         self.cost = max(self.cost, interpreter.steps)
         return interpreter.steps
+
+    def _interpreter(self, recorder: Recorder, context: WarpContext, start: int = 0) -> Interpreter:
+        interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
+        interpreter.steps, interpreter.limit = start, min(MAX_STEPS, start + self.unit.steps.left)
+        return interpreter
 
     def drifts(self, block: Dim3, budget: int) -> dict[Key, list[int]]:
         """By how many bytes each access moves from this block to the next along each axis, where that is no multiple of
@@ -125,12 +135,13 @@ class _Run:
         """Where the accesses of a block's first warp start. With few steps left, loops run one iteration."""
         recorder = Recorder()
         context = warp_context(self.shape, self.launch, Position(block, 0, 1.0, 1.0, False), self.basis)
-        interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
-        interpreter.steps = MAX_STEPS - max(budget // 4, LEAST_STEPS)
+        start = MAX_STEPS - max(budget // 4, LEAST_STEPS)
+        interpreter = self._interpreter(recorder, context, start)
         try:
             interpreter.run(self.function, list(self.arguments))
         except OutOfStepsError:
             self.recorder.one_alignment = True
+        self.unit.steps.take(interpreter.steps - start)
         return recorder.firsts
 
     def explore(self, blocks: list[Dim3], warps: int, budget: int) -> None:
@@ -160,10 +171,14 @@ def _spread_blocks(launch: Launch) -> list[Dim3]:
     return [(x * extents[0] // 8, y * extents[1] // 8, z * extents[2] // 8) for x, y, z in shares]
 
 
+def kernel_steps(unit: Unit) -> Steps:
+    """What one kernel may take for all that is read and run of it."""
+    return Steps(KERNEL_SHARES * unit.step_budget)
+
+
 def step_budget(unit: Unit) -> int:
     """A kernel's share of the file's steps. It goes in halves, so that hardly any edit changes it for all kernels."""
-    lines = sum(len(source.line_starts) for source in unit.sources.values())
-    share = (STEPS_BY_FILE + STEPS_BY_LINE * lines) // max(1, sum(1 for _ in unit.kernels()))
+    share = (STEPS_BY_FILE + STEPS_BY_LINE * unit.lines) // max(1, sum(1 for _ in unit.kernels()))
     budget = STEP_BUDGET
     while budget // 2 >= max(share, LEAST_STEPS):
         budget //= 2

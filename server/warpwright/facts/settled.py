@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -16,6 +18,7 @@ from warpwright.syntax.source import Source
 
 _CALLS = re.compile(r"dim3|(?:std::)?(?:min|max)|ceilf?")
 _EXTENT = re.compile(r"\w+\.[xyz]")
+_PIECES = re.compile(r"[;()]|\b(?:const|constexpr|enum)\b|\b(\w+)\s*[={]")
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
 
 
@@ -31,7 +34,7 @@ def is_settled(unit: Unit, scope: HostScope, nodes: Iterable[Node]) -> bool:
     seen: set[str] = set()
     while waiting:
         node = waiting.pop()
-        if _has_other_parts(scope, node):
+        if not unit.steps.take() or _has_other_parts(scope, node):
             return False
         names = {scope.source.node_code(n) for n in descendants(node, "identifier")} - seen
         seen |= names
@@ -93,22 +96,31 @@ def _constants_of(source: Source, function: Node) -> set[str]:
     }
 
 
+STEP_BYTES = 64
+"""Of a text that is looked through in one step."""
+_NEVER = sys.maxsize
 _LEAVES = ("return_statement", "throw_statement", "goto_statement")
 _ENDS = re.compile(r"(?:std::)?(?:exit|_exit|quick_exit|abort|terminate)")
 
 
 def may_leave(unit: Unit, scope: HostScope, place: Node) -> bool:
     """Whether a host function may end before a place, by a test of what the text decides: `if (N % 256) return;`."""
-    for test in descendants(scope.function, "if_statement") if scope.function is not None else ():
-        condition = test.child_by_field_name("condition")
-        if condition is None or test.end_byte > place.start_byte or not is_settled(unit, scope, [condition]):
-            continue
-        calls = (n.child_by_field_name("function") for n in descendants(test, "call_expression"))
-        if any(f is not None and _ENDS.fullmatch(scope.source.node_code(f)) for f in calls):
-            return True
-        if any(True for _ in descendants(test, *_LEAVES)):
-            return True
-    return False
+    if scope.may_leave is None:
+        tests = descendants(scope.function, "if_statement") if scope.function is not None else iter(())
+        scope.may_leave = min((test.end_byte for test in tests if _leaves(unit, scope, test)), default=None) or _NEVER
+    return scope.may_leave <= place.start_byte
+
+
+def _leaves(unit: Unit, scope: HostScope, test: Node) -> bool:
+    condition = test.child_by_field_name("condition")
+    if condition is None or not is_settled(unit, scope, [condition]):
+        return False
+    if not unit.steps.take((test.end_byte - test.start_byte) // STEP_BYTES):
+        return True
+    calls = (n.child_by_field_name("function") for n in descendants(test, "call_expression"))
+    if any(f is not None and _ENDS.fullmatch(scope.source.node_code(f)) for f in calls):
+        return True
+    return any(True for _ in descendants(test, *_LEAVES))
 
 
 def _has_other_parts(scope: HostScope, node: Node) -> bool:
@@ -139,5 +151,20 @@ def _is_constant(unit: Unit, name: str) -> bool:
 
 def _is_ambiguous(unit: Unit, name: str) -> bool:
     """Whether several constants have the name, in namespaces, structs or functions of their own."""
-    defines = re.compile(rf"\b(?:const|constexpr|enum)\b[^;()]*?\b{re.escape(name)}\s*[={{]")
-    return sum(len(defines.findall(source.code_text())) for source in unit.sources.values()) > 1
+    return sum(_constants_in(source).get(name, 0) for source in unit.sources.values()) > 1
+
+
+@lru_cache(maxsize=64)
+def _constants_in(source: Source) -> Mapping[str, int]:
+    """How often a text defines each name behind `const`, `constexpr` or `enum`, before the next `;` or parenthesis."""
+    found: dict[str, int] = {}
+    words, last = 0, dict[str, int]()  # of the text, and up to the latest definition of each name
+    is_open = False
+    for piece in _PIECES.finditer(source.code_text()):
+        name = piece[1]
+        if name is None:
+            is_open = piece[0] not in ";()"
+            words += is_open
+        elif is_open and last.get(name) != words:
+            found[name], last[name] = found.get(name, 0) + 1, words
+    return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from warpwright.cuda.functions import function_name
 from warpwright.facts.ir import Expr
 from warpwright.facts.model import ASSUMED_EXTENT, Assumptions
 from warpwright.facts.preprocessor import Macro, condition
+from warpwright.facts.steps import FILE_STEPS, LINE_STEPS, Steps
 from warpwright.facts.types import CType
 from warpwright.syntax.nodes import descendants, function_declarator
 from warpwright.syntax.source import Source
@@ -31,8 +33,6 @@ _PREDEFINED = {
     "__CUDACC_VER_MAJOR__": "13", "__CUDACC_VER_MINOR__": "0", "CUDART_VERSION": "13000",
 }  # fmt: skip
 """Macros of nvcc from CUDA 13 on Linux, where the flags say nothing else (nvcc's manual, "Compilation Macros")."""
-MAX_EXPANSIONS = 20_000
-"""Macros and constants inside of others that are read in one analysis beyond those that each use has free."""
 CONDITIONALS = {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
 _NOT_LINE_ENDS = re.compile(rb"[^\r\n]")
 _INCLUDED = ("string_literal", "system_lib_string")
@@ -117,9 +117,25 @@ class Unit:
     enumerators: dict[str, tuple[Node | None, int, Source]] = field(default_factory=lambda: {})
     include: IncludeReader = lambda _from_path, _name: None
     finished: list[Source] = field(default_factory=lambda: [])  # in the order in which their texts end
-    expansions: int = MAX_EXPANSIONS  # that are left: macros that double one another have no end
     skipped: dict[str, dict[int, int]] = field(default_factory=lambda: {})  # by path: what is not live, start to end
     judged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])  # the #if and #elif that were looked at
+    steps: Steps = field(default_factory=lambda: Steps(FILE_STEPS))  # what is being read of it may take
+
+    @property
+    def lines(self) -> int:
+        return sum(len(source.line_starts) for source in self.sources.values())
+
+    def reading(self, steps: Steps) -> Unit:
+        """The same names for a part of the analysis with a share of its own: what it learns of types on the way, or
+        fails to, tells the others nothing."""
+        return replace(
+            self,
+            steps=steps,
+            macros=dict(self.macros),
+            member_constants={},
+            resolved_types={},
+            variable_types={},
+        )
 
     def kernels(self) -> Iterator[FunctionText]:
         for overloads in self.functions.values():
@@ -148,6 +164,7 @@ def collect(main: Source, include: IncludeReader, assume: Assumptions) -> Unit:
 
 def _collect_source(unit: Unit, source: Source, include: IncludeReader, depth: int) -> None:
     unit.sources[source.path] = source
+    unit.steps.left += LINE_STEPS * len(source.line_starts)
     if source.is_tangled:
         log.warning("%s: nests too deeply, or is no program: nothing is read of it", source.path)
         return
@@ -405,7 +422,12 @@ def live_text(unit: Unit, source: Source) -> bytes:
 
 def _condition(unit: Unit, source: Source, text: str) -> bool:
     """A preprocessor condition; one that cannot be read is false."""
-    return bool(condition(text, unit.macros, lambda name: unit.include(source.path, _file_name(name)) is not None))
+    has_include = partial(_has_include, unit, source)
+    return bool(condition(text, unit.macros, has_include, unit.steps))
+
+
+def _has_include(unit: Unit, source: Source, name: str) -> bool:
+    return unit.include(source.path, _file_name(name)) is not None
 
 
 def _file_name(written: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,11 +12,10 @@ from tree_sitter import Node
 from warpwright.facts.launch_calls import launch_uses
 from warpwright.facts.launches import HostReader, LaunchSite
 from warpwright.facts.overloads import by_name
+from warpwright.facts.steps import file_steps
 from warpwright.facts.unit import FunctionText, Unit
 from warpwright.syntax.nodes import enclosing
 from warpwright.syntax.source import Source
-
-log = logging.getLogger(__name__)
 
 MAX_UNITS = 16
 Sites = Mapping[str, list[LaunchSite]]
@@ -28,27 +26,35 @@ class LaunchCache:
     """Launches by the host code that they were read from, each with the number of its place. They are kept without
     their spans, which would keep the text with them. Least recently used ones go first."""
 
-    entries: OrderedDict[Hashable, list[tuple[int, LaunchSite]]] = field(default_factory=OrderedDict)
+    entries: OrderedDict[Hashable, tuple[list[tuple[int, LaunchSite]], bool]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def sites(self, unit: Unit) -> list[LaunchSite]:
-        """The unit's launches, read anew only where something outside the bodies of kernels changed."""
+    def sites(self, unit: Unit) -> tuple[list[LaunchSite], bool]:
+        """The unit's launches, read anew only where something outside the bodies of kernels changed; whether they are
+        all."""
         key = _host_code(unit)
         if key is None:
-            return list(HostReader(unit).sites())
+            return read_sites(unit)
         with self._lock:
             known = self.entries.get(key)
             if known is not None:
                 self.entries.move_to_end(key)
         if known is not None:
-            return _moved(unit, known)
-        sites = list(HostReader(unit).sites())
-        kept = _without_text(unit, sites)
+            return _moved(unit, known[0]), known[1]
+        sites, whole = read_sites(unit)
+        kept = _without_text(unit, sites), whole
         with self._lock:
             self.entries[key] = kept
             while len(self.entries) > MAX_UNITS:
                 self.entries.popitem(last=False)
-        return sites
+        return sites, whole
+
+
+def read_sites(unit: Unit) -> tuple[list[LaunchSite], bool]:
+    """The unit's launches, and whether they are all: host code may nest too deeply, or take too many steps."""
+    reader = HostReader(unit.reading(file_steps(unit.lines)))
+    sites = list(reader.sites())
+    return sites, reader.whole
 
 
 @dataclass(slots=True)
@@ -57,16 +63,14 @@ class UnitLaunches:
 
     cache: LaunchCache | None
     read: dict[int, Sites] = field(default_factory=lambda: {})
+    whole: bool = True  # of those read so far, none was left out
 
     def of(self, unit: Unit) -> Sites:
-        """The unit's launches by kernel; none where host code nests too deeply to be followed."""
+        """The unit's launches by kernel."""
         if unit.extent not in self.read:
-            try:
-                sites = self.cache.sites(unit) if self.cache is not None else HostReader(unit).sites()
-                self.read[unit.extent] = by_name(sites)
-            except RecursionError:
-                log.warning("%s: host code nests too deeply to be followed", unit.main.path)
-                self.read[unit.extent] = {}
+            sites, whole = self.cache.sites(unit) if self.cache is not None else read_sites(unit)
+            self.whole = self.whole and whole
+            self.read[unit.extent] = by_name(sites)
         return self.read[unit.extent]
 
 

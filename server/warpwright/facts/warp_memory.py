@@ -25,6 +25,7 @@ from warpwright.facts.places import (
 from warpwright.facts.position import Guard, Position
 from warpwright.facts.predication import ACCESS, FIRST_LOAD, FIRST_STORE
 from warpwright.facts.recorder import Recorder
+from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import INT, UNKNOWN_TYPE, CType, pointer_to
 from warpwright.facts.unit import Unit
 from warpwright.facts.values import (
@@ -48,10 +49,6 @@ from warpwright.syntax.source import Span
 MAX_STEPS = 60_000
 MOST_PIECES = 256
 """Requests that are counted of one value that is copied whole; the rest of a larger one is taken to be like them."""
-
-
-class OutOfStepsError(Exception):
-    """The budget for one warp is used up; what was recorded so far holds."""
 
 
 @dataclass(slots=True)
@@ -79,6 +76,7 @@ class WarpMemory:
     functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
     weight: float = 1.0
     steps: int = 0
+    limit: int = MAX_STEPS  # of the steps
     cost: int = 0  # of the instructions run, see predication.LIMIT
     addressed: set[Region] = field(default_factory=set)  # global arrays used on this side already
     loop_depth: int = 0
@@ -86,6 +84,7 @@ class WarpMemory:
     recursions: int = 0  # runs of functions within their own runs
     running: list[ir.Function] = field(default_factory=lambda: [])
     settled: tuple[int, int] = (0, 0)  # of an undecided condition: the lanes in which it is false, and those true
+    assigned: Location = None  # what the latest assignment stored to
     ending: bool = True  # behind the function that is run, the kernel ends
     last_call: bool = False  # and behind the call that is evaluated
     guards: list[Guard] = field(default_factory=lambda: [])
@@ -95,6 +94,16 @@ class WarpMemory:
 
     def __post_init__(self) -> None:
         self.has_subscripts = "operator[]" in self.unit.methods
+
+    def step(self) -> None:
+        """Count a step, and see whether there are too many: of a statement, and of an expression that may have a part
+        evaluated twice, which doubles the steps each time where such parts nest. Raises OutOfStepsError."""
+        self.steps += 1
+        self.see_steps()
+
+    def see_steps(self) -> None:
+        if self.steps > self.limit:
+            raise OutOfStepsError
 
     @staticmethod
     def scalar(value: AnyValue) -> Value:

@@ -13,6 +13,7 @@ from warpwright.facts.launches import LaunchSite
 from warpwright.facts.lower import Lowerer
 from warpwright.facts.model import Kernel, Program
 from warpwright.facts.overloads import by_kernel
+from warpwright.facts.steps import OutOfStepsError, file_steps
 from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect, live_text
 from warpwright.facts.unit_launches import UnitLaunches
@@ -49,8 +50,10 @@ class _Files:
 
 
 def read_unit(program: Program) -> tuple[Unit, Mapping[FunctionText, list[LaunchSite]]]:
-    """The names of the program's files and its launches, read again from the sources that it holds."""
-    return _read_unit(_Files(tuple(program.sources.values()), repr(program.assume), program))
+    """The names of the program's files and its launches, read again from the sources that it holds; with a share of
+    steps of its own for each reader."""
+    unit, sites = _read_unit(_Files(tuple(program.sources.values()), repr(program.assume), program))
+    return unit.reading(file_steps(unit.lines)), sites
 
 
 def live(program: Program) -> Program:
@@ -109,7 +112,10 @@ def kernel_text(
             if given is not None and is_type == isinstance(given, CType):
                 bindings[name] = given
         macros = dict(unit.macros)
-        function = Lowerer(unit, text.source, bindings).function(text)
+        try:
+            function = Lowerer(unit, text.source, bindings).function(text)
+        except OutOfStepsError:
+            return None
         unit.macros = macros
         unbound = tuple(p.name for p in text.template if p.is_type and p.name not in bindings and p.default is None)
         return KernelText(unit, text, function, site, unbound)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpwright.facts import ir
+from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText, Unit
 from warpwright.problems import ranges
@@ -82,7 +83,7 @@ def kernel_reach(unit: Unit, function: ir.Function, parameters: Mapping[str, Exp
                 break
         else:
             complete = complete and not any(memory.limited and memory.contents for memory in walker.memories.values())
-    except (TooLongError, RecursionError):
+    except (TooLongError, OutOfStepsError, RecursionError):
         complete = False
     arrays = {name: _said(memory, complete) for name, memory in walker.memories.items()}
     return KernelReach(arrays, walker.coverage, walker.globals, complete)

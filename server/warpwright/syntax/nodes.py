@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -33,10 +34,17 @@ def descendants(node: Node, *types: str) -> Iterator[Node]:
 
 def ancestors(node: Node) -> Iterator[Node]:
     """Parents, nearest first."""
-    parent = node.parent
+    parent = _parent(node)
     while parent is not None:
         yield parent
-        parent = parent.parent
+        parent = _parent(parent)
+
+
+@lru_cache(maxsize=8192)
+def _parent(node: Node) -> Node | None:
+    """The parent, which tree-sitter looks for from the root on: a launch at the end of a long chain of `else if` has
+    many, and they are asked for often."""
+    return node.parent
 
 
 def enclosing(node: Node, *types: str) -> Node | None:
