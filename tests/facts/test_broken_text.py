@@ -129,7 +129,7 @@ BODY = b"__global__ void k(int* p, int n) { int t = threadIdx.x; %s }\nvoid run(
         + b"".join(b"void h%d(void (*f)(int*), int* p) {%s}\n" % (n, b"h%d(f, p);" % (n - 1) * 4) for n in range(1, 60))
         + b"void all(int* p) { h59(k, p); }\n",
     ],
-    ids=["dashes", "assigned", "values", "templates", "subscripts", "dispatch", "open-dispatch", "kernels-passed"],
+    ids=["dashes", "assigned", "values", "templates", "subscripts", "dispatch", "open", "passed"],
 )  # fmt: skip
 def test_what_nests_is_evaluated_once_and_costs_no_other_finding(text: bytes) -> None:
     program = analyze(Source("nested.cu", text + OTHER))
