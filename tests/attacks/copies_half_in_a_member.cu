@@ -3,7 +3,7 @@
 // caught: host code that differs is named, in classes too
 // uncovered: host-code
 // emulator: correct
-// cuda: correct
+// cuda: correct inconclusive slower
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

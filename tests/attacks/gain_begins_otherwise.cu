@@ -3,7 +3,7 @@
 // caught: first values of such variables are compared
 // uncovered: output
 // emulator: correct
-// cuda: correct
+// cuda: correct inconclusive slower
 //// original
 __device__ float gain = 2.0f;
 //// candidate

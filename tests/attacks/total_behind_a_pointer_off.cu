@@ -3,7 +3,7 @@
 // caught: other values in a variable are told
 // uncovered: output
 // emulator: correct
-// cuda: correct
+// cuda: correct inconclusive slower
 //// both
 namespace stats { __device__ int all; }
 __device__ void add(int* to, int value) { atomicAdd(to, value); }

@@ -3,7 +3,7 @@
 // caught: a trap is a fault
 // emulator: unsafe
 // cuda: unsafe
-// words: trap
+// words: trap | launch failure
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

@@ -3,7 +3,7 @@
 // caught: other values in a variable are told
 // uncovered: output
 // emulator: correct
-// cuda: correct
+// cuda: correct inconclusive slower
 //// both
 __device__ int total;
 // warpwright: array in[n] in

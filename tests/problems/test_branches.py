@@ -63,5 +63,7 @@ def test_a_size_that_may_be_another_excludes_no_launch(main: str) -> None:
 
 
 def test_a_variable_that_is_changed_excludes_no_launch() -> None:
-    changed = HOST.replace("  if (threads", "  int n = 64;\n  if (x) n = threads;\n  if (n").replace("8, threads", "8, n")
+    changed = HOST.replace("  if (threads", "  int n = 64;\n  if (x) n = threads;\n  if (n").replace(
+        "8, threads", "8, n"
+    )
     assert {instance for instance, _ in launched(changed + ONE)} == {("64",), ("128",)}

@@ -75,7 +75,7 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
             if not launched.said and isinstance(missing, Missing):
                 uncovered.append(_uncovered(launched, missing.reason))
             continue
-        plan = plan_of(lower, _brief(launched.problem), _brief(other.problem), goal, timed=False, sizes="few")
+        plan = plan_of(lower, brief(launched.problem), brief(other.problem), goal, timed=False, sizes="few")
         if isinstance(plan, CandidateLaunchError):
             return Launches(name, (), (), f"{plan} at the launch {launched.name}")
         if isinstance(plan, PlanError):
@@ -151,7 +151,7 @@ def _signature(problems: tuple[Problem, Problem]) -> str:
     return repr([(p.arguments, p.grid, p.block, p.dynamic_shared_bytes, p.instance, p.own_shape) for p in problems])
 
 
-def _brief(problem: Problem) -> Problem:
+def brief(problem: Problem) -> Problem:
     """The same at the user's own sizes, at ones of several blocks and a partial one, and at a few others."""
     own = [shape for shape in problem.check if shape == problem.own_shape]
     others = [shape for shape in problem.check if shape != problem.own_shape]

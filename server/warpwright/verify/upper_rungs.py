@@ -17,7 +17,7 @@ from warpwright.toolchain.compilation import Compiled, TorchBuild
 from warpwright.verify.claim import Claim, Climb
 from warpwright.verify.emulation import UnableError, asked_of, compiled_sides, run_emulated
 from warpwright.verify.extension import observe_extension
-from warpwright.verify.further import Launches, launches_beside, with_further
+from warpwright.verify.further import Launches, brief, launches_beside, with_further
 from warpwright.verify.harness import Gpu
 from warpwright.verify.host_change import host_change, launches_new_graph
 from warpwright.verify.host_code import host_differences
@@ -42,6 +42,7 @@ from warpwright.verify.sanitizer import look_for_hidden_faults
 from warpwright.verify.sequence import lines_of, replaced_launches
 from warpwright.verify.thresholds import threshold_shapes
 from warpwright.verify.tried import EDGE_DISTRIBUTIONS
+from warpwright.verify.undefined import look_for_undefined, may_hide
 from warpwright.verify.variables import other_beginnings
 
 _SIDES = ("original", "candidate")
@@ -71,7 +72,7 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
     base = replace(base, uncovered=(*base.uncovered, *launches.uncovered))
     asked = (*_asked(climb, plan, name, after), launches.asked)
     if isinstance(gpu, Gpu):
-        return _launch(climb, base, plan, launches, gpu, asked)
+        return _launch(climb, base, plan, launches, units, gpu, asked)
     return _emulate(climb, base, plan, launches, units, gpu, asked)
 
 
@@ -85,7 +86,15 @@ def _unread(units: tuple[Program, Program], kernel: str) -> Iterator[Uncovered]:
         yield Uncovered(What.OUTPUT, text, path, line)
 
 
-def _launch(climb: Climb, base: Report, plan: Plan, launches: Launches, gpu: Gpu, asked: tuple[object, ...]) -> Report:
+def _launch(
+    climb: Climb,
+    base: Report,
+    plan: Plan,
+    launches: Launches,
+    units: tuple[Program, Program],
+    gpu: Gpu,
+    asked: tuple[object, ...],
+) -> Report:
     """Launch both kernels on the GPU."""
     claim = climb.claim
 
@@ -98,7 +107,14 @@ def _launch(climb: Climb, base: Report, plan: Plan, launches: Launches, gpu: Gpu
             keep_rates(gpu, seen.rates)
         claim.progress("Looking for hidden faults", 0.98)
         look_for_hidden_faults(seen, plan.request, claim.is_cancelled)
+        if may_hide(claim.original, claim.candidate) and find_spec("numpy") is not None:
+            look_for_undefined(seen, at_a_few_sizes)
         return with_further(seen, launches, run_further, _told(claim))
+
+    def at_a_few_sizes() -> Observed | Missing:
+        small = replace(plan, problems=(brief(plan.problems[0]), brief(plan.problems[1])), sizes="few")
+        ready = _emulated(climb, small, units)
+        return ready if isinstance(ready, Missing) else ready.run(silent)
 
     def run_further(further: Plan) -> Observed:
         return observe(further.request, progress=silent, is_cancelled=claim.is_cancelled)
