@@ -37,6 +37,8 @@ int main() {
 """
 
 SPREAD = """// Another file says: extern __global__ void spread(float *, const float *, int, int);
+// warpwright: shape rows=2000 columns=96
+// warpwright: check rows=129 columns=33
 __global__ void spread(float *out, const float *in, int rows, int columns) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
@@ -64,7 +66,7 @@ int main() {
 @pytest.mark.nvcc
 def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart(tmp_path: Path) -> None:
     (tmp_path / "twice.cu").write_text(WEIGHTED.replace("SECOND", "data"), encoding="utf-8")
-    ran = run_command("optimize", "twice.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL)
+    ran = run_command("optimize", "twice.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL, seconds=600)
     declined = {each["rewrite"]: each["reason"] for each in ran.json["declined"]}
     for name in ("accumulate-in-register", "add-restrict"):
         assert declined[name] == "At twice.cu:20 sums and in are the same memory, and the new code needs them apart."
@@ -74,7 +76,7 @@ def test_what_a_caller_hands_over_twice_is_not_taken_to_be_apart(tmp_path: Path)
 @pytest.mark.nvcc
 def test_what_callers_hand_over_apart_is_used(tmp_path: Path) -> None:
     (tmp_path / "apart.cu").write_text(WEIGHTED.replace("SECOND", "other"), encoding="utf-8")
-    ran = run_command("optimize", "apart.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL)
+    ran = run_command("optimize", "apart.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL, seconds=600)
     tried = [set(c["rewrites"]) for c in ran.json["candidates"] if c["report"]["status"] == "correct"]
     assert {"accumulate-in-register"} in tried
 
@@ -83,7 +85,7 @@ def test_what_callers_hand_over_apart_is_used(tmp_path: Path) -> None:
 def test_a_kernel_that_another_file_launches_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "spread.cu"
     path.write_text(SPREAD, encoding="utf-8")
-    ran = run_command("optimize", "spread.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL)
+    ran = run_command("optimize", "spread.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL, seconds=600)
     assert ran.status == 0, ran.stderr
     best = ran.json["candidates"][ran.json["best"]]
     assert best["report"]["status"] == "correct"
@@ -105,12 +107,3 @@ def test_a_kernel_that_another_file_launches_stays_as_it_is(tmp_path: Path) -> N
         check=False,
     )
     assert linked.returncode == 0, linked.stdout + linked.stderr
-
-
-@pytest.mark.nvcc
-def test_a_static_kernel_is_edited_itself(tmp_path: Path) -> None:
-    text = SPREAD.replace("__global__ void spread(float *out", "static __global__ void spread(float *out")
-    (tmp_path / "spread.cu").write_text(text, encoding="utf-8")
-    ran = run_command("optimize", "spread.cu", "--format", "json", cwd=tmp_path, env=NO_MODEL)
-    assert ran.status == 0, ran.stderr
-    assert not any("spread_tuned" in candidate["diff"] for candidate in ran.json["candidates"])
