@@ -61,9 +61,9 @@ def _followed(path: LaunchPath, node: Node, depth: int, moves: tuple[Move, ...],
     text = re.sub(r"\s", "", source.node_code(node)).replace("->", ".")
     start = function.start_byte if function is not None else -1
     here = Address((source.path, start, text), moves)
-    if steps == 0 or node.type != "identifier":
+    if steps == 0 or node.type not in ("identifier", "field_expression", "subscript_expression"):
         return here
-    place = parameter_place(source, function, text)
+    place = parameter_place(source, function, text) if node.type == "identifier" else None
     if place is not None:
         if _is_set(source, function, text):
             return here

@@ -8,14 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from tree_sitter import Node
+
 from warpwright.cuda.addresses import Address, address_of
 from warpwright.cuda.paths import LaunchPath, launch_paths
 from warpwright.cuda.sites import launch_sites
+from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.source import Source
 
 MOST_SITES = 32
 """Launches of one kernel whose paths are followed."""
-MOST_APART = 1024
+MOST_APART = 64
 """Elements that lie between two pointers of one array, at most: further apart they may be two arrays of one piece."""
 _EMPTY = ("NULL", "nullptr", "0")
 
@@ -62,10 +65,30 @@ def _meet(path: LaunchPath, first: Address, second: Address) -> bool:
         return False
     distance = _terms(path, first)
     distance.subtract(_terms(path, second))
-    rest = {term: count for term, count in distance.items() if count}
-    if not all(text.isdigit() for _, text in rest):
-        return False
-    return abs(sum(int(text) * count for (_, text), count in rest.items())) < MOST_APART
+    rest = [(_number(path, *term), count) for term, count in distance.items() if count]
+    return all(number is not None for number, _ in rest) and (
+        abs(sum(number * count for number, count in rest if number is not None)) < MOST_APART
+    )
+
+
+def _number(path: LaunchPath, depth: int, text: str) -> int | None:
+    """The value of a literal, or of a macro or constant that is one."""
+    if text.isdigit():
+        return int(text)
+    source = path.scope(depth)[0]
+    for node in nodes_below(source, source.root, "preproc_def", "init_declarator"):
+        named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        declared = named or node.child_by_field_name("declarator")
+        if declared is None or value is None or source.node_text(declared) != text:
+            continue
+        fixed = named is not None or re.search(r"\bconst", source.code_text(_start(node), node.start_byte))
+        digits = source.node_code(value).strip("() ")
+        return int(digits) if fixed and digits.isdigit() else None
+    return None
+
+
+def _start(node: Node) -> int:
+    return node.parent.start_byte if node.parent is not None else node.start_byte
 
 
 def _terms(path: LaunchPath, address: Address) -> Counter[tuple[int, str]]:

@@ -6,6 +6,7 @@ two paths, and what the kernel is passed is another thing on each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, enclosing, parameters_of, uncommented
 from warpwright.syntax.source import Source
 
+_MEMBER = re.compile(r".*(?:\.|->)\s*", re.DOTALL)
+"""What stands before the name of a member function that is called: `runner.`, `this->`."""
 MOST_CALLS = 6
 """Functions that call one another on one path."""
 MOST_PATHS = 24
@@ -105,20 +108,28 @@ def _outwards(sources: Sequence[Source], path: LaunchPath) -> Iterator[LaunchPat
 def calls_of(sources: Sequence[Source], source: Source, function: Node) -> Iterator[HostCall]:
     """The calls of a host function that pass as many arguments as it may take: in its own file alone where it is
     static."""
-    name = function_name(source, function) if function.type == "function_definition" else None
+    is_lambda = function.type == "lambda_expression"
+    name = _held_as(source, function) if is_lambda else function_name(source, function)
     if not name or name == "main":
         return
     parameters = parameters_of(function)
     least = sum(parameter.type == "parameter_declaration" for parameter in parameters)
-    is_static = any(source.node_code(child) == "static" for child in function.children)
+    is_static = is_lambda or any(source.node_code(child) == "static" for child in function.children)
     for other in (source,) if is_static else sources:
         for node in nodes_below(other, other.root, "call_expression"):
             called = node.child_by_field_name("function")
-            if called is None or unqualified(other.node_code(called)) != name:
+            if called is None or _MEMBER.sub("", unqualified(other.node_code(called))) != name:
                 continue
             call = HostCall(other, node)
             if least <= len(call.arguments) <= len(parameters):
                 yield call
+
+
+def _held_as(source: Source, function: Node) -> str:
+    """The variable that a lambda is the value of: `f` in `auto f = [&](int *a) { ... };`."""
+    around = function.parent
+    declared = around.child_by_field_name("declarator") if around is not None else None
+    return source.node_text(declared) if declared is not None and declared.type == "identifier" else ""
 
 
 def parameter_place(source: Source, function: Node | None, name: str) -> int | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Program
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.rewrites.base import Declined
@@ -133,7 +134,7 @@ def _try(
     if kernel is None:
         return refused(f"the kernel {finding.kernel} is not defined here")
     progress(f"{source.path}:{finding.span.line}: {fix.title}", None)
-    proposal = propose(fix.rewrite, kernel, finding.span)
+    proposal = propose(fix.rewrite, in_project(kernel), finding.span)
     if isinstance(proposal, Declined):
         return refused(proposal.reason)
     if proposal.source.path != source.path:

@@ -66,7 +66,7 @@ def optimize(
     progress(f"Looking for what {_WISHES[goal]}", 0.0)
     with getting_ready(program.source, arch, flags, must_stop) as compiled:
         root = Version.of(program, kernel)
-        first, declined = proposals(kernel, goal)
+        first, declined = proposals(root.kernel, goal)
         if not first:  # perhaps what can be said only of a compiled kernel
             resources = compiled()
             root = replace(root, read=lambda: with_compiled(program, resources))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from warpwright.facts.analyze import analyze
 from warpwright.facts.compiled import with_compiled
+from warpwright.facts.elsewhere import in_project
 from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.resources import KernelResources
 from warpwright.rewrites.base import Rewrite
@@ -44,13 +45,13 @@ class Version:
     def program(self) -> Program:
         return self.read()
 
-    @property
+    @cached_property
     def kernel(self) -> Kernel:
         """Verification refuses a text that does not define it. Raises KeyError for one that was not verified."""
         found = self.program.kernel(self.name)
         if found is None:
             raise KeyError(self.name)
-        return replace(found, launched_elsewhere="") if self.is_beside else found
+        return replace(found, launched_elsewhere="") if self.is_beside else in_project(found)
 
     def findings(self) -> list[Finding]:
         """Those of this kernel."""

@@ -57,9 +57,10 @@ def uncommented(node: Node | None) -> list[Node]:
 
 
 def function_declarator(function: Node) -> Node | None:
-    """The part of a function definition that has its name and parameters, below the `*` and `&` of what it returns."""
+    """The part of a function definition that has its name and parameters, below the `*` and `&` of what it returns; of
+    a lambda, its parameters."""
     declarator = function.child_by_field_name("declarator")
-    while declarator is not None and declarator.type != "function_declarator":
+    while declarator is not None and declarator.type not in ("function_declarator", "lambda_declarator"):
         declarator = declarator.child_by_field_name("declarator") or next(
             (child for child in declarator.named_children if child.type.endswith("declarator")), None
         )

@@ -63,7 +63,8 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
     if first.problems[0].steps or goal == "reference":
         return Launches()
     kernel = lower.units[0].kernel(lower.name)
-    others = files_that_launch(kernel.source.path, lower.name) if kernel is not None else []
+    # Other files go on launching the old kernel where the new one stands beside it.
+    others = files_that_launch(kernel.source.path, lower.name) if kernel is not None and not lower.beside else []
     old, new = (_launches(program, lower, others) for program in lower.units)
     if [each.said for each in old] != [each.said for each in new]:
         return Launches(_place_of_first(old), (), tuple(_unpaired(old, new)))
