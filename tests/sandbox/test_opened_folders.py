@@ -288,6 +288,9 @@ def test_a_device_or_a_pipe_stops_nobody(text: str, tmp_path: Path) -> None:
         assert "k" in page.hover_text("k(const")
         other = editor.open("other.cu", KERNEL)
         assert other.diagnostics() and page.diagnostics()
+        if "/dev" in text:
+            sentence = "it cannot be read (it is a device, a pipe or a socket)"
+            editor.wait(lambda: any(sentence in message for message in editor.messages), "what is not read")
         process = editor.process
     assert process.returncode == 0
     done = run_command("check", "k.cu", cwd=folder, env=own)

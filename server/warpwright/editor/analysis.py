@@ -119,6 +119,11 @@ def options_refused(path: str, settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*found, *_options(path, settings).refused)))
 
 
+def options_trouble(path: str, settings: Settings) -> str:
+    """Why what says how a file is compiled is not used, as a sentence; "" where it is."""
+    return _found(path, settings).trouble if Path(path).is_absolute() else ""
+
+
 def _options(path: str, settings: Settings) -> NvccOptions:
     is_saved = Path(path).is_absolute()
     found = _found(path, settings).options if is_saved else ()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path, PurePath
 
-from warpwright.editor.analysis import compiled_as, compiler_options, options_refused
+from warpwright.editor.analysis import compiled_as, compiler_options, options_refused, options_trouble
 from warpwright.editor.includes import open_first, with_folders
 from warpwright.editor.job_request import Json, is_saved
 from warpwright.editor.settings import Settings, parse_settings
@@ -31,11 +31,13 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
     `status`: "compiled"; "errors"; "waiting" for a file to be saved; "missing" where there is no compiler; "failed".
     `reason`: of the last two, one sentence. `remarks`: see `Remark`. `kernels`: {architecture: {name: what the kernel
     takes, as KernelResources}}, of all architectures or of none. `compiler`: "nvcc 13.0.88". `refused`: sentences on
-    options that were left out.
+    options that were left out, and on files of them that were not read.
     """
     settings, _ = parse_settings(request["settings"])
     source = Source(request["path"], request["text"].encode("utf-8"))
-    refused = list(options_refused(source.path, settings))
+    refused = [
+        each for each in (options_trouble(source.path, settings), *options_refused(source.path, settings)) if each
+    ]
     return {**_compiled(source, settings, request, progress, is_cancelled), "refused": refused}
 
 

@@ -6,6 +6,7 @@ A candidate, which others wrote, may read less: of the project only what it and 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from warpwright.toolchain.included import included_files, names_by_macro
 from warpwright.toolchain.nvcc_options import WhyNot
 from warpwright.trust import is_trusted
 
+_CCBIN = re.compile(r"(?:-ccbin|--compiler-bindir)[= ]+(\S+)")
 _REPOSITORIES = (".git", ".hg")
 _MARKS = ("warpwright.toml", "compile_commands.json", "build/compile_commands.json")
 _TAKES_PATH = ("-I", "-isystem", "-include", "-L")
@@ -101,7 +103,8 @@ def candidate_reads(
     new = [path for path in included_files(candidate, folders) if _is_source(path) and _lies_in(Path(path), project)]
     root = project_root(original.path)
     libraries = [str(each) for each in _named(flags) if not _lies_in(each, (root,)) and not _holds_home(each)]
-    return tuple(dict.fromkeys((*used, *new, *libraries)))
+    read = [path for path in used if _is_source(path) or _lies_in(Path(path), project)]
+    return tuple(dict.fromkeys((*read, *new, *libraries)))
 
 
 def compiler_policy(
@@ -111,12 +114,12 @@ def compiler_policy(
 
     Where the system cannot confine it so, it is started only if it `may_be_unconfined`.
     """
-    needed = [toolchain.nvcc.parent, *_installation(toolchain.nvcc)]
+    needed = _installation(toolchain.nvcc)
     needed += [folder.parent for folder in toolchain.include_dirs]
     for variable in _VARIABLES:
         needed += [Path(part) for part in environment.get(variable, "").split(os.pathsep) if part]
-    for name in ("gcc", "g++", "clang++", environment.get("NVCC_CCBIN", "")):
-        if name and (found := shutil.which(name, path=environment.get("PATH"))):
+    for name in ("gcc", "g++", "clang++", *_host_compilers(environment)):
+        if found := shutil.which(name, path=environment.get("PATH")):
             needed += _installation(Path(found))
             top = Path(*Path(found).resolve().parts[:2])
             needed += [] if _lies_in(top, ("/home", "/root", "/tmp", "/var", *_PRIVATE)) else [top]
@@ -125,10 +128,22 @@ def compiler_policy(
     return Policy(reads=allowed, must_confine=not may_be_unconfined)
 
 
+def _host_compilers(environment: Mapping[str, str]) -> list[str]:
+    """Those that the user chose, whole or by their folder.
+
+    >>> _host_compilers({"NVCC_CCBIN": "g++-12", "NVCC_PREPEND_FLAGS": "-O2 -ccbin /opt/a/bin/c++"})
+    ['g++-12', '/opt/a/bin/c++']
+    """
+    flags = " ".join(environment.get(name, "") for name in ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"))
+    chosen = [environment.get("NVCC_CCBIN", ""), *_CCBIN.findall(flags)]
+    return [str(Path(each) / "g++") if os.path.isdir(each) else each for each in chosen if each]  # noqa: PTH112
+
+
 def _installation(program: Path) -> list[Path]:
-    """The folder into which a program was installed, with its libraries, and the program's own."""
-    folder = program.resolve().parent
-    return [folder.parent, folder] if folder.name == "bin" else [folder]
+    """The folders into which a program was installed, with its libraries, and the program's own: by its name, and by
+    what that leads to."""
+    folders = (program.parent, program.resolve().parent)
+    return [each for folder in folders for each in ((folder.parent, folder) if folder.name == "bin" else (folder,))]
 
 
 def _named(flags: Iterable[str]) -> list[Path]:
