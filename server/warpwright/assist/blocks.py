@@ -21,6 +21,7 @@ from tree_sitter import Node
 from warpwright.assist.screen import DEVICE_FUNCTIONS, added_refusal
 from warpwright.facts.model import Kernel
 from warpwright.syntax.edits import OverlappingEditsError, TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
 
@@ -84,7 +85,7 @@ def read_blocks(answer: str, kernel: Kernel) -> Proposal | str:
         if isinstance(place, str):
             return place
         if original != updated:
-            edits.append(TextEdit(place, place + len(original.encode()), updated))
+            edits.append(TextEdit(place, place + len(encoded(original)), updated))
     if not edits:
         return "it changes nothing"
     return _screened(found["why"], tuple(edits), kernel)
@@ -95,7 +96,7 @@ def _place(original: str, kernel: Kernel) -> int | str:
     shown = " ".join(original.split())[:60]
     if not shown:
         return "a block's original is blank"
-    data, needle = kernel.source.data, original.encode()
+    data, needle = kernel.source.data, encoded(original)
     # A line that the kernel shares with other code, its first or its last, belongs to it from the kernel's own text on.
     first = data.rfind(b"\n", 0, kernel.span.start) + 1
     start = first if not data[first : kernel.span.start].strip() else kernel.span.start
@@ -125,7 +126,7 @@ def _screened(why: str, edits: tuple[TextEdit, ...], kernel: Kernel) -> Proposal
     outer = [n for n in whole if n.start_byte == span[0] or _starts_template(n, span[0])]
     if not outer or (outer[0].has_error and not (kernel.node is not None and kernel.node.has_error)):
         return "what it makes is not one whole function in the kernel's place"
-    before, now = (data.decode("utf-8", errors="replace") for data in (source.data, changed[span[0] : span[1]]))
+    before, now = (decoded(data) for data in (source.data, changed[span[0] : span[1]]))
     refused = added_refusal(
         kernel.span.text, now, known=frozenset(re.findall(r"[A-Za-z_]\w*", before)) | DEVICE_FUNCTIONS
     )

@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from warpwright.syntax.encoding import encoded, shown, shown_bytes
+
 CONTEXT = 4096
 BATCH = 512
 TOP_K = 64  # sampling looks at this many tokens, and a grammar at this many before it looks at all
@@ -112,7 +114,7 @@ class Model:
 
     def _on_log(self, level: int, text: bytes, _: object) -> None:
         if level == 4:  # GGML_LOG_LEVEL_ERROR
-            self.last_error = text.decode("utf-8", errors="replace").strip()
+            self.last_error = shown_bytes(text).strip()
 
     def _because(self) -> str:
         return f" ({self.last_error})" if self.last_error else ""
@@ -131,7 +133,7 @@ class Model:
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids, with the model's own start token once. Text that looks like a special token stays text."""
-        data = text.encode("utf-8", errors="replace")
+        data = encoded(shown(text))
         ids = (self.llama.llama_token * (len(data) + 2))()
         count = self.llama.llama_tokenize(self.vocab, data, len(data), ids, len(ids), True, False)
         return list(ids[:count])
@@ -196,7 +198,7 @@ class Chooser:
         self.grammar = None
         self.candidate = self.numpy.dtype([("id", "i4"), ("logit", "f4"), ("p", "f4")])
         if request.grammar is not None:
-            text = request.grammar.encode("utf-8", errors="replace")
+            text = encoded(shown(request.grammar))
             self.model.last_error = ""
             # llama.cpp takes an empty grammar for none, and would read up to the first NUL.
             if text.strip() and b"\0" not in text:

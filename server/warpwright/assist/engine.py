@@ -25,6 +25,7 @@ from typing import IO, Any, Self
 
 from warpwright.assist.weights import ModelFile
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.syntax.encoding import encoded, shown_bytes
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ class _Child:
     def send(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.write(encoded(json.dumps(message)) + b"\n")
             self.process.stdin.flush()
         except (OSError, ValueError):  # ValueError: closed by end()
             raise self._death() from None
@@ -129,7 +130,7 @@ class _Child:
         how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         if not self.errors.closed:
             self.errors.seek(0)
-            log.debug("the model's process wrote: %s", self.errors.read()[-2000:].decode(errors="replace"))
+            log.debug("the model's process wrote: %s", shown_bytes(self.errors.read()[-2000:]))
         self.end()
         return EngineError(f"The model's process ended unexpectedly ({how}); the next request starts it again.")
 

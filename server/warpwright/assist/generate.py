@@ -14,6 +14,7 @@ from warpwright.assist.engine import CompletionRequest, Engine
 from warpwright.assist.prompts import GENERATE_GRAMMAR, GENERATE_SHOTS, generate_prompt
 from warpwright.assist.screen import balanced_end, refusal
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants, walk
 from warpwright.syntax.source import Source
 
@@ -113,7 +114,7 @@ def assumptions_of(code: str) -> tuple[str, ...]:
     >>> assumptions_of("__global__ void f(const float *a, float *b, int n) { int i = threadIdx.x; b[i] = a[i]; }")
     ('a holds float and is only read; b holds float and is written.', 'Launch with a grid and a block of 1 dimension.')
     """
-    source = Source("generated.cu", code.encode())
+    source = Source("generated.cu", encoded(code))
     said: list[str] = []
     for parameter in descendants(source.root, "parameter_declaration"):
         declared = parameter.child_by_field_name("type")

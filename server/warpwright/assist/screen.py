@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from warpwright.syntax.encoding import encoded, shown_bytes
 from warpwright.syntax.nodes import descendants, is_called, walk
 from warpwright.syntax.source import Source
 
@@ -106,7 +107,7 @@ def refusal(code: str) -> str:
         return _HIDES
     if not all(character.isprintable() or character in "\n\t" for character in code):
         return "it has control characters"
-    source = Source("generated.cu", code.encode())
+    source = Source("generated.cu", encoded(code))
     nodes = list(walk(source.root))
     for node in nodes:
         if node.type.startswith("preproc"):
@@ -280,7 +281,7 @@ def added_refusal(before: str, after: str, known: frozenset[str]) -> str:
     """
     if _SPLICE_OR_TRIGRAPH.search(before) or _SPLICE_OR_TRIGRAPH.search(after):
         return "it has lines that go on in the next, where comments and code are not told apart"
-    old, new = Source("before.cu", before.encode()), Source("after.cu", after.encode())
+    old, new = Source("before.cu", encoded(before)), Source("after.cu", encoded(after))
     was, now = _counted(old), _counted(new)
     for kind, reason in _REFUSED.items():
         if now[kind] > was[kind]:
@@ -313,4 +314,4 @@ def _without_comments(source: Source) -> str:
     for node in walk(source.root):
         if node.type == "comment":
             text[node.start_byte : node.end_byte] = b" " * (node.end_byte - node.start_byte)
-    return text.decode("utf-8", errors="replace")
+    return shown_bytes(text)

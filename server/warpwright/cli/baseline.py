@@ -11,6 +11,7 @@ from pathlib import Path
 from warpwright.cli.files import write_atomically
 from warpwright.cli.findings import Row, fingerprints, relative
 from warpwright.cli.terminal import CannotRun
+from warpwright.syntax.encoding import encoded
 
 VERSION = 1
 
@@ -102,6 +103,6 @@ def write(path: Path, rows: Sequence[Row]) -> None:
     ]
     text = f'{{"version": {VERSION}, "findings": [\n' + ",\n".join(lines) + "\n]}\n"
     try:
-        write_atomically(path, text.encode())
+        write_atomically(path, encoded(text))
     except OSError as error:
         raise CannotRun(f"{path}: the baseline cannot be written ({error.strerror})") from None

@@ -31,6 +31,7 @@ from warpwright.cli.sarif import sarif_log
 from warpwright.cli.terminal import CannotRun, progress_line, say_error, say_note, say_warning, stop_on_ctrl_c
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import rule_and_group_names
+from warpwright.syntax.encoding import shown_in
 
 NEVER = "never"
 MOST_NAMED = 5  # findings of a baseline that are gone
@@ -259,11 +260,11 @@ class _Ticker:
 
 def _print(output: str, rows: list[Row], checked: list[Checked], failures: list[str], recorded: int) -> None:
     if output == "json":
-        click.echo(json.dumps([row.to_json() for row in rows], indent=2, default=str))
+        click.echo(json.dumps(shown_in([row.to_json() for row in rows]), indent=2, default=str))
     elif output == "sarif":
-        click.echo(json.dumps(sarif_log(rows, failures, checkout(Path.cwd())), indent=2, default=str))
+        click.echo(json.dumps(shown_in(sarif_log(rows, failures, checkout(Path.cwd()))), indent=2, default=str))
     elif output == "gitlab":
-        click.echo(json.dumps(gitlab_report(rows, checkout(Path.cwd())), indent=2))
+        click.echo(json.dumps(shown_in(gitlab_report(rows, checkout(Path.cwd()))), indent=2))
     elif output == "github":
         for line in github_lines(rows, failures, checkout(Path.cwd())):
             click.echo(line)

@@ -10,6 +10,7 @@ import click
 from warpwright.cli.terminal import progress_line
 from warpwright.editor.parts import parts
 from warpwright.editor.parts_page import parts_page
+from warpwright.syntax.encoding import shown_in
 
 
 @click.command("doctor")
@@ -22,7 +23,7 @@ def command(output: str) -> int:
     with progress_line() as progress:
         found = list(parts(progress))
     if output == "json":
-        click.echo(json.dumps([asdict(part) for part in found], indent=2))
+        click.echo(json.dumps(shown_in([asdict(part) for part in found]), indent=2))
         return 0
     if output == "markdown":
         click.echo(parts_page(found), nl=False)

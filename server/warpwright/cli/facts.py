@@ -16,6 +16,7 @@ from warpwright.cli.terminal import progress_line, say_error, say_note, say_warn
 from warpwright.facts.compiled import with_compiled
 from warpwright.facts.document import facts_document, facts_text
 from warpwright.facts.model import Program
+from warpwright.syntax.encoding import shown_in
 from warpwright.syntax.source import SourceError, read_source
 
 
@@ -64,7 +65,7 @@ def command(files: tuple[str, ...], output: str, kernel: str | None, compiled: C
             say_note(f"{file}: no kernel (__global__ function) in this file")
         programs.append(program)
     if output == "json":
-        click.echo(json.dumps(facts_document(programs), indent=1))
+        click.echo(json.dumps(shown_in(facts_document(programs)), indent=1))
     elif output == "source":
         for program in programs:
             click.echo(facts_text(program), nl=False)

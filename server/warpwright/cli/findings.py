@@ -12,6 +12,7 @@ from warpwright.cli.inputs import Compiled, Resources
 from warpwright.facts.compiled import with_compiled
 from warpwright.rules.base import Finding, Severity
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.encoding import encoded, units
 from warpwright.syntax.source import SourceError, Span, read_source
 
 
@@ -133,7 +134,7 @@ def fingerprints(rows: Sequence[Row], root: Path | None) -> list[str]:
         words = " ".join(row.place.text.split())
         key = "\0".join((relative(row.place.file, root) if root is not None else "", row.rule, row.kernel, words))
         seen[key] += root is not None
-        marked = f"{key}\0{seen[key]}".encode(errors="surrogateescape")  # a file's name need not be UTF-8
+        marked = encoded(f"{key}\0{seen[key]}")  # a file's name need not be UTF-8
         result.append(hashlib.sha256(marked).hexdigest()[:32])
     return result
 
@@ -176,4 +177,4 @@ def _utf16_column(line: str, column: int) -> int:
     >>> _utf16_column("é😀x", 3)
     4
     """
-    return len(line[: column - 1].encode("utf-16-le", errors="surrogatepass")) // 2 + 1
+    return units(line[: column - 1]) + 1

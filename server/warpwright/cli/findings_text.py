@@ -95,7 +95,7 @@ def printable(text: str) -> str:
     '    x\ufffd[2J'
     """
     expanded = text.expandtabs(TAB)
-    return "".join(c if unicodedata.category(c) not in ("Cc", "Cf") else "\ufffd" for c in expanded)
+    return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs") else "\ufffd" for c in expanded)
 
 
 def columns(text: str) -> int:

@@ -26,6 +26,7 @@ from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.encoding import shown_in
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.find import find_toolchain
 from warpwright.verify.report import Level, Status
@@ -79,7 +80,7 @@ def command(
     if not diff:
         failures += [failure for one in fixed if (failure := _write(one))]
     if output == "json":
-        click.echo(json.dumps([_to_json(one) for one in fixed], indent=2, default=str))
+        click.echo(json.dumps(shown_in([_to_json(one) for one in fixed]), indent=2, default=str))
     else:
         for one in fixed:
             _print(one, show_diff=diff)

@@ -17,6 +17,7 @@ from warpwright.editor.generate_job import FILE_NAME, compiled_draft
 from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
 from warpwright.syntax.edits import unified_diff
+from warpwright.syntax.encoding import encoded, shown_in
 from warpwright.syntax.source import Source
 from warpwright.verify.report import Level, Report
 
@@ -44,7 +45,7 @@ def command(*, description: str, spec: str | None, seconds: float, output: str, 
                 draft = generate(engine, description, is_cancelled, budget_seconds=seconds)
         except EngineError as error:
             raise CannotRun(str(error)) from None
-        source = Source(FILE_NAME, draft.code.encode() + b"\n")
+        source = Source(FILE_NAME, encoded(draft.code) + b"\n")
         kernels = analyze(source).defined_kernels
         name = kernels[0].name if draft.shown and kernels else ""
         report = None
@@ -54,7 +55,7 @@ def command(*, description: str, spec: str | None, seconds: float, output: str, 
         if is_cancelled():
             raise KeyboardInterrupt
     if output == "json":
-        click.echo(json.dumps(_to_json(draft, report, name), indent=2))
+        click.echo(json.dumps(shown_in(_to_json(draft, report, name)), indent=2))
     else:
         _print(draft, report)
     return 0 if report is not None and report.reached(Level.COMPILED) else 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from warpwright.cli.terminal import CannotRun
+from warpwright.syntax.encoding import shown_in
 from warpwright.verify.history import HistoryError, Run, past_runs
 
 
@@ -30,7 +31,7 @@ def command(*, file: str | None, kernel: str | None, most: int, output: str) -> 
     except HistoryError as error:
         raise CannotRun(f"{error}.") from None
     if output == "json":
-        click.echo(json.dumps([{**asdict(run), "at": _when(run, "seconds")} for run in runs], indent=2))
+        click.echo(json.dumps(shown_in([{**asdict(run), "at": _when(run, "seconds")} for run in runs]), indent=2))
     elif runs:
         click.echo("\n".join(_table(runs)))
     else:

@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -75,6 +76,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the process was started with it closed
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # a diff has the bytes of the file that it is to change
     log_to_stderr()
     use_absolute_folders()
     try:

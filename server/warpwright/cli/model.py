@@ -8,6 +8,7 @@ import click
 
 from warpwright.cli.terminal import CannotRun, progress_line, say_note
 from warpwright.missing import Missing
+from warpwright.syntax.encoding import shown_in
 
 
 @click.group("model")
@@ -44,7 +45,7 @@ def info(spec: str | None, output: str) -> int:
         "runtime": runtime or None,
     }
     if output == "json":
-        click.echo(json.dumps(facts, indent=2))
+        click.echo(json.dumps(shown_in(facts), indent=2))
         return 0
     click.echo(f"model    {click.style(model.name, bold=True)}, {facts['bytes']:,} bytes")
     click.echo(f"file     {model.path}")

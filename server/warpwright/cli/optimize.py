@@ -11,6 +11,7 @@ import click
 from warpwright.cli.inputs import Compiled, choose_kernel, compile_options, nvcc_flags, program_option, read_program
 from warpwright.cli.terminal import CannotRun, progress_line, stop_on_ctrl_c
 from warpwright.progress import CancelledError
+from warpwright.syntax.encoding import shown_in
 from warpwright.verify import harness
 
 
@@ -137,7 +138,7 @@ def command(
                     outcome = outcome_with_program(outcome, progress, is_cancelled)
         stopped = is_cancelled()
     if output == "json":
-        click.echo(json.dumps(outcome.to_json(), indent=2))
+        click.echo(json.dumps(shown_in(outcome.to_json()), indent=2))
     else:
         click.echo(outcome_text(outcome))
     if stopped:

@@ -29,6 +29,7 @@ from warpwright.facts.profile_document import profile_json
 from warpwright.missing import Missing
 from warpwright.problems.guesses import NOT_RECONSTRUCTED
 from warpwright.progress import IsCancelled
+from warpwright.syntax.encoding import shown_in
 from warpwright.syntax.source import SourceError, read_source
 from warpwright.toolchain.ncu import exported, find_ncu
 from warpwright.toolchain.ncu_profile import profiles_of
@@ -186,7 +187,7 @@ def _keep(profile: Profile) -> None:
 
 def _print(view: View, output: str, order: str, target: Path | None) -> None:
     if output == "json":
-        text = json.dumps(profile_json(view.profile), indent=1)
+        text = json.dumps(shown_in(profile_json(view.profile)), indent=1)
     elif output == "html":
         from warpwright.editor.profile.html import profile_html
 

@@ -15,6 +15,7 @@ from warpwright.editor.machine.listing import Listing, listing
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.encoding import shown_in
 from warpwright.syntax.names import unqualified
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
 from warpwright.toolchain.machine_code import DisassemblyError
@@ -122,7 +123,7 @@ def _print(
 ) -> None:
     path = Path(target) if target else None
     if output == "json":
-        text = json.dumps(view_json(view), indent=1)
+        text = json.dumps(shown_in(view_json(view)), indent=1)
     elif output == "html":
         from warpwright.editor.machine.html import machine_html
 

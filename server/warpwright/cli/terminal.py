@@ -48,7 +48,7 @@ def print_or_write(text: str, target: Path | None, *, styled: bool) -> None:
         click.echo(text)
         return
     try:
-        target.write_text(click.unstyle(text) if styled else text, encoding="utf-8")
+        target.write_text(click.unstyle(text) if styled else text, encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise CannotRun(f"{target} cannot be written ({error.strerror})") from None
     say_note(f"written to {target}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from warpwright.cli.terminal import CannotRun
+from warpwright.syntax.encoding import shown_in
 from warpwright.trust import TrustError, revoke, trust, trust_file, trusted_folders
 
 
@@ -35,7 +36,7 @@ def command(folder: str | None, *, is_revoked: bool, output: str) -> int:
         raise CannotRun(f"{trust_file()} cannot be written ({error.strerror}).") from None
     kept = [str(each) for each in trusted_folders()]
     if output == "json":
-        click.echo(json.dumps(kept, indent=2))
+        click.echo(json.dumps(shown_in(kept), indent=2))
     else:
         click.echo("\n".join(kept) or "No folder is allowed.")
     return 0

@@ -19,6 +19,7 @@ from warpwright.problems.extension.entries import is_extension
 from warpwright.problems.infer import find_problem
 from warpwright.problems.model import Problem
 from warpwright.progress import Progress
+from warpwright.syntax.encoding import decoded, shown_in
 from warpwright.verify.acceptable import acceptable
 from warpwright.verify.claim import Choice
 from warpwright.verify.report import Level, Report, Status
@@ -127,7 +128,7 @@ def _changed(before: Program, after: Program) -> list[str]:
 
 def _around(program: Program) -> str:
     """The file's own text without that of its kernels."""
-    text = program.source.data.decode("utf-8", errors="replace")
+    text = decoded(program.source.data)
     for kernel in program.defined_kernels:
         text = text.replace(kernel.span.text, "")
     return " ".join(text.split())
@@ -141,7 +142,7 @@ def _shared(progress: Progress, name: str | None, done: int, of: int, message: s
 def _show(reports: Sequence[Mapping[str, Any]], files: str, output: str) -> None:
     named = [(report["kernel"], report) for report in reports]
     if output == "json":
-        click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, indent=2))
+        click.echo(json.dumps(shown_in(reports[0] if len(reports) == 1 else reports), indent=2))
     elif output == "markdown":
         click.echo("\n".join(report_page(report, files) for report in reports), nl=False)
         if len(reports) > 1:

@@ -15,6 +15,7 @@ from pathlib import Path
 from warpwright.cuda.functions import function_name
 from warpwright.cuda.sites import launch_sites
 from warpwright.files import read_file
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source
 from warpwright.syntax.stamp import Stamp, stamp_of
@@ -47,7 +48,7 @@ def files_that_launch(path: str, kernel: str) -> list[Source]:
     own = Path(path)
     if not own.is_absolute():
         own = own.absolute()
-    name = re.compile(rb"\b" + re.escape(kernel.encode()) + rb"\b")
+    name = re.compile(rb"\b" + re.escape(encoded(kernel)) + rb"\b")
     found: list[Source] = []
     for file in _files(project_folder(own)):
         if file == own or len(found) == MOST_FOUND:
@@ -55,7 +56,7 @@ def files_that_launch(path: str, kernel: str) -> list[Source]:
         data = _text(str(file), stamp_of(file))
         if b"<<<" not in data and b"LaunchKernel" not in data:
             continue
-        if not name.search(data) or not (own.name.encode() in data or b"__global__" in data):
+        if not name.search(data) or not (encoded(own.name) in data or b"__global__" in data):
             continue
         source = Source(str(file), data)
         if _refers_to(source, own.name, kernel) and next(launch_sites([source], kernel), None) is not None:
@@ -69,7 +70,7 @@ def _refers_to(source: Source, file: str, kernel: str) -> bool:
         if function_name(source, node) == kernel and any(child.type == "__global__" for child in node.children):
             return False
     if re.search(
-        rb'^[ \t]*#[ \t]*include[ \t]*["<](?:[^">\n]*/)?' + re.escape(file.encode()), source.data, re.MULTILINE
+        rb'^[ \t]*#[ \t]*include[ \t]*["<](?:[^">\n]*/)?' + re.escape(encoded(file)), source.data, re.MULTILINE
     ):
         return True
     return any(

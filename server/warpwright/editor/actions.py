@@ -12,6 +12,7 @@ from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
 from warpwright.rules.base import Finding
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.source import Source
 
 OPTIMIZE = "warpwright.optimize"
@@ -148,8 +149,8 @@ def _kernel_macros(source: Source) -> Iterator[tuple[str, frozenset[str]]]:
     for definition in _KERNEL_MACRO.finditer(source.data):
         name = definition["name"]
         uses = re.finditer(rb"\b%s\b(?P<head>[^;{}]*)" % re.escape(name), source.data)
-        names = {found.decode() for use in uses for found in re.findall(rb"[A-Za-z_]\w*", use["head"])}
-        yield name.decode(), frozenset(names)
+        names = {decoded(found) for use in uses for found in re.findall(rb"[A-Za-z_]\w*", use["head"])}
+        yield decoded(name), frozenset(names)
 
 
 def kernels_in(analysis: Analysis, start: int, end: int) -> list[Kernel]:
@@ -192,8 +193,8 @@ def suppression(source: Source, finding: Finding) -> Suppression | None:
         names = [name.strip() for name in written.group(2).split(",") if name.strip()]
         if finding.rule in names:
             return None
-        at = source.line_starts[line - 2] + len(above[: written.start(2)].encode("utf-8"))
-        length = len(written.group(2).encode("utf-8"))
+        at = source.line_starts[line - 2] + len(encoded(above[: written.start(2)]))
+        length = len(encoded(written.group(2)))
         return Suppression(title, finding, TextEdit(at, at + length, ", ".join([*names, finding.rule])))
     start = source.line_starts[line - 1]
     end_of_line = "\r\n" if source.data[:start].endswith(b"\r\n") else "\n"

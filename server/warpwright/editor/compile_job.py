@@ -15,6 +15,7 @@ from warpwright.editor.includes import open_first, with_folders
 from warpwright.editor.job_request import Json, is_saved
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compilation import Compiled, Ending
 from warpwright.toolchain.compile import compile_cubin
@@ -34,7 +35,7 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
     options that were left out, and on files of them that were not read.
     """
     settings, _ = parse_settings(request["settings"])
-    source = Source(request["path"], request["text"].encode("utf-8"))
+    source = Source(request["path"], encoded(request["text"]))
     refused = [
         each for each in (options_trouble(source.path, settings), *options_refused(source.path, settings)) if each
     ]
@@ -42,7 +43,7 @@ def compile_document(request: Json, progress: Progress, is_cancelled: IsCancelle
 
 
 def _compiled(source: Source, settings: Settings, request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    opened = {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items() if path != source.path}
+    opened = {path: Source(path, encoded(text)) for path, text in request["open"].items() if path != source.path}
     architectures, flags, folders = compiler_arguments(source.path, settings)
     ways = ways_to_includes(source, with_folders(open_first(opened), folders))
     unsaved = {path for path, other in opened.items() if Path(path).is_absolute() and not is_saved(other)}

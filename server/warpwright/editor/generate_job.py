@@ -14,6 +14,7 @@ from warpwright.facts.analyze import analyze
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin
 from warpwright.verify.compiling import STATUS_OF
@@ -67,7 +68,7 @@ def _written(
         if not draft.shown:
             reason = draft.reason
             continue
-        source = Source(FILE_NAME, draft.code.encode() + b"\n")
+        source = Source(FILE_NAME, encoded(draft.code) + b"\n")
         names = [kernel.name for kernel in analyze(source).defined_kernels]
         if not names or names[0] in taken:
             reason = f"The model wrote {names[0]}, which is there already." if names else "The model wrote no kernel."

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from warpwright.files import read_start
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.syntax.source import Source, SourceError, is_file, read_source
 from warpwright.syntax.stamp import Stamp, stamp_of
 
@@ -66,4 +67,4 @@ def _included_on_disk(path: str, _stamp: Stamp | None) -> frozenset[str]:
 
 def _included(text: bytes) -> frozenset[str]:
     """The names of the files that a text includes, without their folders."""
-    return frozenset(re.split(r"[/\\]", name.decode("utf-8", errors="replace"))[-1] for name in _INCLUDE.findall(text))
+    return frozenset(re.split(r"[/\\]", shown_bytes(name))[-1] for name in _INCLUDE.findall(text))

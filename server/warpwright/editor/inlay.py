@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from warpwright.editor.analysis import Analysis
 from warpwright.editor.markdown import number, prose
 from warpwright.facts.model import Access, Basis, Space
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
 
 _NOTABLE = 1.25
@@ -43,7 +44,7 @@ def hints(analysis: Analysis, start: int, end: int) -> Iterator[Hint]:
     for span, access in sorted(worst.items(), key=lambda each: each[0].end):
         lines.setdefault(source.position(span.end)[0], []).append(access)
     for line, accesses in lines.items():
-        at = source.line_starts[line - 1] + len(source.line_text(line).rstrip().encode("utf-8"))
+        at = source.line_starts[line - 1] + len(encoded(source.line_text(line).rstrip()))
         named = [f"{access.array or access.expression}: " if len(accesses) > 1 else "" for access in accesses]
         most = ["up to " if len(counts[access.span]) > 1 else "" for access in accesses]
         words = dict.fromkeys(map("".join, zip(named, most, map(_words, accesses), strict=True)))

@@ -16,6 +16,7 @@ from warpwright.editor.includes import open_first
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.facts.model import Program
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source, SourceError, read_source
 
 Json = dict[str, Any]
@@ -30,7 +31,7 @@ def analysed(request: Json) -> tuple[Analysis, Settings]:
     text than the user: a file that is included has unsaved changes."""
     settings, _ = parse_settings(request["settings"])
     opened = opened_in(request)
-    source = Source(request["path"], request["text"].encode("utf-8"))
+    source = Source(request["path"], encoded(request["text"]))
     seen = open_first({**opened, source.path: source})
     analysis = analyse(source, seen, settings, unit=includer_of(source, opened))
     if analysis.skipped:
@@ -45,7 +46,7 @@ def analysed(request: Json) -> tuple[Analysis, Settings]:
 
 def opened_in(request: Json) -> dict[str, Source]:
     """What is open in the editor, by path."""
-    return {path: Source(path, text.encode("utf-8")) for path, text in request["open"].items()}
+    return {path: Source(path, encoded(text)) for path, text in request["open"].items()}
 
 
 def is_saved(source: Source) -> bool:

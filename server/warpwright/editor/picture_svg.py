@@ -10,6 +10,7 @@ import base64
 
 from warpwright.editor.wanted import Piece, Wanted, bytes_by_sector, ranges, words_by_bank
 from warpwright.facts.model import BANKS, SECTOR_BYTES, LaneAddresses, Space
+from warpwright.syntax.encoding import decoded, encoded
 
 _CELL = 14  # pixels of a word's width
 _ROW = 16
@@ -32,7 +33,7 @@ def lanes_image(lanes: LaneAddresses, space: Space, size: int, ideal: float | No
     >>> lanes_image(same, Space.SHARED, 4, 1.0, "32 lanes")[:48]
     '![32 lanes](data:image/svg+xml;base64,PHN2ZyB4bW'
     """
-    data = base64.b64encode(lanes_svg(lanes, space, size, ideal).encode()).decode()
+    data = decoded(base64.b64encode(encoded(lanes_svg(lanes, space, size, ideal))))
     return f"![{alt}](data:image/svg+xml;base64,{data})"
 
 

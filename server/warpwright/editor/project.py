@@ -17,6 +17,7 @@ from typing import Any
 from warpwright.editor.program import TABLE, read_program
 from warpwright.editor.settings import Settings, Wrong, read_settings
 from warpwright.files import read_file
+from warpwright.syntax.encoding import decoded_utf8
 from warpwright.syntax.stamp import Stamp, stamp_of
 from warpwright.toolchain.program import ProgramTest
 from warpwright.trust import is_trusted
@@ -110,7 +111,7 @@ def _read(path: str, stamp: Stamp) -> Project | None:
     if stamp[1] > _MOST_BYTES:
         return None if is_shared else _failed(path, 1, f"it is larger than {_MOST_BYTES >> 20} MB")
     try:
-        text = read_file(path, _MOST_BYTES).decode("utf-8-sig")
+        text = decoded_utf8(read_file(path, _MOST_BYTES))
     except OSError as error:
         return None if is_shared else _failed(path, 1, f"it cannot be read ({error.strerror})")
     except UnicodeDecodeError:

@@ -15,6 +15,7 @@ from pathlib import PurePath
 
 from warpwright.editor.text import edit_between
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
 
@@ -118,7 +119,7 @@ def _moved(edits: Iterable[TextEdit], changes: Sequence[TextEdit]) -> tuple[Text
             if change.start <= edit.end and edit.start <= change.end:
                 return None
             if change.end < edit.start:
-                shift += len(change.new_text.encode()) - (change.end - change.start)
+                shift += len(encoded(change.new_text)) - (change.end - change.start)
         out.append(TextEdit(edit.start + shift, edit.end + shift, edit.new_text))
     return tuple(out)
 
@@ -127,7 +128,7 @@ def _names_at(text: bytes, edit: TextEdit) -> set[str]:
     """The names in what an edit writes and in the lines that it changes."""
     start = text.rfind(b"\n", 0, edit.start) + 1
     end = text.find(b"\n", edit.end)
-    lines = text[start : end if end >= 0 else len(text)].decode("utf-8", errors="replace")
+    lines = decoded(text[start : end if end >= 0 else len(text)])
     return set(_NAME.findall(lines)) | set(_NAME.findall(edit.new_text))
 
 
@@ -202,5 +203,5 @@ def _without(source: Source, functions: Iterable[_Function]) -> str:
     out = bytearray(source.data)
     for start, end in left_out:
         out[start:end] = bytes(byte if byte == 10 else 32 for byte in out[start:end])
-    lines = (" ".join(line.split()) for line in out.decode("utf-8", errors="replace").split("\n"))
+    lines = (" ".join(line.split()) for line in decoded(out).split("\n"))
     return "\n".join(line for line in lines if line)

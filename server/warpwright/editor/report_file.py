@@ -7,6 +7,7 @@ from pathlib import Path
 from zlib import crc32
 
 from warpwright.directories import cache_dir
+from warpwright.syntax.encoding import encoded
 
 
 def report_name(path: str, kernel: str, what: str) -> str:
@@ -16,7 +17,7 @@ def report_name(path: str, kernel: str, what: str) -> str:
     >>> report_name("/p/a b.cu", "scale", "results.html")
     'a-b-scale-e1ce9b77-results.html'
     """
-    return f"{_plain(Path(path).stem)}-{_plain(kernel)}-{crc32(path.encode()):08x}-{what}"
+    return f"{_plain(Path(path).stem)}-{_plain(kernel)}-{crc32(encoded(path)):08x}-{what}"
 
 
 def written_text(name: str, page: str) -> Path | None:

@@ -8,6 +8,7 @@ from warpwright.editor.rebase import line_edits
 from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Finding
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Span
 
 
@@ -42,7 +43,7 @@ def _carried(start: int, end: int, edits: Sequence[TextEdit]) -> tuple[int, int]
     """The span after the edits, with all that was written into it or over its ends."""
     before = inside = 0
     for edit in edits:
-        grown = len(edit.new_text.encode()) - (edit.end - edit.start)
+        grown = len(encoded(edit.new_text)) - (edit.end - edit.start)
         if edit.end < start:
             before += grown
         elif edit.start <= end:

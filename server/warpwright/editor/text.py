@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Literal
 
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import decoded, encoded, of_units, shown, units
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -40,8 +41,8 @@ class Text:
 
     @staticmethod
     def of(text: str) -> Text:
-        """A half surrogate pair, which JSON can carry and UTF-8 cannot, becomes "?"."""
-        return Text(_split(text.encode("utf-8", errors="replace")))
+        """A half surrogate pair, which JSON can carry and UTF-8 cannot, becomes U+FFFD."""
+        return Text(_split(encoded(shown(text))))
 
     @staticmethod
     def of_bytes(data: bytes) -> Text:
@@ -85,7 +86,7 @@ class Text:
         if last + 1 < len(lines) and lines[last + 1] == b"\n":
             last += 1
             after += lines[last]
-        middle = before + new_text.encode("utf-8", errors="replace") + after
+        middle = before + encoded(shown(new_text)) + after
         return Text(lines[:first] + _split(middle) + lines[last + 1 :])
 
 
@@ -106,7 +107,7 @@ def edit_between(old: bytes, new: bytes) -> TextEdit | None:
     tail = _common_prefix(old[::-1][:limit], new[::-1][:limit]) if limit else 0
     while tail and (old[len(old) - tail] & 0xC0) == 0x80:
         tail -= 1
-    return TextEdit(start, len(old) - tail, new[start : len(new) - tail].decode("utf-8", errors="replace"))
+    return TextEdit(start, len(old) - tail, decoded(new[start : len(new) - tail]))
 
 
 def carried_offset(old: bytes, new: bytes, offset: int) -> int | None:
@@ -134,18 +135,15 @@ def _byte_column(line: bytes, character: int, encoding: Encoding) -> int:
         while column < len(body) and (body[column] & 0xC0) == 0x80:
             column -= 1
         return column
-    text = body.decode("utf-8", errors="replace")
-    if encoding == "utf-32":
-        return len(text[: max(0, character)].encode("utf-8"))
-    units = text.encode("utf-16-le")[: 2 * max(0, character)]
-    return len(units.decode("utf-16-le", errors="ignore").encode("utf-8"))
+    text, characters = decoded(body), max(0, character)
+    return len(encoded(text[:characters] if encoding == "utf-32" else of_units(text, characters)))
 
 
 def _units(before: bytes, encoding: Encoding) -> int:
     if encoding == "utf-8" or before.isascii():
         return len(before)
-    text = before.decode("utf-8", errors="replace")
-    return len(text) if encoding == "utf-32" else len(text.encode("utf-16-le")) // 2
+    text = decoded(before)
+    return len(text) if encoding == "utf-32" else units(text)
 
 
 def _common_prefix(a: bytes, b: bytes) -> int:

@@ -23,6 +23,7 @@ from warpwright.facts.profile_document import profile_json
 from warpwright.missing import Missing
 from warpwright.problems.chosen import chosen_shape
 from warpwright.problems.launches import first_problem
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source, read_include
 from warpwright.toolchain.compile_commands import merged
 
@@ -52,7 +53,7 @@ def main() -> int:
 
 
 def _profile(request: dict[str, Any], progress: Any) -> Profile | Missing:
-    source = Source(request["path"], request["text"].encode("utf-8", errors="surrogateescape"))
+    source = Source(request["path"], encoded(request["text"]))
     folders = tuple(request["folders"])
     assume = Assumptions(request["arch"], defines=request["defines"], included=tuple(request["included"]))
     unit = analyze(source, partial(read_include, folders=folders), assume)

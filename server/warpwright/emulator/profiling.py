@@ -27,6 +27,7 @@ from warpwright.facts.profile_document import ProfileError, profile_from_json
 from warpwright.missing import Missing
 from warpwright.progress import CancelledError, IsCancelled, Progress
 from warpwright.sandbox.ending import end_group
+from warpwright.syntax.encoding import decoded, encoded, shown_bytes
 
 MOST_SECONDS = 600.0
 _POLL_SECONDS = 0.1
@@ -68,7 +69,7 @@ def emulated_profile(
     disk. Blocks for seconds. Raises CancelledError."""
     request = {
         "path": str(Path(program.source.path).absolute()),
-        "text": program.source.data.decode("utf-8", errors="surrogateescape"),
+        "text": decoded(program.source.data),
         "kernel": wanted.kernel,
         "shape": dict(wanted.shape),
         "arch": wanted.assume.arch,
@@ -101,7 +102,7 @@ def _child(request: Mapping[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes]
         try:
             assert child.stdin is not None
             with suppress(BrokenPipeError):
-                child.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+                child.stdin.write(encoded(json.dumps(request)) + b"\n")
                 child.stdin.flush()
             yield child, log
         finally:
@@ -154,7 +155,7 @@ def _missing(reason: str, advice: str) -> dict[str, Any]:
 
 def _last_words(log: IO[bytes]) -> str:
     log.seek(0)
-    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in shown_bytes(log.read()).splitlines() if line.strip()]
     return f" ({lines[-1][:200]})" if lines else ""
 
 

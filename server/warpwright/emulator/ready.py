@@ -13,6 +13,7 @@ from warpwright.facts.model import Program as Unit
 from warpwright.missing import Missing
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.syntax.encoding import encoded
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
 from warpwright.toolchain.machine_code import DisassemblyError, MemoryInstruction, memory_instructions
 from warpwright.toolchain.names import instance_of, no_instance
@@ -88,7 +89,7 @@ def translated(ptx: Ptx) -> Program | Missing:
     except PtxError as error:
         return Missing("PTX", f"nvcc's PTX cannot be read: {error}", "Report it with the file.")
     try:
-        return replace(translate(module, ptx.name), sha256=sha256(ptx.text.encode()).hexdigest())
+        return replace(translate(module, ptx.name), sha256=sha256(encoded(ptx.text)).hexdigest())
     except UnsupportedError as error:
         sentences = unsupported(module, ptx.name) or [f"{error}."]
         said = "; ".join(sentence.removesuffix(".") for sentence in sentences[:MOST_REASONS])

@@ -28,6 +28,7 @@ from warpwright.facts.cache import KernelCache
 from warpwright.lsp.folders import Folders
 from warpwright.lsp.turns import OvertakenError, Turns
 from warpwright.rules.registry import all_rules
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.source import Source
 from warpwright.toolchain.remarks import Remark, carried
 
@@ -134,7 +135,7 @@ class Documents:
     def request(self, document: Document) -> dict[str, Any]:
         """A document, its settings and what else is open, for a process that has to see what the user sees."""
         seen = [d for d in self if d is document or not unreadable(d.text.data)]
-        opened = {d.path: d.text.data.decode("utf-8", errors="replace") for d in seen}
+        opened = {d.path: decoded(d.text.data) for d in seen}
         settings = settings_json(self.settings_of(document))
         return {"path": document.path, "text": opened[document.path], "open": opened, "settings": settings}
 

@@ -15,6 +15,7 @@ from warpwright.editor.rebase import Edits, rebased
 from warpwright.editor.text import Text
 from warpwright.lsp.convert import to_edits
 from warpwright.syntax.edits import TextEdit, apply_edits
+from warpwright.syntax.encoding import encoded, shown_bytes
 from warpwright.syntax.source import SourceError, read_source
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ async def moved_edits(ls: Server, answer: Mapping[str, Any], given: Mapping[str,
 async def changed_files(ls: Server, answer: Mapping[str, Any], given: Mapping[str, str]) -> list[dict[str, str]]:
     """What each file would be with a job's edits: {"uri", "text"}. Raises TextChangedError as `moved_edits` does."""
     files = await moved_edits(ls, answer, given)
-    texts = (apply_edits(each.text.data, each.edits).decode("utf-8", errors="replace") for each in files)
+    texts = (shown_bytes(apply_edits(each.text.data, each.edits)) for each in files)
     return [{"uri": each.uri, "text": text} for each, text in zip(files, texts, strict=True)]
 
 
@@ -136,7 +137,7 @@ def edit_of_files(
 def _given(path: str, given: Mapping[str, str], crc: int) -> bytes:
     """What the job read of a file; one that was not open it read from disk, where nobody keeps the older text."""
     if path in given:
-        return given[path].encode("utf-8")
+        return encoded(given[path])
     data = _on_disk(path).data
     if crc32(data) != crc:
         raise TextChangedError(f"{path} has changed meanwhile: run it again.")

@@ -11,6 +11,7 @@ from warpwright.editor.text import Text
 from warpwright.lsp.did_change import changed, set_text
 from warpwright.lsp.did_close import close_document
 from warpwright.lsp.did_open import open_document
+from warpwright.syntax.encoding import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,6 +74,6 @@ def _set(ls: Server, uri: str, version: int, cell: Text) -> None:
     if cuda is None:
         close_document(ls, uri)
     elif document is None:
-        open_document(ls, uri, version, cuda.decode("utf-8"))
+        open_document(ls, uri, version, decoded(cuda))
     else:
         set_text(ls, document, version, Text.of_bytes(cuda))

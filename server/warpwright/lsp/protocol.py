@@ -3,6 +3,7 @@
 - Document text is ours (`editor.text`): pygls ends lines at form feeds, and fails on changes to what is not open.
 - A command is an async handler that sees its progress token, so that `$/cancelRequest` stops it. Its progress can be
   cancelled from its arrival on.
+- What is sent is UTF-8, whatever bytes the files hold that it tells of.
 - A request that cannot be read is answered with an error instead of not at all.
 - `exit` and the end of input leave the loop with a status; a cancel that comes too late is nothing to report.
 """
@@ -17,6 +18,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.language_server import lsp_method
+
+from warpwright.syntax.encoding import shown_in
 
 CommandHandler = Callable[[types.ExecuteCommandParams], Awaitable[object]]
 
@@ -33,6 +36,10 @@ class Protocol(LanguageServerProtocol):
             if "id" in data and "method" in data:
                 self._send_response(data["id"], None, error.to_response_error())
             raise
+
+    def _serialize_message(self, data: Any) -> dict[str, Any]:
+        message: dict[str, Any] = shown_in(super()._serialize_message(data))
+        return message
 
     def _handle_cancel_notification(self, msg_id: int | str) -> None:
         if msg_id in self._request_futures:

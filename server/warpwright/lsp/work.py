@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from warpwright.sandbox.ending import end_group
+from warpwright.syntax.encoding import encoded
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -75,7 +76,7 @@ class Worker:
         message = json.dumps({"id": number, "job": job, "request": request})
         self._is_busy = True
         try:
-            process.stdin.write(message.encode() + b"\n")
+            process.stdin.write(encoded(message) + b"\n")
             await process.stdin.drain()
             while line := await process.stdout.readline():
                 answer = json.loads(line)
@@ -119,7 +120,7 @@ class Worker:
         if process is None or process.returncode is not None or process.stdin is None or process.stdout is None:
             return
         try:
-            process.stdin.write(json.dumps({"cancel": self._last_id}).encode() + b"\n")
+            process.stdin.write(encoded(json.dumps({"cancel": self._last_id})) + b"\n")
             async with asyncio.timeout(GRACE_SECONDS):
                 while line := await process.stdout.readline():
                     answer = json.loads(line)

@@ -24,6 +24,7 @@ from warpwright.lsp.progress import StoppedError, with_progress
 from warpwright.lsp.work import WorkError
 from warpwright.progress import Progress, silent
 from warpwright.rules.base import Severity
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.stamp import stamp_of
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _listed(folders: Folders, opened: frozenset[str], headers: int) -> _Listed:
         for path in map(str, paths):
             if path not in opened and (stamp := stamp_of(path)):
                 settings = settings_json(folders.settings_of(path))
-                judged = crc32(repr(settings).encode())
+                judged = crc32(encoded(repr(settings)))
                 found[path] = _File(path, settings, f"{'.'.join(map(str, stamp))}.{judged}.{headers}")
     return _Listed(list(found.values()), limits)
 

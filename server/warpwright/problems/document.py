@@ -33,6 +33,7 @@ from warpwright.problems.expressions import ExpressionError, parse
 from warpwright.problems.model import ROLES, Array, Problem, Scalar
 from warpwright.problems.overrides import ArrayOverride, Overrides
 from warpwright.problems.shapes import Shape
+from warpwright.syntax.encoding import decoded
 
 FILE_NAME = "sample.toml"
 _MOST_BYTES = 1 << 20
@@ -60,7 +61,7 @@ def read_table(path: Path, section: str, name: str) -> dict[str, Any] | None:
     Raises ExpressionError.
     """
     try:
-        text = read_file(path, _MOST_BYTES).decode("utf-8")
+        text = decoded(read_file(path, _MOST_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -1,23 +1,29 @@
 """Bytes as text and back: the one place where the bytes of users become strings, and strings bytes.
 
-A file need not be UTF-8: nvcc takes any bytes in comments and strings. In a string a byte that is not UTF-8 is a lone
+A file need not be UTF-8: nvcc takes any bytes in comments. In a string a byte that is not UTF-8 is a lone
 surrogate, which `encoded` turns into that byte again, so that no edit changes a byte that it does not mean to change.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-def decoded(data: bytes) -> str:
+def decoded(data: bytes | bytearray) -> str:
     r"""The text of bytes, whatever they are.
 
     >>> decoded("é".encode("latin-1"))
     '\udce9'
     """
     return data.decode("utf-8", errors="surrogateescape")
+
+
+def decoded_utf8(data: bytes) -> str:
+    """The text of bytes that have to be UTF-8, without a mark at their start. Raises UnicodeDecodeError."""
+    return data.decode("utf-8-sig")
 
 
 def encoded(text: str) -> bytes:
@@ -42,6 +48,45 @@ def shown(text: str) -> str:
     return _LONE.sub("\ufffd", text) if not text.isascii() else text
 
 
-def shown_bytes(data: bytes) -> str:
+def shown_bytes(data: bytes | bytearray) -> str:
     """As `shown`, of bytes, such as what a program wrote."""
     return shown(decoded(data))
+
+
+def shown_in(value: Any) -> Any:
+    """A JSON value with each string of it as `shown`: half of a surrogate pair is no JSON that all readers take.
+
+    >>> shown_in({"a": ["\\udce9", 1]})
+    {'a': ['\ufffd', 1]}
+    """
+    match value:
+        case str():
+            return shown(value)
+        case dict():
+            return {shown_in(key): shown_in(each) for key, each in value.items()}
+        case list() | tuple():
+            return [shown_in(each) for each in value]
+        case _:
+            return value
+
+
+def units(text: str) -> int:
+    """How many units of UTF-16 a text takes.
+
+    >>> units("é😀x")
+    4
+    """
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def of_units(text: str, count: int) -> str:
+    """The start of a text that takes at most so many units of UTF-16, or ends in the midst of a character there.
+
+    >>> of_units("😀x", 2), of_units("😀x", 1)
+    ('😀', '')
+    """
+    at = 0
+    while at < len(text) and count > 0:
+        count -= 1 + (text[at] > "\uffff")
+        at += count >= 0
+    return text[:at]

@@ -43,8 +43,7 @@ def readable(data: bytes) -> bytes:
     >>> readable(b"#define ADD(x) n += x;\nvoid f() { ADD(1) ADD(2) int m; }")
     b'#define ADD(x) n += x;\nvoid f() { ADD(1);ADD(2);int m; }'
     """
-    if b"\r" in data:
-        data = _LONE_RETURN.sub(b"\n", data)
+    data = with_line_feeds(data)
     if any(word in data for word in (b"align__", b"_dims__", b"block_size__", b"maxnreg__")):
         data = _replaced(data, _ATTRIBUTES, lambda match: b" " * len(match[0]))
     if b"__has_include" in data:
@@ -53,6 +52,11 @@ def readable(data: bytes) -> bytes:
     defined = {match[1]: match[2] for match in _defines(code_of(data))}
     data = terminated(data, [name for name, body in defined.items() if ends_statement(body)])
     return _with_heads(data, [name for name, body in defined.items() if is_head(body)])
+
+
+def with_line_feeds(data: bytes) -> bytes:
+    """The text with a line feed for each return that ends a line alone."""
+    return _LONE_RETURN.sub(b"\n", data) if b"\r" in data else data
 
 
 def _replaced(data: bytes, what: re.Pattern[bytes], by: Callable[[re.Match[bytes]], bytes]) -> bytes:

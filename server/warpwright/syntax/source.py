@@ -6,6 +6,7 @@ Lines and columns are for people and are 1-based; a column counts characters, no
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from bisect import bisect_right
@@ -21,7 +22,7 @@ from warpwright.files import read_start
 from warpwright.syntax.code import code_of, without_comments
 from warpwright.syntax.edits import TextEdit, apply_edits
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.readable import readable
+from warpwright.syntax.readable import readable, with_line_feeds
 
 CUDA = Language(tree_sitter_cuda.language())
 MOST_BYTES = 64 << 20
@@ -81,7 +82,7 @@ class Source:
         closers = _closers(self.code)
         if not closers:
             return self.root
-        closed = self.edited([TextEdit(len(self.data), len(self.data), closers.decode())]).root
+        closed = self.edited([TextEdit(len(self.data), len(self.data), decoded(closers))]).root
         return closed if _functions(closed) > _functions(self.root) else self.root
 
     @cached_property
@@ -107,13 +108,13 @@ class Source:
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """Byte offset of the first byte of each line."""
+        """Byte offset of the first byte of each line; as for gcc, a return ends a line, too."""
         starts = [0]
-        find = self.data.find
-        at = find(b"\n")
+        data = with_line_feeds(self.data)
+        at = data.find(b"\n")
         while at >= 0:
             starts.append(at + 1)
-            at = find(b"\n", at + 1)
+            at = data.find(b"\n", at + 1)
         return starts
 
     def text(self, start: int = 0, end: int | None = None) -> str:
@@ -256,7 +257,7 @@ class Span:
     def one_line(self) -> str:
         """The text with each stretch of white space and comments as one blank.
 
-        >>> Span(Source("a.cu", b"x = a[i  // mine\\n      + 1];"), 4, 26).one_line
+        >>> Span(Source("a.cu", b"x = a[i  // mine\\n      + 1];"), 4, 27).one_line
         'a[i + 1]'
         """
         return " ".join(decoded(without_comments(self.source.data[self.start : self.end])).split())
@@ -289,7 +290,7 @@ class Span:
 def read_source(path: str | Path) -> Source:
     """Read a file from disk.
 
-    Bytes that are not UTF-8 are kept as they are (nvcc takes them in comments and strings too) and shown as U+FFFD.
+    Bytes that are not UTF-8 are kept as they are (nvcc takes them in comments) and shown as U+FFFD.
     Raises SourceError for what is missing, unreadable or binary.
     """
     path = Path(path)
@@ -303,6 +304,8 @@ def read_source(path: str | Path) -> Source:
         raise SourceError(f"{path}: cannot be read ({error.strerror})") from None
     if len(data) > MOST_BYTES:
         raise SourceError(f"{path}: is larger than {MOST_BYTES >> 20} MB, which is no source that a person edits")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError(f"{path}: is in UTF-16, which nvcc does not read; save it as UTF-8")
     if b"\0" in data:
         raise SourceError(f"{path}: is a binary file, not CUDA source")
     return Source(str(path), data)
@@ -311,7 +314,7 @@ def read_source(path: str | Path) -> Source:
 def invalid_utf8_offset(data: bytes) -> int | None:
     """Byte offset of the first byte that is not UTF-8, or None."""
     try:
-        data.decode("utf-8")
+        decoded(data)
     except UnicodeDecodeError as error:
         return error.start
     return None

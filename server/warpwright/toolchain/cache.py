@@ -23,6 +23,7 @@ from pathlib import Path
 from warpwright.directories import cache_dir
 from warpwright.files import read_file
 from warpwright.progress import CancelledError, IsCancelled
+from warpwright.syntax.encoding import encoded
 
 MOST_RESULTS = 1000
 _MOST_INCLUDED_BYTES = 1 << 30
@@ -46,7 +47,7 @@ def key_of(*parts: object) -> str:
     """
     digest = hashlib.sha256()
     for part in parts:
-        data = part if isinstance(part, bytes) else repr(part).encode("utf-8", errors="surrogateescape")
+        data = part if isinstance(part, bytes) else encoded(repr(part))
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
 

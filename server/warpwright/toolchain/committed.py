@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from warpwright.missing import Missing
+from warpwright.syntax.encoding import shown_bytes
 
 _SECONDS = 10
 _PLAIN = {
@@ -39,6 +40,6 @@ def committed_text(path: str) -> bytes | Missing:
         return Missing("git", f"git did not answer about {path}.", "See whether `git status` works there.")
     if shown.returncode == 0:
         return shown.stdout
-    said = shown.stderr.decode("utf-8", errors="replace").strip().splitlines()
+    said = shown_bytes(shown.stderr).strip().splitlines()
     why = said[-1].removeprefix("fatal: ") if said else "git said nothing"
     return Missing("git", f"There is no committed version of {file.name} ({why}).", "Commit a version that works.")

@@ -18,6 +18,7 @@ from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.sandbox.confine import UnconfinedError
 from warpwright.search_path import use_absolute_folders
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.source import Source
 from warpwright.toolchain import cache
@@ -325,7 +326,7 @@ def _build(
     if unsafe := unsafe_word([*command[1:], str(directory)]):
         return failed(Ending.BROKEN, f"Nothing is compiled: nvcc would hand `{printable(unsafe)}` to a shell.")
     if given.header:
-        copies = {**copies, HEADER: given.header.encode("utf-8", errors="surrogateescape")}
+        copies = {**copies, HEADER: encoded(given.header)}
     for name, copy in {"source.cu": with_line_marker(text, str(path)), **copies}.items():
         (directory / name).write_bytes(copy)
     for name, folder in given.links.items():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from warpwright.files import read_file, read_start
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.syntax.flags import Flags, flags_of_options, read_options
 from warpwright.syntax.stamp import Stamp, stamp_of
 from warpwright.toolchain.nvcc_options import NvccOptions, WhyNot, nvcc_options, shell_words, with_option_files
@@ -256,7 +257,7 @@ def _includes(path: str, name: str) -> bool:
 
 def _option_text(file: Path) -> str | None:
     try:
-        return read_file(file, _MOST_OPTION_BYTES).decode("utf-8", errors="replace")
+        return shown_bytes(read_file(file, _MOST_OPTION_BYTES))
     except OSError:
         return None
 

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from warpwright.syntax.encoding import shown_bytes
+
 _ATTRIBUTES = b".nv.info."
 _SIZED = 4  # EIFMT_SVAL
 _MAX_THREADS = 0x05  # EIATTR_MAX_THREADS: __launch_bounds__ or .maxntid, in three dimensions
@@ -55,7 +57,7 @@ def _sections(cubin: bytes) -> Iterator[tuple[str, bytes]]:
         start = names + header[0]
         name = cubin[start : cubin.index(b"\0", start)]
         if name.startswith(_ATTRIBUTES):
-            yield name.removeprefix(_ATTRIBUTES).decode("ascii", "replace"), cubin[header[4] : header[4] + header[5]]
+            yield shown_bytes(name.removeprefix(_ATTRIBUTES)), cubin[header[4] : header[4] + header[5]]
 
 
 def _read(section: bytes) -> KernelInfo:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from warpwright.syntax.encoding import decoded, encoded
+
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
@@ -13,5 +15,5 @@ def unescaped(path: str) -> str:
     >>> unescaped(r"/home/caf\303\251/a\"b.cu")
     '/home/café/a"b.cu'
     """
-    raw = _ESCAPE.sub(lambda m: bytes([int(m[1], 8) & 255]) if len(m[1]) == 3 else m[1], path.encode())
-    return raw.decode("utf-8", errors="surrogateescape")
+    raw = _ESCAPE.sub(lambda m: bytes([int(m[1], 8) & 255]) if len(m[1]) == 3 else m[1], encoded(path))
+    return decoded(raw)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from warpwright.syntax.encoding import decoded, encoded
 from warpwright.syntax.source import Source, SourceError, is_file, read_source
 
 _INCLUDE = re.compile(rb'^(?P<head>[ \t]*#[ \t]*include[ \t]*)(?P<name>"[^"\r\n]+"|<[^>\r\n]+>)', re.MULTILINE)
@@ -59,7 +60,7 @@ def with_changed(main: Source, folders: Sequence[str]) -> tuple[bytes, dict[str,
             meant = _meant(path, spelt, given, texts)
             moved = source is not main and spelt[0] == '"' and is_file(path.parent / spelt[1:-1])
             name = f'"{names[meant]}"' if meant in names else f'"{meant}"' if moved else spelt
-            return match["head"] + name.encode("utf-8", errors="surrogateescape")
+            return match["head"] + encoded(name)
 
         return _INCLUDE.sub(include, source.data)
 
@@ -102,7 +103,7 @@ def with_line_marker(data: bytes, path: str) -> bytes:
     b'#line 1 "a b.cu"\\nint x;'
     """
     quoted = re.sub(r'[\x00-\x1f\x7f"\\]', "_", path)
-    return b'#line 1 "%s"\n' % quoted.encode("utf-8", errors="surrogateescape") + data.removeprefix(b"\xef\xbb\xbf")
+    return b'#line 1 "%s"\n' % encoded(quoted) + data.removeprefix(b"\xef\xbb\xbf")
 
 
 def _names(source: Source) -> Iterator[str]:
@@ -110,7 +111,7 @@ def _names(source: Source) -> Iterator[str]:
 
 
 def _decoded(name: bytes) -> str:
-    return name.decode("utf-8", errors="surrogateescape")
+    return decoded(name)
 
 
 def _meant(path: Path, spelt: str, folders: Sequence[str], texts: dict[Path, Source]) -> Path:

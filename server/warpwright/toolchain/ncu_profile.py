@@ -10,6 +10,7 @@ from pathlib import Path
 from warpwright.facts.line_sums import LineSum
 from warpwright.facts.model import AccessKind, Space
 from warpwright.facts.profile import Backend, Inputs, InstructionSet, Profile, ProfiledLaunch, Traffic, text_hash
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.toolchain.ncu_tables import (
     UNREADABLE_SOURCE,
     Instruction,
@@ -76,7 +77,7 @@ def _own_files(rows: Sequence[LineRow], texts: Mapping[str, bytes], table: Path)
     Raises NcuError where a report's text differs from that of every file of its name. A header of the toolkit may have
     the name of the program's.
     """
-    lines = {path: data.decode("utf-8", errors="replace").splitlines() for path, data in texts.items()}
+    lines = {path: shown_bytes(data).splitlines() for path, data in texts.items()}
     paths: dict[str, str] = {}
     differing: list[tuple[str, LineRow]] = []
     checked = False
@@ -202,7 +203,7 @@ def _profile(
     launch: ProfiledLaunch,
     device: str,
 ) -> Profile:
-    lines = {path: data.decode("utf-8", errors="replace").splitlines() for path, data in texts.items()}
+    lines = {path: shown_bytes(data).splitlines() for path, data in texts.items()}
     sums: dict[tuple[str, int], LineSum] = {}
     elsewhere = 0
     for each in executed:

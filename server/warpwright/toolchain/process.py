@@ -18,6 +18,7 @@ from pathlib import Path
 
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.sandbox.confine import Confined, Policy
+from warpwright.syntax.encoding import shown_bytes
 
 POLL_SECONDS = 0.02
 LOG = "compiler-output.txt"
@@ -109,5 +110,5 @@ def _run(
         finally:
             running.kill()
     with log.open("rb") as source:
-        output = source.read(output_bytes).decode("utf-8", errors="replace")
+        output = shown_bytes(source.read(output_bytes))
     return Finished(running.process.returncode, output, stopped, timed_out, in_force)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import encoded, shown_bytes
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain.messages import CompilerMessage, Note
@@ -115,7 +116,7 @@ def _moved(start: int, end: int, edit: TextEdit) -> tuple[int, int] | None:
     if end <= edit.start:
         return start, end
     if start >= edit.end:
-        shift = len(edit.new_text.encode("utf-8", errors="replace")) - (edit.end - edit.start)
+        shift = len(encoded(edit.new_text)) - (edit.end - edit.start)
         return start + shift, end + shift
     return None
 
@@ -160,7 +161,7 @@ def _span(source: Source, line: int, quoted: str, caret: int) -> tuple[int, int]
 
 def _bytes(source: Source, start: int, text: str, column: int) -> int:
     """Bytes before a column of a line, of which some may not be UTF-8 and show as one character each."""
-    size = len(text[:column].encode("utf-8"))
+    size = len(encoded(text[:column]))
     if "\N{REPLACEMENT CHARACTER}" not in text[:column]:
         return size
     return next((n for n in range(column, size + 1) if len(source.text(start, start + n)) >= column), size)
@@ -169,7 +170,7 @@ def _bytes(source: Source, start: int, text: str, column: int) -> int:
 def _unplaced(message: CompilerMessage, source: Source) -> tuple[int, int]:
     """Of what ptxas says of a kernel, its name; of what comes at the end of the source, the last line with text."""
     if entry := _ENTRY.search(message.text):
-        name = re.escape(unqualified(entry[1])).encode()
+        name = encoded(re.escape(unqualified(entry[1])))
         defined = re.search(rb"\b__global__\b[^;{}]*?\b(?P<name>%s)[ \t\n]*\(" % name, source.data)
         if defined is not None:
             return defined.span("name")
@@ -193,5 +194,5 @@ def _way_to(path: str, notes: Iterable[Note], source: Source, ways: Mapping[str,
 
 def _includes_of(source: Source) -> Iterator[Include]:
     for match in _INCLUDE.finditer(source.data):
-        name = match["name"].decode("utf-8", errors="replace")
+        name = shown_bytes(match["name"])
         yield match.start("name"), match.end("name"), name.strip('"')

@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from warpwright.directories import cache_dir
+from warpwright.syntax.encoding import encoded
 
 WHOLE = "whole"
 """The file that says that all was written; `warpwright_harness.__main__` makes it."""
@@ -57,4 +58,4 @@ def _folder(python: str) -> Path | None:
         which = (python, sys.version, version("torch"))
     except PackageNotFoundError:
         return None
-    return cache_dir() / "bytecode" / sha256(repr(which).encode()).hexdigest()[:16]
+    return cache_dir() / "bytecode" / sha256(encoded(repr(which))).hexdigest()[:16]

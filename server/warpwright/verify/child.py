@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from warpwright.progress import CancelledError, IsCancelled
 from warpwright.sandbox.confine import Confined, Policy
+from warpwright.syntax.encoding import encoded, shown_bytes
 
 Event = dict[str, Any]
 
@@ -129,7 +130,7 @@ class Child:
 
     def send(self, request: Mapping[str, Any], is_cancelled: IsCancelled) -> None:
         """Raises ChildEndedError where it does not take the request, and CancelledError."""
-        left = memoryview(json.dumps(request).encode() + b"\n")
+        left = memoryview(encoded(json.dumps(request)) + b"\n")
         deadline = time.monotonic() + self.kind.step_seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self._requests, selectors.EVENT_WRITE)
@@ -192,7 +193,7 @@ class Child:
     def printed(self) -> str:
         """What it and its libraries printed so far."""
         self._log.seek(0)
-        return self._log.read().decode(errors="replace")
+        return shown_bytes(self._log.read())
 
     def _log_is_full(self) -> bool:
         return os.fstat(self._log.fileno()).st_size > _LOG_BYTES
@@ -213,7 +214,7 @@ class Child:
 
     def _last_words(self) -> str:
         self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - (1 << 16)))
-        lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
+        lines = [line for line in shown_bytes(self._log.read()).splitlines() if line.strip()]
         return f" ({lines[-1].strip()[:200]})" if lines else ""
 
 

@@ -23,6 +23,7 @@ from warpwright.missing import Missing
 from warpwright.problems.model import Case, Problem
 from warpwright.progress import IsCancelled
 from warpwright.sandbox.confine import Policy, system_folders
+from warpwright.syntax.encoding import decoded
 from warpwright.toolchain.rights import Reads
 from warpwright.verify.child import Event, Kind, environment_of, physical_memory
 from warpwright.verify.harness import harness_environment, harness_python
@@ -144,7 +145,7 @@ def run_emulated(asked: Asked, is_cancelled: IsCancelled) -> Iterator[Event]:
     """
     if sys.platform == "win32":
         raise UnableError("Kernels are not run on Windows, nor emulated; use WSL 2, where they are.")
-    request: Mapping[str, Any] = {"asked": base64.b64encode(pickle.dumps(asked)).decode("ascii")}
+    request: Mapping[str, Any] = {"asked": decoded(base64.b64encode(pickle.dumps(asked)))}
     pool = _pool if asked.reference is None else _reference_pool
     for event in pool.run(request, is_cancelled):
         if event["event"] == "unable":

@@ -20,6 +20,7 @@ from typing import Any
 
 import warpwright
 from warpwright.directories import data_dir
+from warpwright.syntax.encoding import encoded, shown
 from warpwright.syntax.source import Source
 from warpwright.verify.plain import PlainError, from_plain, to_plain
 from warpwright.verify.report import Report, Status
@@ -87,9 +88,9 @@ def question(*parts: object) -> str:
     >>> question("a", 1) == question("a", 1), question("a", 1) == question("a1")
     (True, False)
     """
-    digest = hashlib.sha256(_judge().encode())
+    digest = hashlib.sha256(encoded(_judge()))
     for part in parts:
-        data = part if isinstance(part, bytes) else repr(part).encode("utf-8", errors="surrogateescape")
+        data = part if isinstance(part, bytes) else encoded(repr(part))
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
 
@@ -98,7 +99,7 @@ def question(*parts: object) -> str:
 def _judge() -> str:
     """A hash of the code that runs kernels and judges what came of it."""
     server = Path(warpwright.__file__).parent.parent
-    digest = hashlib.sha256(warpwright.__version__.encode())
+    digest = hashlib.sha256(encoded(warpwright.__version__))
     for folder in ("warpwright_harness", "warpwright/emulator", "warpwright/verify", "warpwright/problems"):
         for path in sorted((server / folder).rglob("*.py")):
             digest.update(path.read_bytes())
@@ -177,7 +178,7 @@ def _is_there() -> bool:
 
 def _storable(text: str) -> str:
     """The text without what UTF-8 has no bytes for, as a file's name may have."""
-    return text.encode("utf-8", errors="backslashreplace").decode("utf-8")
+    return shown(text)
 
 
 @contextmanager

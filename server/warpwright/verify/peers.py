@@ -19,6 +19,7 @@ from warpwright.missing import Missing
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import MOST_BYTES
 from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import Gpu, find_gpu, run_request
@@ -98,4 +99,4 @@ def _file(gpu: Gpu, problem: Problem, shape: Mapping[str, int]) -> Path:
     case = problem.case(shape)
     which = (VERSION, sorted(gpu.details.items()), read_file(problem.reference, MOST_BYTES), sorted(shape.items()))
     asked = (*which, sorted(case.scalars.items()), sorted(case.counts.items()))
-    return cache_dir() / "peers" / f"{sha256(repr(asked).encode()).hexdigest()}.json"
+    return cache_dir() / "peers" / f"{sha256(encoded(repr(asked))).hexdigest()}.json"

@@ -12,6 +12,7 @@ from warpwright.facts.model import Program
 from warpwright.files import read_file
 from warpwright.missing import Missing
 from warpwright.progress import Progress, silent
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import MOST_BYTES
 from warpwright.toolchain.compilation import Compiled, TorchBuild
 from warpwright.verify.claim import Claim, Climb
@@ -206,7 +207,7 @@ def _emulated(climb: Climb, plan: Plan, units: tuple[Program, Program]) -> _Emul
             backend=lambda _, is_cancelled: run_emulated(request_of_child, is_cancelled),
         )
 
-    return _Emulated(run, {side: sha256(e[0].text.encode()).hexdigest() for side, e in zip(_SIDES, ptx, strict=True)})
+    return _Emulated(run, {side: sha256(encoded(e[0].text)).hexdigest() for side, e in zip(_SIDES, ptx, strict=True)})
 
 
 def _told(claim: Claim) -> Callable[[str], None]:

@@ -13,6 +13,7 @@ from warpwright.editor.job_request import JobError, analysed
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
@@ -30,7 +31,7 @@ def machine_code_lines(request: Json, progress: Progress, is_cancelled: IsCancel
     """What each line of a document, and of what it includes, became for its first architecture: `lines` is as
     `toolchain.machine_lines` writes it. Raises JobError where it is not known."""
     settings, _ = parse_settings(request["settings"])
-    source = Source(request["path"], request["text"].encode("utf-8"))
+    source = Source(request["path"], encoded(request["text"]))
     view, included = _view(source, settings, progress, is_cancelled)
     files = {os.path.normpath(Path(source.path).absolute()), *_own_files(included)}
     return {"lines": lines_json(machine_lines(view, files))}

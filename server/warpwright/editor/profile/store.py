@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from warpwright.directories import cache_dir
 from warpwright.facts.model import Program
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.flags import Flags, parse_flags
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def store_profile(profile: Profile) -> Path | None:
     main = next(iter(profile.texts.values()))
     launch = profile.launch
     run = (profile.kernel, profile.function, profile.backend, launch.grid, launch.block, launch.dynamic_shared_bytes)
-    name = hashlib.sha256(repr((*run, sorted(launch.shape.items()), profile.flags)).encode()).hexdigest()[:32]
+    name = hashlib.sha256(encoded(repr((*run, sorted(launch.shape.items()), profile.flags)))).hexdigest()[:32]
     target = _folder() / main / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent)

@@ -18,6 +18,7 @@ from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group
 from warpwright.emulator.machine.memory import GLOBAL_WINDOW, LOCAL_WINDOW, WINDOW_BYTES
 from warpwright.facts.profile import FaultKind
+from warpwright.syntax.encoding import shown_bytes
 
 if TYPE_CHECKING:
     from warpwright.emulator.machine.batch import Batch
@@ -118,7 +119,7 @@ def _bytes(batch: Batch, lane: int, address: int, most: int) -> bytes:
 
 
 def _text(batch: Batch, lane: int, address: int) -> str:
-    return _bytes(batch, lane, address, _LONGEST).split(b"\0")[0].decode("utf-8", errors="replace")
+    return shown_bytes(_bytes(batch, lane, address, _LONGEST).split(b"\0")[0])
 
 
 def _words(batch: Batch, lane: int, address: int) -> Iterator[bytes]:

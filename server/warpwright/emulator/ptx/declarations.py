@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from warpwright.emulator.ptx.model import Immediate, Symbol, Variable
 from warpwright.emulator.ptx.tokens import Cursor, is_float, is_name, is_number, whole_number
 from warpwright.emulator.ptx.types import TYPE_BYTES
+from warpwright.syntax.encoding import encoded
 
 SPACES = {".global", ".const", ".shared", ".local", ".param", ".tex"}
 VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
@@ -159,7 +160,7 @@ class _Initial:
     def _string(self, token: str) -> None:
         if not token.endswith('"') or len(token) < 2:
             raise self.cursor.error("a string is not closed; the text seems to be cut off.")
-        self.data.extend(token[1:-1].encode("utf-8", errors="replace"))
+        self.data.extend(encoded(token[1:-1]))
 
     def _value(self) -> None:
         cursor = self.cursor

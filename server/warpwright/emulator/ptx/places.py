@@ -9,6 +9,7 @@ import re
 
 from warpwright.emulator.ptx.model import Place
 from warpwright.emulator.ptx.tokens import Cursor
+from warpwright.syntax.encoding import shown_bytes
 from warpwright.toolchain.file_names import unescaped
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"((?:[^"\\\n]|\\.)*)"', re.MULTILINE | re.ASCII)
@@ -63,7 +64,7 @@ class Places:
         if cursor.take("+"):
             start += cursor.whole("an offset")
         end = self._strings.find(b"\0", start)
-        return self._strings[start : end if end >= 0 else None].decode("utf-8", errors="replace")
+        return shown_bytes(self._strings[start : end if end >= 0 else None])
 
 
 def _debug_strings(text: str) -> tuple[bytes, dict[str, int]]:

@@ -22,6 +22,7 @@ from warpwright.emulator.values import POISONS, SCALAR_FACTOR, Change, arguments
 from warpwright.problems.model import Case
 from warpwright.problems.types import element_type
 from warpwright.progress import IsCancelled
+from warpwright.syntax.encoding import decoded
 from warpwright.verify.child import Event
 from warpwright.verify.emulated.comparison import Comparison
 from warpwright.verify.emulated.events import case_event, said, unsafe, unsupported
@@ -42,7 +43,7 @@ class TorchReference:
 
     def __call__(self, inputs: Mapping[str, tuple[str, Any]], scalars: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name, flat, as float64 or int64; inputs with their scalar types. Raises NoReferenceError."""
-        coded = {name: [scalar, base64.b64encode(data.tobytes()).decode()] for name, (scalar, data) in inputs.items()}
+        coded = {name: [scalar, decoded(base64.b64encode(data.tobytes()))] for name, (scalar, data) in inputs.items()}
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps({"inputs": coded, "scalars": dict(scalars)}) + "\n")

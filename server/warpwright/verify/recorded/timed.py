@@ -21,6 +21,7 @@ from warpwright.problems.model import Array, Case, Problem, Scalar
 from warpwright.problems.types import element_type
 from warpwright.progress import IsCancelled, Progress
 from warpwright.rewrites._code import squeezed
+from warpwright.syntax.encoding import encoded
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.nodes import descendants, launch_configuration, uncommented
 from warpwright.syntax.source import Source
@@ -132,7 +133,7 @@ def _known(change: HostChange, program: Program) -> Iterator[tuple[str, dict[str
 
 def _launches(change: HostChange) -> tuple[Source, list[tuple[str, Node, Node]]]:
     """The place as a text of its own, and its launches: the kernel, the call and what stands in `<<<>>>`."""
-    source = Source("place.cu", f"void place() {{\n{change.before}\n}}".encode())
+    source = Source("place.cu", encoded(f"void place() {{\n{change.before}\n}}"))
     found: list[tuple[str, Node, Node]] = []
     for call in descendants(source.root, "call_expression"):
         configuration, function = launch_configuration(call), call.child_by_field_name("function")

@@ -1,0 +1,79 @@
+"""Files whose bytes are not UTF-8, or whose lines end otherwise: every command reads them, and writes no other byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command import run_command
+
+STRICT = {"PYTHONIOENCODING": "utf-8:strict", "PYTHONUTF8": "0"}
+CONFLICT = b"""// caf\xe9 volatile __syncthreads
+__global__ void turn(float *out, const float *in) {  // \xdf
+  __shared__ float tile[32][32];  // gr\xfc\xdfe
+  int x = threadIdx.x, y = threadIdx.y;
+  tile[y][x] = in[y * 32 + x];  // \xe9
+  __syncthreads();
+  out[y * 32 + x] = tile[x][y];
+}
+
+void run(float *out, const float *in) {
+  puts("na\xefve");
+  turn<<<1, dim3(32, 32)>>>(out, in);
+}
+"""
+TEXTS = {
+    "latin": CONFLICT,
+    "marked": b"\xef\xbb\xbf" + CONFLICT,
+    "windows": CONFLICT.replace(b"\n", b"\r\n"),
+    "old": CONFLICT.replace(b"\n", b"\r"),
+}
+texts = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+
+
+@texts
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "check", "check --format json", "check --format sarif", "check --format gitlab", "check --format github",
+        "facts", "facts --format source", "facts --format json", "problem",
+    ],
+)  # fmt: skip
+def test_every_command_reads_it(tmp_path: Path, text: bytes, arguments: str) -> None:
+    (tmp_path / "a.cu").write_bytes(text)
+    ran = run_command(*arguments.split(), "a.cu", cwd=tmp_path, env=STRICT)
+    assert ran.status == 0, ran.stderr
+    if arguments.endswith(("json", "sarif", "gitlab")):
+        assert "turn" in ran.stdout
+        json.dumps(ran.json, ensure_ascii=False).encode("utf-8")
+    if arguments.startswith("check"):
+        assert "bank-conflict" in ran.stdout
+
+
+@pytest.mark.nvcc
+@texts
+def test_a_fix_changes_no_other_byte(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "a.cu"
+    text = text.replace(b"na\xefve", b"naive")  # in a string nvcc does not take it
+    path.write_bytes(text)
+    shown = run_command("fix", "--rule", "bank-conflict", "a.cu", cwd=tmp_path, env=STRICT)
+    assert "[32 + 1]" in shown.stdout, shown.stderr
+    written = run_command("fix", "--rule", "bank-conflict", "--write", "a.cu", cwd=tmp_path, env=STRICT)
+    assert written.status == 0, written.stderr
+    assert path.read_bytes() == text.replace(b"tile[32][32]", b"tile[32][32 + 1]")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused_in_a_sentence(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.cu").write_bytes(("\ufeff" + CONFLICT.decode("latin-1")).encode(encoding))
+    ran = run_command("check", "a.cu", cwd=tmp_path)
+    assert ran.status == 2
+    assert ran.stderr == "error: a.cu: is in UTF-16, which nvcc does not read; save it as UTF-8\n"
+
+
+def test_a_file_with_a_zero_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.cu").write_bytes(CONFLICT + b"\0")
+    ran = run_command("check", "a.cu", cwd=tmp_path)
+    assert ran.status == 2
+    assert ran.stderr == "error: a.cu: is a binary file, not CUDA source\n"
