@@ -119,7 +119,8 @@ class Session:
             self._functions[side] = tuple(
                 (module.function(launch["function"]), tuple(launch["arguments"])) for launch in described["launches"]
             )
-            self._variables[side] = {v.name: v for v in variables.variables_in(image)}
+            found = [v for v in variables.variables_in(image) if variables.is_known(module, v)]
+            self._variables[side] = {v.name: v for v in found}
             writable = [v for v in self._variables[side].values() if not v.is_constant]
             if sum(v.size for v in writable) <= MOST_STATE_BYTES:
                 self._begun[side] = {v.name: variables.read(module, v) for v in writable}

@@ -77,6 +77,16 @@ def address_of(module: Module, variable: Variable) -> int:
     return address
 
 
+def is_known(module: Module, variable: Variable) -> bool:
+    """Whether the driver says where it lies, which it does not of what the compiler made for itself, such as the texts
+    of `printf`."""
+    try:
+        address_of(module, variable)
+    except LaunchRefusedError:
+        return False
+    return True
+
+
 def read(module: Module, variable: Variable) -> bytes:
     """What it holds. Raises LaunchRefusedError or CudaFaultError."""
     return read_memory(address_of(module, variable), variable.size)
