@@ -19,7 +19,7 @@ from support.editor import NEOVIM, OLD_NEOVIM, VSCODE, Profile, start_editor
 from support.kernels import CLEAN, CONFLICT
 from warpwright.editor.stoppable import Stoppable
 
-LEAVES_WITHIN = 10.0
+LEAVES_WITHIN = 30.0
 """Seconds; on a machine that is at work, and far less than an endless analysis is given."""
 
 SPIN = "while True: pass"
@@ -76,11 +76,11 @@ def test_other_files_are_answered_meanwhile(profile: Profile, endless: str, tmp_
 
 @pytest.mark.parametrize("endless", [SPIN, BLOCK], ids=["spins", "waits in C"])
 def test_it_is_stopped_said_so_and_the_next_text_is_analysed(endless: str, tmp_path: Path) -> None:
-    command = program(endless, MOST_SECONDS=2.0)
+    command = program(endless, MOST_SECONDS=5.0)
     with start_editor(VSCODE, tmp_path, command=command, options={"compile": "off"}) as editor:
         page = editor.open("endless.cu", ENDLESS)
         (said,) = page.diagnostics()
-        assert said.message == "This is not analysed: it took longer than 2 seconds and was stopped."
+        assert said.message == "This is not analysed: it took longer than 5 seconds and was stopped."
         assert page.hover("tile[x][y]") is None
         page.replace("// endless\n", "")
         assert [found.code for found in page.diagnostics()] == ["bank-conflict"]
@@ -88,7 +88,7 @@ def test_it_is_stopped_said_so_and_the_next_text_is_analysed(endless: str, tmp_p
 
 
 def test_many_endless_ones_keep_another_waiting_no_longer_than_they_are_given(tmp_path: Path) -> None:
-    command = program(SPIN, MOST_SECONDS=2.0)
+    command = program(SPIN, MOST_SECONDS=5.0)
     with start_editor(OLD_NEOVIM, tmp_path, command=command, options={"compile": "off"}) as editor:
         pages = [editor.open(f"endless{number}.cu", ENDLESS) for number in range(6)]
         assert len(editor.open("a.cu", CONFLICT).diagnostics()) == 1
