@@ -73,13 +73,39 @@ def test_an_honest_candidate_is_correct_and_never_faster() -> None:
     assert {case["distribution"] for case in shown["cases"]} == {
         *("normal", "integers", "large", "zeros", "special", "threshold"),
         *("small", "offset", "ties", "huge", "ordered", "equal"),
-        *("only in changed", "some elements of each input changed"),
+        *("only in changed", "some elements of each input changed", "picked blocks"),
     }
     assert all(case["ok"] and case["max_abs"] == case["max_rel"] == 0.0 for case in shown["cases"])
     shapes = [case["shape"] for case in shown["cases"]]
     assert {"width": 509, "height": 251} in shapes
     assert all({shape[size] % 8 for shape in shapes} == set(range(8)) for size in ("width", "height"))
-    assert any(note.startswith("not run at ") and "width = 4096, height = 4096" in note for note in report.notes)
+    assert any(note.startswith("not run whole at ") and "width = 4096, height = 4096" in note for note in report.notes)
+
+
+def large_shift(rows: int, columns: int, place: str) -> str:
+    return f"""__global__ void shift(const short* in, short* out, long long rows, long long columns) {{
+    long long x = blockIdx.x * (long long)blockDim.x + threadIdx.x, y = blockIdx.y;
+    if (x < columns && y < rows) out[{place}] = in[{place}] >> 1;
+}}
+int main() {{
+    long long rows = {rows}, columns = {columns};
+    short *in, *out;
+    cudaMalloc(&in, rows * columns * sizeof(short));
+    cudaMalloc(&out, rows * columns * sizeof(short));
+    shift<<<dim3((columns + 255) / 256, rows), 256>>>(in, out, rows, columns);
+}}
+"""
+
+
+def test_a_size_of_the_programs_own_that_is_too_large_is_run_in_part_or_named(tmp_path: Path) -> None:
+    right, other = "y * columns + x", "x + columns * y"
+    part = run_texts(tmp_path, large_shift(7000, 6000, right), large_shift(7000, 6000, other))
+    assert (part.status, part.uncovered) == (Status.CORRECT, ())
+    assert any(c.shape == {"rows": 7000, "columns": 6000} and c.distribution == "picked blocks" for c in part.cases)
+    none = run_texts(tmp_path, large_shift(50000, 48000, right), large_shift(50000, 48000, other))
+    assert none.status is Status.CORRECT
+    assert [str(each.what) for each in none.uncovered] == ["size"]
+    assert none.uncovered[0].text.startswith("rows = 50000, columns = 48000, the program's own size, was not run")
 
 
 def test_another_order_of_a_sum_is_correct_within_what_rounding_moves() -> None:

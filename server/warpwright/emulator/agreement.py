@@ -208,7 +208,7 @@ def tolerance_of_zeros(output: Output, base: Any, again: Sequence[Any]) -> float
 
 
 def strict_tolerance(output: Output, base: Any) -> float:
-    return STRICT_ULPS * EPSILON[output.scalar] * _largest(output, base)
+    return STRICT_ULPS * EPSILON[output.scalar] * largest_size(output, base)
 
 
 def is_spread(output: Output, data: Any) -> bool:
@@ -283,7 +283,13 @@ def equal_bits(a: Any, b: Any) -> bool:
     return bool((_bits(a) == _bits(b)).all())
 
 
-def _largest(output: Output, data: Any) -> float:
+def changed_from(before: Any, after: Any) -> Any:
+    """Of each number of an array, whether its bits are other ones than before."""
+    return _bits(after) != _bits(before)
+
+
+def largest_size(output: Output, data: Any) -> float:
+    """The largest magnitude among the finite numbers of an output."""
     values = np.abs(as_doubles(output.scalar, data))
     return float(values[np.isfinite(values)].max(initial=0.0))
 

@@ -197,6 +197,7 @@ def run(
     most_lane_steps: int = MOST_LANE_STEPS,
     with_reach: bool = False,
     some_blocks: int | None = None,
+    ranges: Sequence[tuple[int, int]] = (),
     atomic_order: int | None = None,
     progress: Progress = silent,
     is_cancelled: IsCancelled = never_cancelled,
@@ -205,13 +206,14 @@ def run(
 
     `variables` are the bytes that variables of the module hold, as host code sets them; others have their own. Those
     that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault. Of the
-    grid, `some_blocks` from its middle are run where that is given, for counts: nobody looks at what they left. Lanes
-    that add floats to one word together do so in lane order, or in the random order of the seed `atomic_order`: a GPU
-    promises none.
+    grid, `some_blocks` from its middle are run where that is given, for counts: nobody looks at what they left. Where
+    there are `ranges`, the numbers of some blocks and how many begin with each, these alone are run. Lanes that add
+    floats to one word together do so in lane order, or in the random order of the seed `atomic_order`: a GPU promises
+    none.
     """
-    is_whole = some_blocks is None
+    is_kept = some_blocks is None
     prepared, placed = _prepare(
-        program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled, with_outputs=is_whole
+        program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled, with_outputs=is_kept
     )
     if with_reach:
         prepared.reach = Reach(prepared.memory.size)
@@ -226,26 +228,29 @@ def run(
     with np.errstate(all="ignore"):
         try:
             waiting: list[Batch] = []
-            asked = min(some_blocks or prepared.blocks, prepared.blocks)
+            middle = min(some_blocks or prepared.blocks, prepared.blocks)
+            stretches = ranges or [((prepared.blocks - middle) // 2, middle)]
+            asked = left = sum(count for _, count in stretches)
             prepared.is_whole = asked == prepared.blocks
-            begin = (prepared.blocks - asked) // 2
-            for first in range(begin, begin + asked, per_batch):
-                progress(f"Emulating {program.kernel}", (first - begin) / asked)
+            batches = [(n, min(per_batch, s + c - n)) for s, c in stretches for n in range(s, s + c, per_batch)]
+            for first, count in batches:
+                progress(f"Emulating {program.kernel}", 1 - left / asked)
                 while len(waiting) * per_batch * prepared.threads >= MOST_RESIDENT_LANES:
-                    waiting = gone_on(prepared, waiting, begin + asked - first)
-                waiting.append(Batch(prepared, first, min(per_batch, begin + asked - first)))
+                    waiting = gone_on(prepared, waiting, left)
+                waiting.append(Batch(prepared, first, count))
                 waiting = [batch for batch in waiting if not batch.run()]
+                left -= count
             while waiting:
                 waiting = gone_on(prepared, waiting, 0)
             for fault in prepared.watch.unused():
                 prepared.note(fault)
-            for argument, allocation in placed if is_whole else ():
+            for argument, allocation in placed if prepared.is_whole else ():
                 if argument.role == "out" and not prepared.memory.is_written(allocation):
                     prepared.note(FoundFault(FaultKind.UNUSED_RESULT, 0, "", space="global", array=argument.name))
         except KernelFaultError as error:
             prepared.note(error.fault)
             is_complete = False
-    if not is_whole:
+    if not is_kept:
         placed, kept, held = [], [], []
     memory = prepared.memory
     outputs = {

@@ -191,7 +191,7 @@ def paired_cases(original: Problem, candidate: Problem, shapes: Iterable[Shape])
 def more_cases(original: Problem, candidate: Problem, seed: int, shapes: Sequence[Shape]) -> Iterator[Trial]:
     """What is tried beside `shapes`, each with its kinds of values: sizes of every remainder, and further kinds at a
     size that shows them. Raises CandidateLaunchError."""
-    sized = {original.bytes(shape): shape for shape in shapes}
+    sized = {_size(original, shape): shape for shape in shapes}
     fitting = [size for size in sized if 0 < size <= KINDS_BYTES]
     shown = max(fitting) if fitting else min(filter(None, sized), default=None)
     if shown is not None:
@@ -199,6 +199,12 @@ def more_cases(original: Problem, candidate: Problem, seed: int, shapes: Sequenc
             yield pair, kinds_of(original)
     for pair in paired_cases(original, candidate, remainder_shapes(original, seed)):
         yield pair, REMAINDER_DISTRIBUTIONS
+
+
+def _size(problem: Problem, shape: Shape) -> int:
+    """The bytes of the arrays, or eight for each thread where these are more; 0 where it cannot be launched."""
+    threads, _, taken = problem.size(shape) or (0, 0, 0)
+    return max(8 * threads, taken) if taken else 0
 
 
 def make_launch(side: Side, shape: Shape) -> dict[str, Any]:

@@ -45,8 +45,9 @@ def _is_float(array: Array) -> bool:
 
 
 def remainder_shapes(problem: Problem, seed: int) -> list[Shape]:
-    """Sizes of every remainder by 8, or by the largest number up to 64 by which the texts take one, and sizes around a
-    block. What all known sizes have in common holds for these, too (see `plan.hidden_shape`).
+    """Sizes of every remainder by 8, or by the largest number up to 64 by which the texts take one, sizes around a
+    block, and one beyond what 16 bits hold, where the program's own may be. What all known sizes have in common holds
+    for these, too (see `plan.hidden_shape`).
 
     Each symbol takes every remainder, each time another beside the others'.
     """
@@ -68,6 +69,9 @@ def remainder_shapes(problem: Problem, seed: int) -> list[Shape]:
             shape[symbol] = steps[symbol] * ((remainder + times * modulus) or modulus)
         found.append(shape)
     if len(free) == 1:
+        step, own = steps[free[0]], (problem.own_shape or {}).get(free[0], 1 << 16)
+        if own >= 1 << 16:
+            found.append({**known[0], free[0]: ((1 << 16) // step + drawn.randrange(1, 500)) * step})
         for threads in sorted(_block_sizes(problem)):
             found += [{**known[0], free[0]: size} for size in (threads - 1, threads, threads + 1) if size > 0]
     found = [each for n, each in enumerate(found) if each not in known and each not in found[:n]]

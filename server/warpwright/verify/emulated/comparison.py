@@ -73,6 +73,7 @@ from warpwright.verify.emulated.outputs import (
     wider_tolerance,
     written_of,
 )
+from warpwright.verify.emulated.picked import picked_event
 from warpwright.verify.emulated.prints import are_prints_lost, other_prints, stops_alone
 from warpwright.verify.emulated.steps import behind, launches_of, put_behind
 from warpwright.verify.emulation import Budget
@@ -184,6 +185,12 @@ class Comparison:
         if proven and example is not None:
             yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
             yield from dependence_events(self, example, stop)
+        if (large := self._own_size(too_large)) is not None and is_sound:
+            yield {"event": "progress", "text": "Emulating some blocks at the program's own size", "share": 0.97}
+            event = picked_event(self, large, stop)
+            yield event
+            if not event.get("ok", True):
+                return
         if not self.original.problem.steps and (counted := self._counted()) is not None:
             yield {"event": "progress", "text": "Counting what both do", "share": 0.98}
             with suppress(LaunchError):
@@ -192,6 +199,21 @@ class Comparison:
                     original, candidate = works
                     yield {"event": "work", "original": asdict(original), "candidate": asdict(candidate)}
         yield {"event": "done"}
+
+    def _own_size(self, too_large: Collection[int]) -> int | None:
+        """The case of the program's own size, where it is not run whole."""
+        own = self.original.problem.own_shape
+        return next((index for index in too_large if self.cases[index][0].shape == own), None)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether a kernel changes memory of the grid by atomics."""
+        programs = (*self.original.programs, *self.candidate.programs)
+        return any(step.opcode in ("atom", "red") for program in programs for step in program.steps)
+
+    def named(self, variables: Mapping[str, bytes], program: Program) -> dict[str, bytes]:
+        """The file's variables by the names that they have in the PTX."""
+        return _mangled(variables, program)
 
     def _has_kinds(self, index: int) -> bool:
         return any(each in KINDS for each in self.distributions[index])
@@ -211,7 +233,7 @@ class Comparison:
         if shapes:
             sizes = [at(shape) for shape in shapes]
             more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
-            yield {"event": "note", "text": f"not run at {'; '.join(sizes[:3])}{more}: {limit}"}
+            yield {"event": "note", "text": f"not run whole at {'; '.join(sizes[:3])}{more}: {limit}"}
 
     @property
     def every(self) -> tuple[str, ...]:
