@@ -103,12 +103,12 @@ def test_a_divergent_branch_and_the_barrier_in_it() -> None:
 
 def test_source_text_cannot_break_the_markdown() -> None:
     text = (
-        "__global__ void k(float* a, int* __restrict__ n) { a[threadIdx.x * 2 /* `*_| <b> */] = 0; }\n"
+        "__global__ void k(float* a, int* __restrict__ n) { a[threadIdx.x * 2 + 0 * ('`' | '<' + '_')] = 0; }\n"
         "void f(float* a, int* n) { k<<<1, 32>>>(a, n); }\n"
     )
     answer = said(text, "a[thread")
     assert answer.count("```") == 2
-    assert "`` a[threadIdx.x * 2 /* `*_| <b> */] ``" in answer
+    assert "`` a[threadIdx.x * 2 + 0 * ('`' | '<' + '_')] ``" in answer
 
 
 def test_a_macro_and_a_device_function_are_followed() -> None:

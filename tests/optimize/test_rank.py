@@ -11,7 +11,7 @@ from warpwright.rules.base import Finding, Severity
 from warpwright.syntax.source import Source, Span
 from warpwright.verify.report import EMULATOR, Compilation, CompiledKernel, Level, Prediction, Report, Speed, Status
 
-LEFT = Finding(Span(Source("a.cu", b"x"), 0, 1), "left", severity=Severity.WARNING)
+LEFT = Finding(Span(Source("a.cu", b"x"), 0, 1), "left", {"bytes": 4}, severity=Severity.WARNING)
 HINT = replace(LEFT, severity=Severity.HINT)
 
 

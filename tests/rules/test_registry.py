@@ -61,13 +61,13 @@ def test_select_and_ignore_take_rules_and_groups() -> None:
 
 
 def _broken(kernel: Kernel) -> Iterator[Finding]:
-    yield Finding(kernel.name_span, "found before it broke")
+    yield Finding(kernel.name_span, "found before it broke", {"bytes": 4})
     raise RuntimeError("broken rule")
 
 
 def _both_kernels_one_place(kernel: Kernel) -> Iterator[Finding]:
     severity = Severity.ERROR if kernel.name == "b" else Severity.HINT
-    yield Finding(replace(kernel.span, start=0, end=4), kernel.name, severity=severity)
+    yield Finding(replace(kernel.span, start=0, end=4), kernel.name, {"bytes": 4}, severity=severity)
 
 
 def test_a_failing_rule_takes_nothing_else_down(
