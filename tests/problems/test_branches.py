@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from warpwright.facts.analyze import analyze
+from warpwright.problems.infer import find_problem
 from warpwright.problems.launches import launches_of
 from warpwright.problems.model import Problem
 from warpwright.syntax.source import Source
@@ -60,6 +61,14 @@ def test_each_call_comes_to_its_own(host: str) -> None:
 def test_a_size_that_may_be_another_excludes_no_launch(main: str) -> None:
     found = launched(CASES + main)
     assert {(("64",), "64"), (("128",), "128")} <= found
+
+
+@pytest.mark.parametrize("host", [HOST, CASES], ids=["if", "switch"])
+def test_a_kernel_is_run_as_the_first_launch_that_is_reached(host: str) -> None:
+    program = analyze(Source("k.cu", (host + ONE).encode()))
+    found = find_problem(program, program.kernels[0])
+    assert isinstance(found, Problem)
+    assert (found.instance, found.block[0]) == (("128",), "128")
 
 
 def test_a_variable_that_is_changed_excludes_no_launch() -> None:

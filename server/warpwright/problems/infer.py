@@ -7,12 +7,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from warpwright.cuda.paths import launch_paths
 from warpwright.cuda.sites import LaunchText, launch_sites
 from warpwright.facts.model import Basis, Kernel, Program
 from warpwright.missing import Missing
 from warpwright.problems.arguments import ArgumentReader
 from warpwright.problems.arrays import ArrayReader
 from warpwright.problems.blocks import text_block, tiled_grid
+from warpwright.problems.branches import decided
 from warpwright.problems.compared import compared_numbers, scaling_numbers
 from warpwright.problems.directives import read_directives
 from warpwright.problems.document import FILE_NAME, read_document
@@ -92,8 +94,7 @@ class _Finder:
             raise LackingError("it has no body")
         self.notes: list[str] = []
         self.way = way
-        first = next(launch_sites(program.sources.values(), kernel.name), None) if way is None else way.path.site
-        self.site: LaunchText | None = first
+        self.site: LaunchText | None = _first_site(program, kernel) if way is None else way.path.site
         self.guesses: list[Guess] = []
         self.arguments = ArgumentReader(program, kernel, self.site, said, directives, self.notes, self.guesses, way)
         self.reader = self.arguments.reader
@@ -369,6 +370,16 @@ class _Finder:
             return path
         beside = self.folder / "reference.py"
         return beside if beside.is_file() and len(self.program.defined_kernels) == 1 else None
+
+
+def _first_site(program: Program, kernel: Kernel) -> LaunchText | None:
+    """The first launch that the conditions around it do not keep from being reached; else the first."""
+    sources = list(program.sources.values())
+    sites = list(launch_sites(sources, kernel.name))
+    reached = (
+        site for site in sites if any(decided(program, path) is not None for path in launch_paths(sources, site))
+    )
+    return next(reached, sites[0]) if len(sites) > 1 else next(iter(sites), None)
 
 
 def _guesses_of(problem: Problem, kernel: Kernel) -> Iterator[Guess]:
