@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from warpwright.facts import ir
 from warpwright.facts.addressing import pointer_to_local
@@ -22,6 +22,7 @@ from warpwright.facts.predication import NEVER
 from warpwright.facts.types import UNKNOWN_TYPE, CType
 from warpwright.facts.unit import FunctionText
 from warpwright.facts.values import (
+    MOST_KEPT,
     AnyValue,
     ArrayValue,
     Closure,
@@ -42,8 +43,21 @@ MAX_RECURSIONS = 200
 
 
 @dataclass(slots=True)
+class Overloads:
+    """The functions that a call by name may mean, with the arguments of explicit specializations, the others, and which
+    of these fits by the arguments' types: by their places in memory, so they are kept with it."""
+
+    texts: Sequence[FunctionText]
+    special: list[tuple[FunctionText, list[str]]]
+    general: list[FunctionText]
+    fitting: dict[tuple[int, ...], tuple[list[CType], FunctionText]] = field(default_factory=lambda: {})
+
+
+@dataclass(slots=True)
 class Caller(Evaluator):
     """Runs the bodies of called functions."""
+
+    overloads: dict[ir.Call, Overloads] = field(default_factory=lambda: {})  # looked up once for a call
 
     def call(self, node: ir.Call, mask: int, returned: Frame | None = None) -> AnyValue:
         """What a call returns; `returned.place` becomes the place that a returned reference names."""
@@ -110,37 +124,50 @@ class Caller(Evaluator):
         """The member function that `owner::name(...)` means."""
 
     def user_function(self, node: ir.Call, mask: int) -> ir.Function | None:
-        texts = self.unit.functions.get(node.name)
-        if not texts:
+        overloads = self.overloads.get(node)
+        if overloads is None:
+            overloads = self.overloads[node] = self._overloads(node)
+        if not overloads.texts:
             return None
-        matching = [t for t in texts if parameter_count(t) == len(node.arguments)] or [
-            t for t in texts if parameter_count(t) > len(node.arguments)
-        ]
-        if not matching:
-            return None
-        text = self._meant(node, visible(matching, node), mask)
+        text = self._meant(node, overloads, mask)
         bindings = self.bindings(node, text, mask) if text.template else {}
         return self.lowered(text, bindings)
 
-    def _meant(self, node: ir.Call, texts: Sequence[FunctionText], mask: int) -> FunctionText:
-        """The function that fits the arguments best, the last of several; of a template, the specialization."""
-        if len(texts) == 1:
-            return texts[0]
-        special = [(text, arguments) for text in texts if (arguments := special_arguments(text)) is not None]
-        general = [text for text in texts if all(text is not other for other, _ in special)]
-        if not general:
-            return texts[-1]
+    def _overloads(self, node: ir.Call) -> Overloads:
+        texts = self.unit.functions.get(node.name, ())
+        matching = [t for t in texts if parameter_count(t) == len(node.arguments)] or [
+            t for t in texts if parameter_count(t) > len(node.arguments)
+        ]
+        seen = visible(matching, node)
+        special = [(text, arguments) for text in seen if (arguments := special_arguments(text)) is not None]
+        general = [text for text in seen if all(text is not other for other, _ in special)]
         if node.template_arguments:
             general = [text for text in general if text.template] or general
-        found = general[-1]
-        if len(general) > 1:
-            given = [self.argument_type(argument, mask) for argument in node.arguments]
+        return Overloads(seen, special, general)
+
+    def _fitting(self, overloads: Overloads, given: list[CType]) -> FunctionText:
+        """Of the overloads that are no specializations, the one that fits arguments of these types best."""
+        general, key = overloads.general, tuple(map(id, given))
+        if key not in overloads.fitting:
             scores = [
                 fit(self.lowered(text, {}).parameters, given, frozenset(p.name for p in text.template if p.is_type))
                 for text in general
             ]
             best = max(scores)
             found = next(t for t, score in zip(reversed(general), reversed(scores), strict=True) if score == best)
+            if len(overloads.fitting) >= MOST_KEPT:
+                overloads.fitting.clear()
+            overloads.fitting[key] = given, found
+        return overloads.fitting[key][1]
+
+    def _meant(self, node: ir.Call, overloads: Overloads, mask: int) -> FunctionText:
+        """The function that fits the arguments best, the last of several; of a template, the specialization."""
+        texts, special, general = overloads.texts, overloads.special, overloads.general
+        if len(texts) == 1 or not general:
+            return texts[-1]
+        found = general[-1]
+        if len(general) > 1:
+            found = self._fitting(overloads, [self.argument_type(argument, mask) for argument in node.arguments])
         if special and found.template:
             bound = self.bindings(node, found, mask)
             for text, arguments in special:

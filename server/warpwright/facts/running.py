@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from warpwright.facts import ir
+from warpwright.facts.calls import Overloads
 from warpwright.facts.interpret import Interpreter
 from warpwright.facts.launches import LaunchSite
 from warpwright.facts.model import MAX_THREADS_PER_BLOCK, SECTOR_BYTES, WARP, Basis, Dim3, Launch
@@ -91,6 +92,7 @@ class _Run:
     cost: int = 0
     starts: dict[str, Value] = field(default_factory=lambda: {})
     functions: dict[tuple[int, str], ir.Function] = field(default_factory=lambda: {})
+    overloads: dict[ir.Call, Overloads] = field(default_factory=lambda: {})
 
     def warp(self, position: Position) -> int:
         """Interpret one warp; returns its steps. Raises OutOfStepsError where they are too many."""
@@ -112,6 +114,7 @@ class _Run:
 
     def _interpreter(self, recorder: Recorder, context: WarpContext, start: int = 0) -> Interpreter:
         interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
+        interpreter.overloads = self.overloads
         interpreter.steps, interpreter.limit = start, min(MAX_STEPS, start + self.unit.steps.left)
         return interpreter
 
