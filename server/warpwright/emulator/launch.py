@@ -207,7 +207,8 @@ def run(
     `variables` are the bytes that variables of the module hold, as host code sets them; others have their own. Those
     that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault. Of the
     grid, `some_blocks` from its middle are run where that is given, for counts: nobody looks at what they left. Where
-    there are `ranges`, the numbers of some blocks and how many begin with each, these alone are run. Lanes that add
+    there are `ranges`, the numbers of some blocks and how many begin with each, these alone are run, and inputs that
+    change are not looked for. Lanes that add
     floats to one word together do so in lane order, or in the random order of the seed `atomic_order`: a GPU promises
     none.
     """
@@ -254,14 +255,18 @@ def run(
         placed, kept, held = [], [], []
     memory = prepared.memory
     outputs = {
-        argument.name: memory.data[a.start : a.end].view(argument.data.dtype).reshape(argument.data.shape).copy()
+        argument.name: memory.data[a.start : a.end].view(argument.data.dtype).reshape(argument.data.shape)
         for argument, a in placed
         if argument.role != "in"
     }
+    if not ranges:  # large arrays, of which little was touched, are neither copied nor looked through
+        outputs = {name: data.copy() for name, data in outputs.items()}
     changed = tuple(
         argument.name
         for argument, a in placed
-        if argument.role == "in" and not np.array_equal(memory.data[a.start : a.end], _bytes_of(argument))
+        if not ranges
+        and argument.role == "in"
+        and not np.array_equal(memory.data[a.start : a.end], _bytes_of(argument))
     )
     return Run(
         outputs,
