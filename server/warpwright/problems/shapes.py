@@ -95,13 +95,14 @@ def alike_shape(
     symbols: Sequence[str], own: Shape | None, size: Callable[[Shape], tuple[int, int, int] | None]
 ) -> Shape | None:
     """Sizes small enough for a profile that divide as the program's own do: by powers of two up to 1,024 with the same
-    remainder, and powers of two where those are, or where the program's are not known. None where none can be launched.
+    remainder, and powers of two where those are, or where the program's are not known; sizes up to 256, which may be a
+    block's, stay as they are. None where none can be launched.
 
     >>> blocks = lambda s: -(-s["n"] // 256)
     >>> [alike_shape(["n"], {"n": n}, lambda s: (blocks(s) * 256, 256, s["n"])) for n in (1 << 20, 1000000)]
     [{'n': 32768}, {'n': 32320}]
     """
-    for power in range(15, 3, -1):
+    for power in range(15, 7 if own else 3, -1):
         shape = {symbol: _smaller(own[symbol] if own else 1 << power, 1 << power) for symbol in symbols}
         found = size(shape)
         if found is not None and found[0] <= PROFILE_THREADS and found[2] <= PROFILE_BYTES:
@@ -111,7 +112,7 @@ def alike_shape(
 
 def _smaller(size: int, most: int) -> int:
     """A size up to `most`, a power of two, that divides as `size` does."""
-    if size <= most:
+    if size <= max(most, 256):
         return size
     if size & (size - 1) == 0:
         return most
