@@ -20,8 +20,9 @@ from warpwright.facts.model import Assumptions, Kernel, Program
 from warpwright.facts.resources import KernelResources
 from warpwright.rules.base import Severity
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.encoding import invalid_utf8_offset
 from warpwright.syntax.flags import parse_flags
-from warpwright.syntax.source import Source, SourceError, invalid_utf8_offset, read_include, read_source
+from warpwright.syntax.source import Source, SourceError, read_include, read_source
 from warpwright.toolchain.compile_commands import CompileFlags, compile_flags, merged
 
 SUFFIXES = (".cu", ".cuh")

@@ -90,3 +90,12 @@ def of_units(text: str, count: int) -> str:
         count -= 1 + (text[at] > "\uffff")
         at += count >= 0
     return text[:at]
+
+
+def invalid_utf8_offset(data: bytes) -> int | None:
+    """Byte offset of the first byte that is not UTF-8, or None."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return None

@@ -311,15 +311,6 @@ def read_source(path: str | Path) -> Source:
     return Source(str(path), data)
 
 
-def invalid_utf8_offset(data: bytes) -> int | None:
-    """Byte offset of the first byte that is not UTF-8, or None."""
-    try:
-        decoded(data)
-    except UnicodeDecodeError as error:
-        return error.start
-    return None
-
-
 _C_HEADER = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|memory|setjmp|signal|std\w+|strings?"
     r"|tgmath|threads|time|uchar|unistd|wchar|wctype)\.h"
