@@ -157,11 +157,16 @@ class Inputs(dict[str, torch.Tensor]):
 
 
 def perturbed(spec: ArraySpec, values: torch.Tensor, seed: int) -> torch.Tensor:
-    """Floating-point inputs moved by one unit in the last place, up or down at random; others as they are."""
+    """Floating-point inputs moved by one unit in the last place, up or down at random; others as they are.
+
+    >>> spec, ones = ArraySpec("a", "float64", 1, "in", 64, None), torch.ones(64, dtype=torch.float64)
+    >>> sorted({float(each - 1.0) / 2.0**-52 for each in perturbed(spec, ones, 1)})
+    [-1.0, 1.0]
+    """
     if not spec.is_float or spec.limit is not None:
         return values
     generator = torch.Generator(device=values.device).manual_seed(seed)
-    step = torch.randint(0, 2, (spec.scalars,), generator=generator, device=values.device) * 2 - 1
+    step = torch.randint(0, 2, (spec.scalars,), generator=generator, device=values.device).double() * 2 - 1
     epsilon = torch.finfo(spec.dtype).eps
     return (values.double() * (1.0 + epsilon * step)).to(spec.dtype)
 

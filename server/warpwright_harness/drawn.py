@@ -101,7 +101,8 @@ def _floats(spec: ArraySpec, distribution: str, generator: torch.Generator) -> t
         least, most = _POWERS[distribution].get(spec.scalar, _OF_OTHERS[distribution])
         sign = torch.where(uniform() < 0.5, -1.0, 1.0)
         return (sign * torch.pow(10.0, least + uniform() * (most - least))).to(spec.dtype)
-    values = torch.randn(n, generator=generator, device=device, dtype=torch.float32)
+    drawn_as = torch.float64 if spec.scalar == "float64" else torch.float32
+    values = torch.randn(n, generator=generator, device=device, dtype=drawn_as)
     if distribution == "offset":
         return (values.double() + _OFFSETS.get(spec.scalar, 1000.0)).to(spec.dtype)
     values = values.to(spec.dtype)
