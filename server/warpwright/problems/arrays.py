@@ -112,7 +112,7 @@ class ArrayReader:
         return reach.counts
 
     def globals(self) -> tuple[Array, ...]:
-        """`__constant__` and `__device__` variables that the kernel reads and that the text gives no value."""
+        """`__constant__` and `__device__` variables that the kernel reads alone and that the text gives no value."""
         return tuple(
             Array(name, kind, show(extent), "in", "inferred", self._said_values(name) or self._values(f"::{name}"))
             for name, (kind, extent) in self._globals.items()
@@ -199,7 +199,7 @@ class ArrayReader:
         for name, kind in self.reach.globals.items():
             reach = self.reach.arrays.get(f"::{name}")
             variable = self.arguments.text.unit.variables.get(name)
-            if reach is None or reach.role == "out" or variable is None or variable.value is not None:
+            if reach is None or reach.role != "in" or variable is None or variable.value is not None:
                 continue
             count = _count(kind)
             filled = filled_type(reach.element)
