@@ -44,8 +44,9 @@ class Further:
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """What is known of a kernel's launches: the name of that which the first comparison is of, "" where there is none;
-    those to run beside it; and what cannot be run, or is wrong before anything runs."""
+    """What is known of a kernel's launches: the name of that which the first comparison is of, "" where that is none of
+    the program's, as where its pointers share memory; those to run beside it; and what cannot be run, or is wrong
+    before anything runs."""
 
     first: str = ""
     further: tuple[Further, ...] = ()
@@ -67,7 +68,7 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
     others = files_that_launch(kernel.source.path, lower.name) if kernel is not None and not lower.beside else []
     old, new = (_launches(program, lower, others) for program in lower.units)
     if [each.said for each in old] != [each.said for each in new]:
-        return Launches(_place_of_first(old), (), tuple(_unpaired(old, new)))
+        return Launches("", (), tuple(_unpaired(old, new)))
     seen = {_signature(first.problems)}
     found, uncovered, name = list[Further](), list[Uncovered](), ""
     for launched, other in zip(old, new, strict=True):
@@ -95,14 +96,16 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
         for each in found[MOST_LAUNCHES:]
         if not each.is_tried
     ]
-    return Launches(name or _place_of_first(old), tuple(found[:MOST_LAUNCHES]), tuple(uncovered))
+    return Launches(name, tuple(found[:MOST_LAUNCHES]), tuple(uncovered))
 
 
 def with_further(
     seen: Observed, launches: Launches, run: Callable[[Plan], Observed], told: Callable[[str], None]
 ) -> Observed:
-    """What was seen of the first launch with what is seen of the others: the first that is wrong is the verdict."""
-    if seen.status not in _HELD:
+    """What was seen of the first launch with what is seen of the others: the first that is wrong is the verdict. Where
+    the first could not be run and is none of the program's, the others are the verdict alone."""
+    is_alone = seen.status is Status.NOT_RUN and bool(launches.further) and not launches.first
+    if seen.status not in _HELD and not is_alone:
         return seen
     if launches.impossible:
         seen.status, seen.reason = Status.WRONG, f"{launches.impossible[:1].upper()}{launches.impossible[1:]}."
@@ -115,6 +118,8 @@ def with_further(
         seen.cases += [replace(case, details={**case.details, "launch": name}) for case in other.cases]
         if other.status in _HELD:
             seen.launches.append(name)
+            if seen.status is Status.NOT_RUN:
+                seen.status, seen.reason, seen.work = Status.CORRECT, "", other.work
         elif other.status is not Status.NOT_RUN:
             seen.status, seen.said = other.status, other.said
             seen.reason = f"{other.reason.rstrip('.')}, as it is launched at {name}."
@@ -129,10 +134,6 @@ def _launches(program: Program, lower: Lower, others: Sequence[Source]) -> list[
     if kernel is None or original is None:
         return []
     return launches_of(program, kernel, renamed_parameters(original, kernel), original, others)
-
-
-def _place_of_first(launched: Sequence[Launched]) -> str:
-    return launched[0].name if launched else ""
 
 
 def _unpaired(old: Sequence[Launched], new: Sequence[Launched]) -> Iterator[Uncovered]:
