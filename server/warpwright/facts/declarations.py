@@ -15,7 +15,7 @@ from warpwright.facts import ir
 from warpwright.facts.constants import fold
 from warpwright.facts.layout import Member, alignment_text, as_base, asked_alignment, laid_out, packing
 from warpwright.facts.qualified import Origin, chosen_text, components, inside, library_type, member_type
-from warpwright.facts.steps import FRAGMENT, FRAGMENT_BYTES
+from warpwright.facts.steps import FRAGMENT, FRAGMENT_BYTES, NAME_BYTES
 from warpwright.facts.types import (
     BUILTIN_TYPES,
     INT,
@@ -142,6 +142,8 @@ class DeclarationReader(ABC):
         known = builtin_type(text)
         if known is not None:
             return known
+        if not self.unit.steps.take(1 + len(text) // NAME_BYTES):  # `a::b::c` asks for `a::b` more than once
+            return CType(text, None)
         parts = components(text)
         found_member = self._member_type(parts)
         if found_member is not None:

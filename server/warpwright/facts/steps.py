@@ -9,6 +9,8 @@ NODE = 2
 FRAGMENT = 4
 """Of a macro, constant or type that is read as a text of its own, beside one for each `FRAGMENT_BYTES` of it."""
 FRAGMENT_BYTES = 32
+NAME_BYTES = 8
+"""Of the name of a type that is looked up, for each of which it takes one step more."""
 FILE_STEPS = 400_000
 LINE_STEPS = 60
 """For the names of a file and its includes, and again for their launches: so many, and so many for each line."""

@@ -193,7 +193,10 @@ def _collect_children(unit: Unit, source: Source, node: Node, include: IncludeRe
             listed = (
                 body is not None and body.type == "declaration_list"
             )  # else, as in `extern "C" void f() {}`, one item
-            _collect_children(unit, source, body if body is not None and listed else child, include, depth)
+            try:
+                _collect_children(unit, source, body if body is not None and listed else child, include, depth)
+            except RecursionError:
+                log.warning("%s: a part nests too deeply: nothing is read of it", source.path)
         elif kind == "template_declaration":
             _collect_template(unit, source, child)
         elif kind == "function_definition":
