@@ -52,7 +52,8 @@ def with_names(said: Overrides, names: Names) -> Overrides:
 
 
 def in_names_of(original: Problem, candidate: Problem) -> Problem:
-    """The candidate's problem in the original's names, where its arguments match by place and type; else as it is."""
+    """The candidate's problem in the original's names, with what was guessed of that, where its arguments match by
+    place and type; else as it is."""
     if [_type(a) for a in original.arguments] != [_type(b) for b in candidate.arguments]:
         return candidate
     pairs = [
@@ -79,6 +80,7 @@ def in_names_of(original: Problem, candidate: Problem) -> Problem:
         check=tuple(_shape(shape, symbols) for shape in candidate.check),
         time=tuple(_shape(shape, symbols) for shape in candidate.time),
         profile=candidate.profile and _shape(candidate.profile, symbols),
+        guesses=original.guesses,
     )
 
 
