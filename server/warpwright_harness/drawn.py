@@ -1,7 +1,7 @@
 """The values of one array, drawn on its device: each distribution asks another question, and a seed gives the same.
 
 They are those of `warpwright.emulator.drawn`, which has their table: normal is N(0, 1); integers are -8 to 8, on which
-sums and products stay exact; large has magnitudes from 1e-6 to 1e6, small from 1e-8 to 1e-3, huge from 1e10 to 1e30;
+sums and products stay exact; large has magnitudes from 1e-6 to 1e6, small from 1e-5 to 1e-3, huge from 1e10 to 1e30;
 offset is N(1000, 1); special has NaN, infinities, subnormal numbers and -0 among N(0, 1), one of each at least where
 there is room; threshold has the numbers that the texts compare with and others around them, ties numbers half-way
 between two that rounding may give; ordered rises and then falls; equal is 1 alone. Narrow types have narrower ranges.
@@ -32,7 +32,7 @@ _POWERS = {
     "large": {"float16": (-2.0, 2.0)},
     "huge": {"float16": (2.0, 4.0), "float64": (100.0, 250.0)},
 }
-_OF_OTHERS = {"small": (-8.0, -3.0), "large": (-6.0, 6.0), "huge": (10.0, 30.0)}
+_OF_OTHERS = {"small": (-5.0, -3.0), "large": (-6.0, 6.0), "huge": (10.0, 30.0)}
 _OFFSETS = {"float16": 64.0, "bfloat16": 16.0, "float64": 1.0e6}
 
 _HALVES = (*range(-14, 14), -128, -100, 99, 127)

@@ -289,3 +289,8 @@ def test_a_python_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     observed = observe(REQUEST, progress=silent, is_cancelled=never_cancelled)
     assert observed.status is Status.NOT_RUN
     assert "could not be started" in observed.reason
+
+
+def test_a_request_without_launches_of_sides_asks_no_original(player: Player) -> None:
+    failed = [right(4096), begin(1, "candidate"), OUTSIDE, DONE]
+    assert player.play(failed, request={**JUDGED, "cases": CASES}).status is Status.UNSAFE

@@ -8,7 +8,7 @@
 | zeros | 0 |
 | special | NaN, infinities, subnormal numbers and -0 among N(0, 1), one of each at least where there is room |
 | threshold | the numbers that the texts compare with, and others a little above and below, among N(0, 1) |
-| small | magnitudes from 1e-8 to 1e-3: what a difference of two numbers near 1 loses |
+| small | magnitudes from 1e-5 to 1e-3: what a difference of two numbers near 1 loses |
 | offset | N(1000, 1): what a difference of two sums of squares loses |
 | ties | numbers half-way between two that rounding may give, at several scales, among N(0, 1) |
 | huge | magnitudes from 1e10 to 1e30, whose squares overflow |
@@ -53,7 +53,7 @@ _POWERS = {
     "large": {"float16": (-2.0, 2.0)},
     "huge": {"float16": (2.0, 4.0), "float64": (100.0, 250.0)},
 }
-_OF_OTHERS = {"small": (-8.0, -3.0), "large": (-6.0, 6.0), "huge": (10.0, 30.0)}
+_OF_OTHERS = {"small": (-5.0, -3.0), "large": (-6.0, 6.0), "huge": (10.0, 30.0)}
 _OFFSETS = {"float16": 64.0, "bfloat16": 16.0, "float64": 1.0e6}
 
 _HALVES = (*range(-14, 14), -128, -100, 99, 127)

@@ -83,6 +83,8 @@ def _said_of_the_original(
     """
     if request.get("judge") != "baseline" or _is_sized_by_candidate(request):
         return ""
+    if "baseline" not in request["cases"][index]:  # of an extension, or emulated: they tell sides apart themselves
+        return ""
     cases = [{**case, "check": number == index, "time": False} for number, case in enumerate(request["cases"])]
     cases[index]["candidate"] = cases[index]["baseline"]
     seen = Observed()
