@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from warpwright.cuda.project import files_that_launch
+from warpwright.cuda.unread import unread_pointers, unread_uses
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.problems.launches import Launched, launches_of
@@ -70,7 +71,7 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
     if [each.said for each in old] != [each.said for each in new]:
         return Launches("", (), tuple(_unpaired(old, new)))
     seen = {_signature(first.problems)}
-    found, uncovered, name = list[Further](), list[Uncovered](), ""
+    found, uncovered, name = list[Further](), _unread(lower, others), ""
     for launched, other in zip(old, new, strict=True):
         if isinstance(launched.problem, Missing) or isinstance(other.problem, Missing):
             missing = launched.problem if isinstance(launched.problem, Missing) else other.problem
@@ -134,6 +135,17 @@ def _launches(program: Program, lower: Lower, others: Sequence[Source]) -> list[
     if kernel is None or original is None:
         return []
     return launches_of(program, kernel, renamed_parameters(original, kernel), original, others)
+
+
+def _unread(lower: Lower, others: Sequence[Source]) -> list[Uncovered]:
+    """What the original's host code does with the kernel that is not followed."""
+    program, kernel = lower.units[0], lower.units[0].kernel(lower.name)
+    if kernel is None:
+        return []
+    sources = [*program.sources.values(), *others]
+    pointers = [parameter.is_pointer for parameter in kernel.parameters]
+    found = [*unread_uses(sources, kernel.name), *unread_pointers(sources, kernel.name, pointers)]
+    return [Uncovered(What.LAUNCH, each.text, each.path, each.line) for each in dict.fromkeys(found)]
 
 
 def _unpaired(old: Sequence[Launched], new: Sequence[Launched]) -> Iterator[Uncovered]:
