@@ -132,6 +132,37 @@ def unread_pointers(sources: Sequence[Source], kernel: str, pointers: Sequence[b
                     yield Unread(*path.place, f"whether {named} lead to one piece of memory is not known")
 
 
+def unread_instances(sources: Sequence[Source], kernel: str) -> Iterator[Unread]:
+    """The calls of a template that launches with another grid or block for other template arguments: it is run with the
+    first ones.
+
+    >>> text = b"__global__ void k(int *a);  template <int B> void run(int *a) { k<<<1, B>>>(a); }"
+    >>> text += b"  int main() { run<32>(0); run<64>(0); }"
+    >>> [(each.line, each.text) for each in unread_instances([Source("a.cu", text)], "k")]
+    [(1, 'the launch is not followed with the template arguments `<64>`')]
+    """
+    for site in islice(launch_sites(sources, kernel), MOST_SITES):
+        around = site.function.parent if site.function is not None else None
+        if around is None or around.type != "template_declaration":
+            continue
+        named = {site.source.node_code(each) for node in site.configuration for each in _names(node)}
+        parameters = around.child_by_field_name("parameters")
+        if parameters is None or not named & {site.source.node_code(each) for each in _names(parameters)}:
+            continue
+        first = ""
+        for path in launch_paths(sources, site):
+            called = path.calls[0].node.child_by_field_name("function") if path.calls else None
+            given = next(descendants(called, "template_argument_list"), None) if called is not None else None
+            text = path.calls[0].source.node_code(given) if given is not None else ""
+            first = first or text
+            if text != first:
+                yield Unread(*path.place, f"the launch is not followed with the template arguments `{text}`")
+
+
+def _names(node: Node) -> Iterator[Node]:
+    yield from [node] if node.type == "identifier" else descendants(node, "identifier")
+
+
 def _roots(sources: Sequence[Source], path: LaunchPath, address: Address) -> tuple[set[Variable], bool]:
     """The variables that a pointer may come from, whatever the order in which host code sets it; and whether it is
     moved on the way."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from warpwright.cuda.project import files_that_launch
-from warpwright.cuda.unread import unread_pointers, unread_uses
+from warpwright.cuda.unread import unread_instances, unread_pointers, unread_uses
 from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.problems.launches import Launched, launches_of
@@ -144,7 +144,11 @@ def _unread(lower: Lower, others: Sequence[Source]) -> list[Uncovered]:
         return []
     sources = [*program.sources.values(), *others]
     pointers = [parameter.is_pointer for parameter in kernel.parameters]
-    found = [*unread_uses(sources, kernel.name), *unread_pointers(sources, kernel.name, pointers)]
+    found = [
+        *unread_uses(sources, kernel.name),
+        *unread_instances(sources, kernel.name),
+        *unread_pointers(sources, kernel.name, pointers),
+    ]
     return [Uncovered(What.LAUNCH, each.text, each.path, each.line) for each in dict.fromkeys(found)]
 
 
