@@ -3,7 +3,7 @@
 // caught: the user's own launch is among the sizes
 // emulator: wrong
 // cuda: wrong
-// words: n = 20000
+// words: was not written
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out

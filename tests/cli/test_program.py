@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from dataclasses import replace
@@ -41,7 +42,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "twice_added.cu").write_text(ADDED)
     (folder / "check.py").write_text(CHECK)
     (folder / "warpwright.toml").write_text(
-        f'[program]\nrun = "{sys.executable} check.py"\nreads = ["{sys.prefix}", "{sys.base_prefix}"]\n'
+        f'[program]\nrun = "{shlex.quote(sys.executable)} check.py"\nreads = ["{sys.prefix}", "{sys.base_prefix}"]\n'
     )
     return folder
 

@@ -66,7 +66,7 @@ def test_a_template_that_is_launched_with_two_types_is_run_with_both(vscode: Edi
 
 @pytest.mark.nvcc
 def test_a_kernel_with_launches_of_other_shapes_keeps_them_all(vscode: Editor) -> None:
-    more = SECOND.replace("TYPE", "float").replace("dim3(32, 32)", "dim3(16, 16)").replace("n / 32", "n / 16")
+    more = SECOND.replace("TYPE", "float").replace("dim3(n / 32, n / 32)", "dim3(n / 32, 1)")
     result = propose(vscode.open("a.cu", CONFLICT + more), range=selection(CONFLICT))
     assert result["status"] == "offered"
     assert "<<<" not in "".join(line for line in result["offer"]["diff"].splitlines() if line[:1] in "+-")

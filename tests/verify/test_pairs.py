@@ -28,7 +28,7 @@ def judge(pair: Pair, backend: Literal["emulator", "cuda"]) -> None:
 @pytest.mark.nvcc
 @pytest.mark.parametrize("pair", PAIRS)
 def test_on_the_cpu(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    less = emulation.Budget(launch=4_000_000, together=60_000_000, least_candidate=200_000)  # to end sooner
+    less = emulation.Budget(launch=8_000_000, together=160_000_000, least_candidate=200_000)  # to end sooner
     monkeypatch.setattr(emulation, "BUDGET", less)
     judge(pair, "emulator")
 

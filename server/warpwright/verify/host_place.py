@@ -114,7 +114,7 @@ def _left_behind(old: Source, mine: list[Node], new: Source, theirs: list[Node])
     """What the code behind the place would take for something else."""
     block, other = mine[0].parent, theirs[0].parent
     assert block is not None and other is not None  # both are blocks
-    if len(_CONTINUED.findall(new.node_code(other))) > len(_CONTINUED.findall(old.node_code(block))):
+    if len(_CONTINUED.findall(new.node_text(other))) > len(_CONTINUED.findall(old.node_text(block))):
         return "the candidate continues a line with a backslash, behind which code may be hidden"
     behind = set(re.findall(r"\w+", old.code_text(mine[-1].end_byte, block.end_byte)))
     for source, nodes in ((old, mine), (new, theirs)):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from warpwright.emulator.addresses import looks_at_addresses
 from warpwright.emulator.ptx.parse import parse
 from warpwright.emulator.ptx.tokens import PtxError
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.nodes import walk
 from warpwright.syntax.source import Source
 
@@ -68,7 +69,7 @@ def asked_of_the_compiler(original: Source, candidate: Source) -> str:
     What is asked of the architecture and of the compiler's version is `asked_of_the_target`.
     """
     old, new = _text(original), _text(candidate)
-    for words in sorted(_asks(new) - _asks(old) - _of_target(new)):
+    for words in sorted(_asks(new) - _asks(old) - _of_target(new) - _of_the_host(candidate)):
         return words
     if _is_pasted(new) and not _is_pasted(old):
         return "names that it pastes together (`##`)"
@@ -98,6 +99,36 @@ def _outside(source: Source) -> Iterator[str]:
 def _text(source: Source) -> str:
     """The text and that of changed files, without comments and what literals say, each joined line as one."""
     return _JOINED.sub("", "\n".join(each.code_text() for each in (source, *source.changed)))
+
+
+def _of_the_host(source: Source) -> frozenset[str]:
+    """Predefined macros that only the bodies of host functions name, or macros that nothing else uses: an error check
+    that prints `__FILE__` is none of a kernel's."""
+    texts = [_JOINED.sub("", _without_host_bodies(each)) for each in (source, *source.changed)]
+    lines = [line for text in texts for line in text.split("\n")]
+    macros = {found[1]: line for line in lines if (found := _DEFINED.match(line))}
+    reached = "\n".join(line for line in lines if not _DEFINED.match(line))
+    todo = {name for name in _WORD.findall(reached) if name in macros}
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        todo |= {word for word in _WORD.findall(macros[name]) if word in macros and word not in seen}
+    whole = "\n".join((reached, *(macros[name] for name in seen)))
+    return frozenset(_PREDEFINED.findall(_text(source))) - frozenset(_PREDEFINED.findall(whole))
+
+
+def _without_host_bodies(source: Source) -> str:
+    """The text without comments, literals, and the bodies of functions that no kernel is or calls."""
+    text = bytearray(source.code)
+    for node in walk(source.root):
+        body = node.child_by_field_name("body") if node.type == "function_definition" else None
+        words = source.node_code(node)[: body.start_byte - node.start_byte] if body is not None else ""
+        if body is not None and not re.search(r"__(?:global|device)__|\bconstexpr\b|\bauto\b", words):
+            text[body.start_byte : body.end_byte] = re.sub(
+                rb"[^\n]", b" ", source.code[body.start_byte : body.end_byte]
+            )
+    return decoded(bytes(text))
 
 
 def _asks(text: str) -> frozenset[str]:
