@@ -16,7 +16,7 @@ FILE ?= csrc_samples/memory/transpose_tiled/kernel.cu
 # llama-cpp-python comes as source. The machine that compiles it runs it, so its own instruction set is used: prompts
 # are read 1.5 times faster than by a portable build. What the Python package does not load is left out, which halves
 # the time and takes the wheel from 20 to 2.5 MB.
-export CMAKE_ARGS ?= -DCMAKE_PROJECT_llama.cpp_INCLUDE='$(CURDIR)/requirements/llama_library_only.cmake' \
+export CMAKE_ARGS ?= "-DCMAKE_PROJECT_llama.cpp_INCLUDE=$(CURDIR)/requirements/llama_library_only.cmake" \
 	-DGGML_NATIVE=ON -DGGML_OPENMP=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF -DCMAKE_PLATFORM_NO_VERSIONED_SONAME=ON
 export SKBUILD_WHEEL_EXCLUDE ?= lib/**;include/**;bin/**
 

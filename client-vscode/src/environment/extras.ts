@@ -118,9 +118,10 @@ export function stepsOf(
 
 /** How llama.cpp is compiled. The file that the options name is written into the environment. */
 export function compilation(folder: string): Record<string, string> {
-  const file = join(folder, "llama_library_only.cmake").replaceAll("\\", "/");
-  const quoted = requirements.cmakeArguments.replace(/(\S*)\{file\}/, (_whole, before: string) => `"${before}${file}"`);
-  return { CMAKE_ARGS: quoted, SKBUILD_WHEEL_EXCLUDE: requirements.wheelExclude };
+  const file = join(folder, "llama_library_only.cmake").replaceAll("\\", "/").replaceAll('"', '\\"');
+  // The place stands between double quotes, and the arguments are split as a shell splits them.
+  const given = requirements.cmakeArguments.replace("{file}", () => file);
+  return { CMAKE_ARGS: given, SKBUILD_WHEEL_EXCLUDE: requirements.wheelExclude };
 }
 
 export function writeCompilation(folder: string): void {

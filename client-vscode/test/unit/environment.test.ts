@@ -1,5 +1,6 @@
 /** Making an environment: the steps, what is shown of pip, what is said of failures, and that a cancel leaves nothing. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,6 +39,15 @@ test("the model's runtime is compiled as the Makefile does, also below a folder 
   const { CMAKE_ARGS: given = "" } = compilation("/Users/a/Application Support/e");
   assert.match(given, /^"-DCMAKE_PROJECT_llama\.cpp_INCLUDE=\/Users\/a\/Application Support\/e\/llama_library_only\.cmake" -D/);
   assert.match(given, /-DGGML_NATIVE=ON/);
+});
+
+test("what splits the options as a shell does finds the place whole, whatever it is called", posix, () => {
+  const split = "import json, shlex, sys; print(json.dumps(shlex.split(sys.argv[1])))"; // as scikit-build-core does
+  for (const folder of ["/home/a/e", "/Users/a/Application Support/e", `/home/o'neil/"a" $1/e`]) {
+    const { CMAKE_ARGS: asked = "" } = compilation(folder);
+    const [first] = JSON.parse(execFileSync("python3", ["-c", split, asked], { encoding: "utf8" })) as string[];
+    assert.equal(first, `-DCMAKE_PROJECT_llama.cpp_INCLUDE=${folder}/llama_library_only.cmake`);
+  }
 });
 
 test("each extra says what it is for and what it takes; macOS is offered what can be had there", () => {
