@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from support.processes import running
 from warpwright.emulator.profiling import Wanted, emulated_profile
 from warpwright.facts.analyze import analyze
 from warpwright.facts.model import Assumptions, Program
-from warpwright.facts.profile import InstructionSet, Profile
+from warpwright.facts.profile import FaultKind, InstructionSet, Profile
 from warpwright.missing import Missing
 from warpwright.problems.chosen import chosen_shape
 from warpwright.problems.infer import find_problem
@@ -35,9 +35,11 @@ __global__ void saxpy(const float* x, float* y, float a, int n) {
 void run(const float* x, float* y, float a, int n) { saxpy<<<(n + 255) / 256, 256>>>(x, y, a, n); }
 """
 START = "int main() { float *x, *y; cudaMalloc(&x, 4); cudaMalloc(&y, 4); float a = 2;"
-ENDLESS = "__global__ void spin(int* a, int n) { while (a[0] < 2000000000) a[threadIdx.x] = 0; }\n" + (
+WAITING = "__global__ void spin(int* a, int n) { while (a[0] < 2000000000) a[threadIdx.x] = 0; }\n" + (
     "void run(int* a, int n) { spin<<<1, 32>>>(a, n); }\n"
 )
+ENDLESS = WAITING.replace("a[threadIdx.x] = 0;", "a[threadIdx.x + 1] += 1;")
+"""Each turn counts in memory, so that nobody can say that it waits for ever."""
 
 
 def program(folder: Path, text: str = SAXPY) -> Program:
@@ -110,20 +112,22 @@ def test_what_does_not_compile_is_one_sentence(tmp_path: Path) -> None:
     assert "nvcc found an error: a.cu:9" in found.reason
 
 
-def children() -> set[str]:
-    out = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return {line.split()[0] for line in out.splitlines() if "warpwright.emulator" in line and "ps -eo" not in line}
-
-
 @pytest.mark.nvcc
 def test_a_cancel_ends_it_at_once_and_leaves_nothing(tmp_path: Path) -> None:
-    before, started = children(), time.monotonic()
+    before, started = running("warpwright.emulator"), time.monotonic()
     spinning = program(tmp_path, ENDLESS)
     with pytest.raises(CancelledError):
         emulated_profile(
             spinning, Wanted("spin", {"n": 32}, Assumptions()), silent, lambda: time.monotonic() - started > 4
         )
-    assert children() <= before
+    assert set(running("warpwright.emulator")) <= set(before)
+
+
+@pytest.mark.nvcc
+def test_a_loop_in_which_nothing_changes_is_a_deadlock_and_not_waited_for(tmp_path: Path) -> None:
+    found = profiled(program(tmp_path, WAITING), n=32)
+    assert isinstance(found, Profile), found
+    assert (FaultKind.DEADLOCK, 1) in [(fault.kind, fault.line) for fault in found.faults]
 
 
 @pytest.mark.nvcc

@@ -110,7 +110,8 @@ def changed(path: tuple[str | int, ...], value: object) -> Any:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("version",), 2, "its version is 2; this warpwright reads version 1"),
+        (("version",), 3, "its version is 3; this warpwright reads version 2"),
+        (("version",), 1, "its version is 1; this warpwright reads version 2"),
         (("kernel",), None, "`kernel` is not a text"),
         (("lines",), {}, "`lines` is not a list"),
         (("lines", 0), 3, "lines[0] is not an object"),

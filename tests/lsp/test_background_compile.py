@@ -356,12 +356,19 @@ def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:
         editor.wait(lambda: set(compilers(tmp_path)) - {first}, "the next compiler")
 
 
-def test_a_killed_compiler_costs_one_message(tmp_path: Path) -> None:
+def test_a_compiler_that_is_killed_twice_costs_one_message(tmp_path: Path) -> None:
     with start_editor(VSCODE, tmp_path, environment=slow_nvcc(tmp_path)) as editor:
         editor.open("a.cu", CLEAN)
         (first,) = editor.wait(lambda: compilers(tmp_path), "the compiler")
         os.kill(first, signal.SIGKILL)
-        editor.wait(lambda: [m for m in editor.messages if "nvcc does not run" in m and "status" in m], "a message")
+        (second,) = editor.wait(lambda: set(compilers(tmp_path)) - {first}, "the compiler, run once more")
+        assert editor.messages == []
+        os.kill(second, signal.SIGKILL)
+        editor.wait(lambda: editor.messages, "a message")
+        editor.open("b.cu", CLEAN)
+        editor.wait(lambda: set(compilers(tmp_path)) - {second}, "the compiler, for the next document")
+        (message,) = editor.messages
+        assert "nvcc was killed twice" in message
 
 
 def test_a_cache_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:

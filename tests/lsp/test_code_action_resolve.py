@@ -217,7 +217,7 @@ def compilers_of(editor: Editor) -> list[int]:
 
 def descendants(root: int) -> list[tuple[int, str]]:
     rows = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-eww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     found, parents = [], {root}
     listed = [(int(pid), int(parent), command) for pid, parent, command in (row.split(None, 2) for row in rows)]

@@ -262,9 +262,14 @@ def test_a_cancel_stops_the_compiler(fake_nvcc: FakeNvcc, tmp_path: Path) -> Non
             Ending.BROKEN,
             "printed more than",
         ),
-        ("echo 'nvcc error   : cicc died due to signal 9'; exit 1", Ending.ERRORS, "cicc died due to signal 9"),
+        (
+            "echo 'nvcc error   : cicc died due to signal 9'; exit 1",
+            Ending.BROKEN,
+            "was killed twice, as the system does",
+        ),
+        ("echo 'nvcc error   : cicc died due to signal 11'; exit 1", Ending.ERRORS, "cicc died due to signal 11"),
     ],
-    ids=["silent", "garbage", "unknown", "no-cubin", "flood", "cicc"],
+    ids=["silent", "garbage", "unknown", "no-cubin", "flood", "killed", "crashed"],
 )
 def test_a_compiler_that_misbehaves_ends_in_one_sentence(
     body: str, ending: Ending, words: str, fake_nvcc: FakeNvcc, tmp_path: Path

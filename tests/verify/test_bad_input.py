@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,7 +25,11 @@ HONEST = """__global__ void k(float* a, int n) {
 }
 void f(float* a, int n) { k<<<(n + 255) / 256, 256>>>(a, n); }
 """
-ENDLESS = HONEST.replace("a[i] = 2 * a[i];", "{ a[i] = 2 * a[i]; while (((volatile float*)a)[i] != 1.25e-30f); }")
+WAITING = HONEST.replace("a[i] = 2 * a[i];", "{ a[i] = 2 * a[i]; while (((volatile float*)a)[i] != 1.25e-30f); }")
+ENDLESS = HONEST.replace(
+    "a[i] = 2 * a[i];", "{ volatile unsigned* turns = (unsigned*)a; while (turns[i] != 3) turns[i] += 2; }"
+)
+"""Each turn counts in memory, so that nobody can say that it waits for ever."""
 CHILD = "warpwright.verify.emulated"
 
 
@@ -47,6 +52,15 @@ def test_a_kernel_that_never_ends_is_a_time_out(tmp_path: Path) -> None:
     report = verified(tmp_path, ENDLESS)
     assert report.status is Status.TIMEOUT
     assert report.reason.startswith("The candidate does not finish at ")
+    assert is_unharmed(tmp_path)
+
+
+def test_a_kernel_that_waits_for_what_nobody_stores_is_a_deadlock(tmp_path: Path) -> None:
+    report = verified(tmp_path, WAITING)
+    assert report.status is Status.UNSAFE
+    assert re.search(
+        r"goes round a loop until byte [\d,]+ of a changes, and no thread changes it any more", report.reason
+    )
     assert is_unharmed(tmp_path)
 
 
