@@ -15,7 +15,7 @@ from warpwright.facts.model import Program
 from warpwright.missing import Missing
 from warpwright.problems.launches import Launched, launches_of
 from warpwright.problems.model import Problem, grid_symbols
-from warpwright.problems.renaming import renamed_parameters
+from warpwright.problems.renaming import in_names_of, renamed_parameters
 from warpwright.problems.shapes import Shape
 from warpwright.syntax.source import Source
 from warpwright.verify.lower_rungs import Lower
@@ -77,6 +77,10 @@ def launches_beside(lower: Lower, first: Plan, goal: str) -> Launches:
             missing = launched.problem if isinstance(launched.problem, Missing) else other.problem
             if not launched.said and isinstance(missing, Missing):
                 uncovered.append(_uncovered(launched, missing.reason))
+            continue
+        if _further_symbols(launched.problem, other.problem):
+            if not launched.said:
+                uncovered.append(_uncovered(launched, "the candidate's launch has sizes that the original's has not"))
             continue
         plan = plan_of(lower, brief(launched.problem), brief(other.problem), goal, timed=False, sizes="few")
         if isinstance(plan, CandidateLaunchError):
@@ -162,6 +166,11 @@ def _unpaired(old: Sequence[Launched], new: Sequence[Launched]) -> Iterator[Unco
 def _uncovered(launched: Launched, reason: str) -> Uncovered:
     said = f" with {launched.said}" if launched.said else ""
     return Uncovered(What.LAUNCH, f"the launch{said} was not run: {reason.rstrip('.')}", launched.file, launched.line)
+
+
+def _further_symbols(original: Problem, candidate: Problem) -> frozenset[str]:
+    """Sizes that the candidate's side has alone: no shape of the original gives them a value."""
+    return frozenset(in_names_of(original, candidate).symbols) - frozenset(original.symbols)
 
 
 def _signature(problems: tuple[Problem, Problem]) -> str:
