@@ -3,7 +3,7 @@
 // caught: numbers half-way between two that rounding may give, which no measurement of the tolerance moves
 // emulator: wrong
 // cuda: wrong
-// words: ties values | values differ
+// words: values differ
 //// both
 // warpwright: array in[n] in
 // warpwright: array out[n] out
