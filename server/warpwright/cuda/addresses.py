@@ -20,6 +20,8 @@ from warpwright.syntax.nodes import descendants, uncommented
 from warpwright.syntax.source import Source
 
 MOST_STEPS = 24
+NULL_POINTERS = frozenset({"nullptr", "NULL", "0"})
+"""What leads to no memory."""
 _CASTS = ("reinterpret_cast", "static_cast", "const_cast")
 _GETTERS = (".data", ".get", ".begin", ".data_ptr", ".mutable_data_ptr", ".const_data_ptr")
 
@@ -150,7 +152,7 @@ def _only_value(source: Source, function: Node | None, name: str, before: int) -
         and _declared_name(source, declared) == name
     ]
     assigned = _assigned(source, function, name)
-    empty = not initial or source.node_code(initial[-1]) in ("NULL", "nullptr", "0")
+    empty = not initial or source.node_code(initial[-1]) in NULL_POINTERS
     if not assigned:
         return initial[-1] if not empty and _is_pointer(initial[-1]) else None
     if len(assigned) > 1 or not empty or assigned[0].type != "assignment_expression" or assigned[0].start_byte > before:

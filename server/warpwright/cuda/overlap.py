@@ -10,7 +10,7 @@ from itertools import combinations, islice
 
 from tree_sitter import Node
 
-from warpwright.cuda.addresses import Address, address_of
+from warpwright.cuda.addresses import NULL_POINTERS, Address, address_of
 from warpwright.cuda.paths import LaunchPath, launch_paths
 from warpwright.cuda.sites import launch_sites
 from warpwright.cuda.walks import nodes_below
@@ -20,7 +20,6 @@ MOST_SITES = 32
 """Launches of one kernel whose paths are followed."""
 MOST_APART = 64
 """Elements that lie between two pointers of one array, at most: further apart they may be two arrays of one piece."""
-_EMPTY = ("NULL", "nullptr", "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -
         given = [
             (place, node)
             for place, (node, is_pointer) in enumerate(zip(site.arguments, pointers, strict=True))
-            if is_pointer and site.source.node_text(node) not in _EMPTY
+            if is_pointer and site.source.node_text(node) not in NULL_POINTERS
         ]
         for path in launch_paths(sources, site):
             found = [(place, address_of(path, node)) for place, node in given]
@@ -61,7 +60,7 @@ def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -
 
 def _meet(path: LaunchPath, first: Address, second: Address) -> bool:
     """Whether both lead to one piece of memory, as far as is known a constant number of elements from each other."""
-    if first.memory != second.memory or first.memory[2] in _EMPTY:
+    if first.memory != second.memory or first.memory[2] in NULL_POINTERS:
         return False
     distance = _terms(path, first)
     distance.subtract(_terms(path, second))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from warpwright.cuda.addresses import Address, address_of
+from warpwright.cuda.addresses import NULL_POINTERS, Address, address_of
 from warpwright.problems import ranges
 from warpwright.problems.arguments import ArgumentReader
 from warpwright.problems.expressions import (
@@ -29,8 +29,6 @@ from warpwright.problems.lacking import LackingError
 from warpwright.problems.model import Array, Pointer
 from warpwright.problems.types import element_type
 
-_NULL = frozenset({"nullptr", "NULL", "0"})
-
 
 def placed(
     arguments: ArgumentReader, arrays: Mapping[str, Array], way: Way, symbols: tuple[str, ...]
@@ -41,7 +39,7 @@ def placed(
     for name, array in arrays.items():
         node = arguments.passed.get(name)
         address = address_of(way.path, node) if node is not None else Address(("", -1, name))
-        memory = address.memory if address.memory[2] not in _NULL else name
+        memory = address.memory if address.memory[2] not in NULL_POINTERS else name
         together.setdefault(memory, []).append((array, _offset(arguments, address, array, way, symbols)))
     out: dict[str, Array | Pointer] = dict(arrays)
     for members in together.values():

@@ -21,7 +21,7 @@ from warpwright.syntax.source import Source
 from warpwright.verify.lower_rungs import Lower
 from warpwright.verify.plan import CandidateLaunchError, PlanError
 from warpwright.verify.planned import Plan, plan_of
-from warpwright.verify.report import Status, Uncovered, What
+from warpwright.verify.report import PASSED, Status, Uncovered, What
 from warpwright.verify.run import Observed
 
 MOST_LAUNCHES = 12
@@ -29,8 +29,6 @@ MOST_LAUNCHES = 12
 _INNER = 37
 """What a size that the grid does not depend on is at most."""
 _MOST_BYTES = 4 << 20
-
-_HELD = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ def with_further(
     """What was seen of the first launch with what is seen of the others: the first that is wrong is the verdict. Where
     the first could not be run and is none of the program's, the others are the verdict alone."""
     is_alone = seen.status is Status.NOT_RUN and bool(launches.further) and not launches.first
-    if seen.status not in _HELD and not is_alone:
+    if seen.status not in PASSED and not is_alone:
         return seen
     if launches.impossible:
         seen.status, seen.reason = Status.WRONG, f"{launches.impossible[:1].upper()}{launches.impossible[1:]}."
@@ -121,7 +119,7 @@ def with_further(
         told(name)
         other = run(each.plan)
         seen.cases += [replace(case, details={**case.details, "launch": name}) for case in other.cases]
-        if other.status in _HELD:
+        if other.status in PASSED:
             seen.launches.append(name)
             if seen.status is Status.NOT_RUN:
                 seen.status, seen.reason, seen.work = Status.CORRECT, "", other.work

@@ -40,6 +40,10 @@ class Status(StrEnum):
     NOT_RUN = "not-run"
 
 
+PASSED = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
+"""Both were run, and the candidate gives what the original does."""
+
+
 class Level(StrEnum):
     """The rungs of the ladder, lowest first."""
 
@@ -330,7 +334,7 @@ class Report:
         >>> Report(Status.CORRECT, launches=("a.cu:4",)).coverage()
         ''
         """
-        if self.status not in (Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE, Status.CORRECT) or not self.uncovered:
+        if self.status not in PASSED or not self.uncovered:
             return ""
         counted = {what: sum(each.what is what for each in self.uncovered) for what in What}
         missed = [

@@ -26,7 +26,7 @@ from warpwright.toolchain.find import Toolchain, find_toolchain
 from warpwright.verify.child import Child, ChildEndedError, Kind
 from warpwright.verify.harness import harness_environment, harness_python
 from warpwright.verify.plan import gpu_lock
-from warpwright.verify.report import Status
+from warpwright.verify.report import PASSED, Status
 from warpwright.verify.run import Observed, at
 from warpwright.verify.together import Together
 
@@ -40,7 +40,6 @@ _ONLY_LIMITS = Policy(confined=False, limits={"CPU": 120, "FSIZE": 1 << 30})
 _FINDING = re.compile(
     r"^=+ (?:Error: |Warning: )?((?:Invalid|Uninitialized|Race|Potential|Misaligned|Barrier|Divergent).*)$", re.M
 )
-_PASSED = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
 @contextmanager
@@ -55,7 +54,7 @@ def look_for_hidden_faults(observed: Observed, request: Mapping[str, Any], is_ca
 
     Notes say what was not looked for. Raises CancelledError.
     """
-    case = _case(observed, request) if observed.status in _PASSED else None
+    case = _case(observed, request) if observed.status in PASSED else None
     if case is None:
         return
     if find_sanitizer() is None:

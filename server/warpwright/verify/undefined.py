@@ -14,14 +14,13 @@ from collections.abc import Callable
 from warpwright.missing import Missing
 from warpwright.syntax.source import Source
 from warpwright.verify.emulation import UnableError
-from warpwright.verify.report import Status
+from warpwright.verify.report import PASSED, Status
 from warpwright.verify.run import Observed
 
 _MAY_HIDE = re.compile(
     rb"\b(?:__shfl\w*|__(?:ballot|any|all)_sync|__match_\w+|__reduce_\w+|__activemask|__syncwarp|atomic\w+_block"
     rb"|__threadfence_block|thread_scope_block|__ld(?:g|c[agsv]|lu)|__restrict(?:__)?|asm)\b"
 )
-_PASSED = (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE)
 
 
 def may_hide(original: Source, candidate: Source) -> bool:
@@ -39,7 +38,7 @@ def may_hide(original: Source, candidate: Source) -> bool:
 def look_for_undefined(seen: Observed, emulated: Callable[[], Observed | Missing]) -> None:
     """Where `seen` lets the candidate pass: unsafe it is where the emulator finds it so. A note says where it cannot be
     emulated."""
-    if seen.status not in _PASSED:
+    if seen.status not in PASSED:
         return
     try:
         found = emulated()

@@ -37,7 +37,7 @@ from warpwright.verify.predict import predicted
 from warpwright.verify.rates import keep_rates, known_rates, rates_of
 from warpwright.verify.recorded.run import observe_recorded
 from warpwright.verify.recorded.timed import with_times
-from warpwright.verify.report import EMULATOR, RECORDER, Level, Report, Status, Uncovered, What
+from warpwright.verify.report import EMULATOR, PASSED, RECORDER, Level, Report, Status, Uncovered, What
 from warpwright.verify.run import Observed, observe
 from warpwright.verify.sanitizer import look_for_hidden_faults
 from warpwright.verify.sequence import lines_of, replaced_launches
@@ -280,7 +280,7 @@ def _asked(climb: Climb, plan: Plan, name: str, after: Compiled) -> tuple[object
 def _observed(base: Report, observed: Observed) -> Report:
     """The report with what was seen when both were run."""
     levels = list(base.levels)
-    if observed.status in (Status.CORRECT, Status.FASTER, Status.SLOWER, Status.INCONCLUSIVE):
+    if observed.status in PASSED:
         levels.append(Level.CORRECT)
     if observed.status is Status.FASTER:
         levels.append(Level.FASTER)
