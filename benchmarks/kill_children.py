@@ -31,7 +31,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,8 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What a run said: `content` is what must be the same each time, `said` what a person reads where it is not."""
+    """What a run said: `content` is what must be the same each time, `said` what a person reads where it is not. Names
+    of files are from the try's folder on, which is another one each time."""
 
     content: object
     said: str
@@ -234,8 +235,9 @@ def descendants(process: int) -> dict[int, str]:
         with suppress(OSError):
             state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
             if state != "Z":
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 parents.setdefault(int(parent), []).append(int(entry.name))
-                lines[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                lines[int(entry.name)] = line
     found: dict[int, str] = {}
     pending = [process]
     while pending:
@@ -302,7 +304,8 @@ def in_folder(scenario: Scenario, models: Path, started: Callable[[int], None]) 
         if models.is_dir():
             shutil.copytree(models, cache / "models", copy_function=os.link)
         os.environ["WARPWRIGHT_CACHE_DIR"] = str(cache)
-        return scenario(folder, started)
+        answer = scenario(folder, started)
+        return replace(answer, said=answer.said.replace(f"{name}/", ""), errors=answer.errors.replace(f"{name}/", ""))
 
 
 def judged(answer: Answer, expected: Answer) -> str:

@@ -17,6 +17,9 @@ SERVER = ROOT / "server"
 LEVELS = {
     "sandbox": 1,
     "syntax": 1,
+    "formulas": 1,
+    "schedules": 2,
+    "writer": 3,
     "cuda": 2,
     "facts": 3,
     "problems": 4,
@@ -38,7 +41,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "pygls": "lsp/",
     "lsprotocol": "lsp/",
     "llama_cpp": "assist/child.py",
-    "numpy": ("assist/child.py", "emulator/"),
+    "numpy": ("assist/child.py", "emulator/", "formulas/numpy_"),
     "huggingface_hub": "assist/weights.py",
     "click": "cli/",
     "rich": "cli/",

@@ -8,13 +8,20 @@ import torch
 
 from warpwright_harness.device import CudaFaultError, LaunchRefusedError, synchronize
 
-_OF_KERNELS = frozenset({
-    "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_MISALIGNED_ADDRESS", "CUDA_ERROR_INVALID_ADDRESS_SPACE",
-    "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_LAUNCH_TIMEOUT", "CUDA_ERROR_INVALID_PC", "CUDA_ERROR_ILLEGAL_INSTRUCTION",
-    "CUDA_ERROR_HARDWARE_STACK_ERROR", "CUDA_ERROR_ASSERT",
-})  # fmt: skip
-"""The driver's errors that a kernel brings about. All others, such as a lost device or memory that cannot be corrected,
-say nothing about it. Source: the CUDA Driver API reference manual, CUresult."""
+_OF_KERNELS = {
+    "CUDA_ERROR_ILLEGAL_ADDRESS": ("out-of-bounds",),
+    "CUDA_ERROR_MISALIGNED_ADDRESS": ("misaligned",),
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE": ("out-of-bounds",),
+    "CUDA_ERROR_LAUNCH_FAILED": ("out-of-bounds", "trap"),
+    "CUDA_ERROR_LAUNCH_TIMEOUT": ("step-limit",),
+    "CUDA_ERROR_INVALID_PC": ("out-of-bounds", "trap"),
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION": ("trap",),
+    "CUDA_ERROR_HARDWARE_STACK_ERROR": ("out-of-bounds", "trap"),
+    "CUDA_ERROR_ASSERT": ("assertion",),
+}
+"""The driver's errors that a kernel brings about, with the kinds of fault (`warpwright.facts.profile.FaultKind`) that
+each may be. All others, such as a lost device or memory that cannot be corrected, say nothing about it. Source: the
+CUDA Driver API reference manual, CUresult."""
 
 
 def ending_of(error: Exception) -> dict[str, Any]:
@@ -30,7 +37,7 @@ def ending_of(error: Exception) -> dict[str, Any]:
     if fault is None:
         return {"event": "error", "text": f"{type(error).__name__}: {text[:300]}"}
     if fault.name in _OF_KERNELS:
-        return {"event": "fault", "name": fault.name, "text": fault.text}
+        return {"event": "fault", "name": fault.name, "text": fault.text, "kinds": list(_OF_KERNELS[fault.name])}
     if fault.name == "CUDA_ERROR_OUT_OF_MEMORY":
         return {"event": "error", "text": "the GPU has not enough free memory for this problem"}
     return {"event": "error", "lost": True, "text": f"the GPU cannot be used any more ({fault.name}: {fault.text})"}

@@ -35,12 +35,24 @@ MOST_STATE_BYTES = 256 << 20
 Values = Mapping[str, torch.Tensor]
 
 
-class MisbehaviourError(Exception):
-    """A kernel did what it must not: wrote outside its arrays or into an input. The message says what and where."""
+@dataclass(frozen=True)
+class Damage:
+    """What a launch did that it must not, in words; `kinds` are those of fault that it may be, of an array where it is
+    known of which."""
 
-    def __init__(self, side: str, text: str) -> None:
-        super().__init__(text)
+    text: str
+    kinds: tuple[str, ...] = ()
+    array: str = ""
+
+
+class MisbehaviourError(Exception):
+    """A kernel did what it must not: wrote outside its arrays or into an input. The message says what and where;
+    `fault` says it for an event."""
+
+    def __init__(self, side: str, damage: Damage) -> None:
+        super().__init__(damage.text)
         self.side = side
+        self.fault = {"said": damage.text, "kinds": list(damage.kinds), "array": damage.array}
 
 
 @dataclass(frozen=True)
@@ -236,8 +248,8 @@ class Session:
         with captured(bool(self.request.get("prints"))) as printed:
             self.launch(side, case, buffers)
             synchronize()
-        if why := _damage(case, buffers, sealed, poison):
-            raise MisbehaviourError(side, why)
+        if damage := _damage(case, buffers, sealed, poison):
+            raise MisbehaviourError(side, damage)
         left = {spec.name: self._result(side, spec, poison) for spec in case.results}
         return Outputs(
             {
@@ -334,9 +346,8 @@ def _poison_bytes(spec: ArraySpec, poison: int) -> bytes:
     return (poison.to_bytes(4, "little") * -(-size // 4))[:size]
 
 
-def _damage(case: Case, buffers: Mapping[str, Buffer], sealed: Inputs, poison: int) -> str:
-    """What a launch did that it must not, in words; "" for nothing. All is asked of the device before it is waited
-    for."""
+def _damage(case: Case, buffers: Mapping[str, Buffer], sealed: Inputs, poison: int) -> Damage | None:
+    """What a launch did that it must not. All is asked of the device before it is waited for."""
     kept = [spec for spec in case.arrays if spec.is_input]
     unchanged = [spec for spec in case.arrays if not spec.is_output]
     broken = guards_broken([buffers[spec.name] for spec in case.arrays], poison).to(torch.int64)
@@ -348,12 +359,13 @@ def _damage(case: Case, buffers: Mapping[str, Buffer], sealed: Inputs, poison: i
     changed = [spec for spec in unchanged if next(answers)]
     for spec in case.arrays:
         if spec in outside:
-            return f"it writes outside {spec.name}, whose extent is {spec.count:,}"
+            text = f"it writes outside {spec.name}, whose extent is {spec.count:,}"
+            return Damage(text, ("out-of-bounds",), spec.name)
         if spec in not_its_own:
-            return f"it writes into memory that is not its own, the judge's {spec.name}"
+            return Damage(f"it writes into memory that is not its own, the judge's {spec.name}", ("out-of-bounds",))
         if spec in changed:
-            return f"it changes its input {spec.name}"
-    return ""
+            return Damage(f"it changes its input {spec.name}")
+    return None
 
 
 def load_reference(path: str) -> Callable[..., Mapping[str, torch.Tensor]]:

@@ -1,9 +1,8 @@
 // Host code does not clear what the kernel adds to.
 // row: 1
-// caught: host code that differs is named
-// uncovered: host-code
-// emulator: correct
-// cuda: correct inconclusive slower
+// caught: an array that host code no longer fills is read as what nothing has written
+// emulator: unsafe
+// cuda: unsafe
 //// both
 __global__ void count(const int* in, int* bins, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

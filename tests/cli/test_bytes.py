@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +66,26 @@ def test_a_fix_changes_no_other_byte(tmp_path: Path, text: bytes) -> None:
     written = run_command("fix", "--rule", "bank-conflict", "--write", "a.cu", cwd=tmp_path, env=STRICT)
     assert written.status == 0, written.stderr
     assert path.read_bytes() == text.replace(b"tile[32][32]", b"tile[32][32 + 1]")
+
+
+@pytest.mark.nvcc
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch applies the diff")
+@pytest.mark.parametrize("name", ["latin", "windows"])
+def test_the_diff_of_a_search_changes_no_other_byte(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.cu"
+    text = TEXTS[name].replace(b"na\xefve", b"naive")
+    path.write_bytes(text)
+    asked = [sys.executable, "-m", "warpwright.cli", "optimize", "--plan", "fixed", "--seconds", "60", "a.cu"]
+    environment = {**os.environ, **STRICT, "WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
+    ran = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr
+    diff = ran.stdout[ran.stdout.index(b"--- a/a.cu") :]
+    applied = subprocess.run(["patch", "--binary", "-p1"], cwd=tmp_path, input=diff, capture_output=True, check=False)
+    assert applied.returncode == 0, applied.stdout
+    changed = path.read_bytes()
+    assert changed != text
+    assert [byte for byte in changed if byte > 127] == [byte for byte in text if byte > 127]
+    assert changed.count(b"\r\n") == text.count(b"\r\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

@@ -6,15 +6,26 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from warpwright.facts.profile import FaultKind  # noqa: E402
+from warpwright.verify.original_fails import failure_in  # noqa: E402
 from warpwright_harness.device import CudaFaultError, LaunchRefusedError  # noqa: E402
 from warpwright_harness.endings import ending_of  # noqa: E402
 
 
 @pytest.mark.parametrize(
-    "name", ["CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_MISALIGNED_ADDRESS"]
+    ("name", "kinds"),
+    [
+        ("CUDA_ERROR_ILLEGAL_ADDRESS", {FaultKind.OUT_OF_BOUNDS}),
+        ("CUDA_ERROR_LAUNCH_FAILED", {FaultKind.OUT_OF_BOUNDS, FaultKind.TRAP}),
+        ("CUDA_ERROR_MISALIGNED_ADDRESS", {FaultKind.MISALIGNED}),
+        ("CUDA_ERROR_LAUNCH_TIMEOUT", {FaultKind.STEP_LIMIT}),
+        ("CUDA_ERROR_ASSERT", {FaultKind.ASSERTION}),
+    ],
 )
-def test_what_a_kernel_did_is_a_fault(name: str) -> None:
-    assert ending_of(CudaFaultError(name, "what it did")) == {"event": "fault", "name": name, "text": "what it did"}
+def test_what_a_kernel_did_is_a_fault(name: str, kinds: set[FaultKind]) -> None:
+    ending = ending_of(CudaFaultError(name, "what it did"))
+    assert (ending["event"], ending["name"], ending["text"]) == ("fault", name, "what it did")
+    assert set(failure_in(ending).kinds) == kinds
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,13 @@ local function compile(step)
   if not vim.wait(step.seconds * 1000, function() return not said_by_nvcc("") end, 20) then
     return note("failed", "nvcc still says something")
   end
+  local asked = 0
   local function told()
-    vim.lsp.codelens.refresh()
+    -- `vim.wait` looks after each event, and each answer is one: without a pause between them, requests would follow each other.
+    if vim.loop.now() - asked >= 200 then
+      asked = vim.loop.now()
+      vim.lsp.codelens.refresh()
+    end
     return table.concat(lenses(), " "):find("registers", 1, true)
   end
   if not vim.wait(step.seconds * 1000, told, 200) then

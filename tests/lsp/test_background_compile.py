@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -328,6 +329,14 @@ def children(number: int) -> list[int]:
     return found
 
 
+def ends_within(seconds: float, pid: int) -> bool:
+    """Whether a process is gone in time; the system takes a moment to clear up after one that was killed."""
+    end = time.monotonic() + seconds
+    while is_running(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not is_running(pid)
+
+
 @pytest.mark.skipif(Path("/proc/driver/nvidia/version").exists(), reason="a GPU is here")
 def test_what_a_search_needs_is_started_once_a_kernel_has_compiled(tmp_path: Path) -> None:
     def emulators(editor: Editor) -> list[int]:
@@ -341,7 +350,7 @@ def test_what_a_search_needs_is_started_once_a_kernel_has_compiled(tmp_path: Pat
         editor.open("b.cu", "__device__ float twice(float x) { return 2 * x; }\n" + CLEAN)
         (ready,) = editor.wait(lambda: emulators(editor), "the process that emulates")
         assert page.hover("a[threadIdx.x]") is not None
-    assert not is_running(ready)
+    assert ends_within(10, ready)
 
 
 def test_a_killed_worker_costs_one_message(tmp_path: Path) -> None:

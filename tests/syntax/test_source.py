@@ -104,3 +104,8 @@ def test_an_insertion_where_a_replacement_starts_parses_as_a_fresh_text() -> Non
         edited = source.edited(listed)
         assert edited.text() == "void f() { int y;\nif (a < b) { // c\n  x = 1;\n}\n}\n"
         assert str(edited.root) == str(Source("a.cu", edited.data).root)
+
+
+def test_a_text_that_the_parser_reads_in_ever_more_ways_is_not_read() -> None:
+    assert Source("a.cu", b"a<b>::" * 5000).is_tangled
+    assert not Source("a.cu", b"int f(int x) { return x < 3 ? x : f(x - 1); }\n" * 5000).is_tangled

@@ -10,7 +10,7 @@ from warpwright.progress import CancelledError
 from warpwright.syntax.source import Source, read_source
 from warpwright.verify import emulation
 from warpwright.verify.acceptable import acceptable
-from warpwright.verify.report import Level, Report, Status
+from warpwright.verify.report import Level, Report, Status, What
 from warpwright.verify.verify import verify
 
 pytestmark = [pytest.mark.nvcc, pytest.mark.usefixtures("no_gpu", "small")]
@@ -219,6 +219,18 @@ def test_where_the_original_is_at_fault_the_shape_proves_nothing() -> None:
     assert report.status is Status.NOT_RUN
     assert "the original is not sound here" in report.reason
     assert not report.cases
+
+
+def test_sizes_at_which_the_original_waits_for_ever_are_not_covered(tmp_path: Path) -> None:
+    """The first thread of the second block waits for what nobody writes: one block alone ends."""
+    waits = "volatile float* seen = out; if (blockIdx.x == 1 && threadIdx.x == 0) while (seen[0] != 1e30f) {} "
+    report = run_texts(tmp_path, copying(waits + "out[i] = in[i];"), copying(waits + "out[i] = in[i] * 1.0f;"))
+    assert report.status is Status.CORRECT
+    sizes = [each.text for each in report.uncovered if each.what is What.SIZE]
+    assert len(sizes) > len({tuple(case.shape.items()) for case in report.cases})
+    assert all("was left out: " in text for text in sizes)
+    assert report.coverage().startswith("not covered: ")
+    assert not any("was left out: the original" in note for note in report.notes)
 
 
 def test_what_cannot_be_emulated_is_said_by_name_and_line(tmp_path: Path) -> None:

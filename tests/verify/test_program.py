@@ -134,6 +134,32 @@ def test_an_original_that_is_no_measure_says_nothing(project: Path, run: str, wo
     assert words in outcome.reason
 
 
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ("./no-such-program --test", "./no-such-program"),
+        ("cd . && no-such-command", "no-such-command"),
+        ("./sum.h", "ermission denied"),
+        (": ; exit 127", "exit status 127"),
+    ],
+)
+def test_a_program_that_cannot_be_started_says_nothing(project: Path, run: str, words: str) -> None:
+    outcome = outcome_of(project, FORMULA, build="", run=run)
+    assert outcome.status is ProgramStatus.NOT_RUN
+    assert outcome.reason.startswith(f"The program could not be started by `{run}`: ")
+    assert words in outcome.reason
+    report = Report(Status.CORRECT, (Level.COMPILED, Level.CORRECT)).with_program(outcome)
+    assert report.to_json()["program"]["status"] == "not-run"
+
+
+def test_a_candidate_that_alone_cannot_be_started_differs(project: Path) -> None:
+    start = "sh ./sum.h"
+    (project / "sum.h").write_text("true")
+    outcome = outcome_of(project, "no-such-command", build="", run=start)
+    assert outcome.status is ProgramStatus.DIFFERS
+    assert "ends with 127, and the original's with 0" in outcome.reason
+
+
 def test_an_original_that_does_not_build(project: Path) -> None:
     outcome = outcome_of(project, FORMULA, build="echo no rule; exit 2")
     assert outcome.status is ProgramStatus.NOT_RUN

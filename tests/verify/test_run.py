@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 from support.command import python_program
+from warpwright.facts.analyze import analyze
+from warpwright.problems.infer import find_problem
+from warpwright.problems.model import Problem
 from warpwright.progress import CancelledError, never_cancelled, silent
+from warpwright.syntax.source import Source
 from warpwright.verify import harness
-from warpwright.verify.report import Status
+from warpwright.verify.report import Status, Uncovered, What
 from warpwright.verify.run import Observed, observe
 
 CASES: list[dict[str, Any]] = [
@@ -64,9 +68,14 @@ with os.fdopen(int(sys.argv[-1]), "w", buffering=1) as sink:
 """,
         )
 
-    def play(self, *scripts: list[Any], request: dict[str, Any] = REQUEST) -> Observed:
+    def play(self, *scripts: list[Any], request: dict[str, Any] = REQUEST, original: Problem | None = None) -> Observed:
         (self.folder / "scripts.json").write_text(json.dumps(scripts))
-        return observe(request, progress=silent, is_cancelled=never_cancelled)
+        return observe(request, progress=silent, is_cancelled=never_cancelled, original=original)
+
+    def forget(self) -> None:
+        """Play the scripts from the first on again."""
+        for asked in self.folder.glob("request*"):
+            asked.unlink()
 
     def request(self, number: int) -> dict[str, Any]:
         asked: dict[str, Any] = json.loads((self.folder / f"request{number}").read_text())
@@ -231,6 +240,88 @@ def test_an_original_that_fails_costs_only_that_shape(way: str, player: Player) 
     assert same_process == (way == "refused"), "a refusal harms nothing, so the same process answers on"
     asked = player.request(1)["cases"]
     assert [(c["shape"]["n"], c["check"]) for c in asked] == [(4096, False), (1009, True)]
+
+
+COPY = """\
+__global__ void copy(const float* a, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = a[i];
+}
+"""
+SAID = """\
+// warpwright: launch block(256)
+// warpwright: array a[n] in
+// warpwright: array out[n] out
+"""
+LAUNCH_GUESSED = "(`// warpwright: launch grid((n + 255) / 256) block(256)` says it)"
+MISALIGNED = {"event": "fault", "name": "E", "text": "misaligned address", "kinds": ["misaligned"]}
+BEYOND = {"said": "it writes outside a, whose extent is 31", "kinds": ["out-of-bounds"], "array": "a"}
+NOT_SOUND = {
+    "event": "unsupported", "case": 1, "shape": {"n": 31}, "distribution": "normal", "fault": BEYOND,
+    "reason": f"the original is not sound here: {BEYOND['said']}",
+}  # fmt: skip
+
+
+def problem_of(text: str) -> Problem:
+    program = analyze(Source("a.cu", text.encode()))
+    found = find_problem(program, program.kernel("copy"))
+    assert isinstance(found, Problem)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("failing", "said", "directive"),
+    [
+        ([NOT_SOUND], "it writes outside a, whose extent is 31", "(`// warpwright: array a[n] in` says it)"),
+        ([begin(1, "baseline"), MISALIGNED], "misaligned address", LAUNCH_GUESSED),
+        ([begin(1, "baseline"), "hang"], "it does not finish (nothing happened for ", LAUNCH_GUESSED),
+    ],
+)
+def test_an_original_that_fails_as_it_was_guessed_to_be_launched_is_not_blamed(
+    failing: list[Any], said: str, directive: str, player: Player
+) -> None:
+    first, rest = [right(4096), *failing, DONE], [right(1009), DONE]
+    (note,) = player.play(first, rest, original=problem_of(COPY)).notes
+    assert note.startswith(f"n = 31 was left out: could not reconstruct this launch: {said}")
+    assert directive in note.partition("; guessed: ")[2]
+    player.forget()
+    (note,) = player.play(first, rest, original=problem_of(SAID + COPY)).notes
+    assert note.startswith("n = 31 was left out: the original i")
+    assert "guessed" not in note
+
+
+@pytest.mark.parametrize("failing", [[MISALIGNED], [{**OUTSIDE, "fault": BEYOND}, DONE], ["hang"]])
+def test_a_launch_in_which_both_fail_may_be_the_guessed_one(failing: list[Any], player: Player) -> None:
+    failed = [right(4096), begin(1, "candidate"), *failing]
+    observed = player.play(failed, failed, [right(1009), DONE], request=JUDGED, original=problem_of(COPY))
+    assert observed.status is Status.CORRECT
+    assert observed.notes[0].startswith("n = 31 was left out: could not reconstruct this launch: ")
+    assert LAUNCH_GUESSED in observed.notes[0]
+
+
+def unsound(n: int) -> dict[str, Any]:
+    return {"event": "unsupported", "shape": {"n": n}, "distribution": "normal", "reason": "the original is not sound"}
+
+
+def test_sizes_are_not_covered_where_the_original_fails_at_most(player: Player) -> None:
+    events = [unsound(4096), right(1009), {**unsound(31), "distribution": "ties"}, unsound(31), DONE]
+    observed = player.play(events)
+    assert observed.status is Status.CORRECT
+    named = [f"n = {n} was left out: the original is not sound" for n in (4096, 31)]
+    assert observed.uncovered == [Uncovered(What.SIZE, text) for text in named]
+    assert observed.notes == ["ties values were left out: the original is not sound"]
+
+
+def test_the_program_s_own_size_is_not_covered_where_the_original_fails_at_it(player: Player) -> None:
+    events = [unsound(4096), right(1009), right(31), DONE]
+    observed = player.play(events)
+    assert observed.notes == ["n = 4096 was left out: the original is not sound"]
+    assert observed.uncovered == []
+    player.forget()
+    host = "int main() { int n = 4096; float *a, *b; cudaMalloc(&a, 4 * n); copy<<<n / 256, 256>>>(a, b, n); }"
+    observed = player.play(events, original=problem_of(COPY + host))
+    assert observed.uncovered == [Uncovered(What.SIZE, "n = 4096 was left out: the original is not sound")]
+    assert observed.notes == []
 
 
 def test_a_harness_that_dies_or_talks_nonsense_is_said(player: Player) -> None:

@@ -7,6 +7,9 @@ program.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
 from tree_sitter import Node
 
 from warpwright.syntax.nodes import ancestors, descendants
@@ -41,18 +44,25 @@ def launched_elsewhere(source: Source, definition: Node, name: str, unit: Source
         return f"{name} stands in a header, which other files may include"
     if _is_internal(source, definition, name):
         return ""
-    if any(each.type == "template_declaration" for each in ancestors(definition)):
-        instances = (
-            each for each in descendants(source.root, "template_instantiation") if _declares(source, each, name)
-        )
-        if next(instances, None) is None:  # whoever launches a template has its definition, which is here alone
-            return ""
+    is_template = any(each.type == "template_declaration" for each in ancestors(definition))
+    if is_template and name not in _declared(source, "template_instantiation"):
+        return ""  # whoever launches a template has its definition, which is here alone
     return f"{name} has external linkage, and the file no `main`"
 
 
 def declarations_of(source: Source, name: str) -> list[Node]:
     """The declarations of a function in a file that are no definitions, in text order."""
-    return [each for each in descendants(source.root, "declaration") if _declares(source, each, name)]
+    return list(_declared(source, "declaration").get(name, ()))
+
+
+@lru_cache(maxsize=16)
+def _declared(source: Source, kind: str) -> Mapping[str, list[Node]]:
+    """What a file declares, of one type of node, by the name of the function: every kernel of the file asks."""
+    found: dict[str, list[Node]] = {}
+    for each in descendants(source.root, kind):
+        for name in dict.fromkeys(_declared_names(source, each)):
+            found.setdefault(name, []).append(each)
+    return found
 
 
 def _is_internal(source: Source, definition: Node, name: str) -> bool:
@@ -69,10 +79,9 @@ def _is_internal(source: Source, definition: Node, name: str) -> bool:
     )
 
 
-def _declares(source: Source, declaration: Node, name: str) -> bool:
+def _declared_names(source: Source, declaration: Node) -> Iterator[str]:
     for declarator in declaration.children_by_field_name("declarator"):
         if declarator.type == "function_declarator":
             named = declarator.child_by_field_name("declarator")
-            if named is not None and source.node_text(named).partition("<")[0].strip() == name:
-                return True
-    return False
+            if named is not None:
+                yield source.node_text(named).partition("<")[0].strip()

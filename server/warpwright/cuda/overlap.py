@@ -1,4 +1,4 @@
-"""Which pointers of a launch are known to lead to the same elements."""
+"""Which pointers of a launch lead to the same elements, or may."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from itertools import combinations, islice
 from tree_sitter import Node
 
 from warpwright.cuda.addresses import NULL_POINTERS, Address, address_of
+from warpwright.cuda.origins import MOST_OF_KERNEL, MOST_VALUES, Variable, origins
 from warpwright.cuda.paths import LaunchPath, launch_paths
 from warpwright.cuda.sites import launch_sites
 from warpwright.cuda.walks import nodes_below
@@ -25,24 +26,27 @@ MOST_APART = 64
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """Two parameters, by place, that one launch hands the same elements; the file and line of the launch, or of the
-    outermost call that leads to it."""
+    outermost call that leads to it. It is not certain where host code sets a pointer in several ways."""
 
     one: int
     other: int
     path: str
     line: int
+    is_certain: bool = True
 
 
 def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -> Iterator[Overlap]:
-    """The pointers among a kernel's parameters (`pointers` says which are) that some launch hands the same elements.
+    """The pointers among a kernel's parameters (`pointers` says which are) that some launch hands the same elements, or
+    may hand them.
 
     >>> text = b"__global__ void k(int *a, int *b);  void run(int *a, int *b) { k<<<1, 1>>>(a, b + 1); }"
     >>> text += b"  int main() { int *x, *y; run(x, y);\\nrun(x, x); }"
     >>> list(overlaps([Source("a.cu", text)], "k", [True, True]))
-    [Overlap(one=0, other=1, path='a.cu', line=2)]
+    [Overlap(one=0, other=1, path='a.cu', line=2, is_certain=True)]
     """
     if sum(pointers) < 2:
         return
+    left = MOST_OF_KERNEL
     for site in islice(launch_sites(sources, kernel), MOST_SITES):
         if len(site.arguments) != len(pointers):
             continue
@@ -53,9 +57,16 @@ def overlaps(sources: Sequence[Source], kernel: str, pointers: Sequence[bool]) -
         ]
         for path in launch_paths(sources, site):
             found = [(place, address_of(path, node)) for place, node in given]
+            comes: dict[int, frozenset[Variable]] = {}
+            for place, address in found:
+                followed = origins(path, address, min(left, MOST_VALUES))
+                left -= followed.values
+                comes[place] = followed.variables
             for (one, first), (other, second) in combinations(found, 2):
                 if _meet(path, first, second):
                     yield Overlap(one, other, *path.place)
+                elif first.memory != second.memory and comes[one] & comes[other]:
+                    yield Overlap(one, other, *path.place, is_certain=False)
 
 
 def _meet(path: LaunchPath, first: Address, second: Address) -> bool:

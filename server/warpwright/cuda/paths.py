@@ -45,10 +45,11 @@ class HostCall:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPath:
-    """A launch and the calls that lead to it, the innermost first. It has no calls where nobody calls the function that
-    launches, as of one that other files use."""
+    """A launch and the calls that lead to it, the innermost first, in the sources that were read. It has no calls where
+    nobody calls the function that launches, as of one that other files use."""
 
     site: LaunchText
+    sources: tuple[Source, ...]
     calls: tuple[HostCall, ...] = ()
 
     @property
@@ -74,15 +75,19 @@ class LaunchPath:
         call = self.calls[depth - 1]
         return call.source, call.function
 
+    def inward(self, depth: int) -> Node:
+        """In that function the launch, or the call that leads to it."""
+        return self.site.call if depth == 0 else self.calls[depth - 1].node
+
     def position(self, depth: int) -> int:
-        """The byte in that function at which the launch, or the call that leads to it, stands."""
-        return self.site.call.start_byte if depth == 0 else self.calls[depth - 1].node.start_byte
+        """The byte at which that stands."""
+        return self.inward(depth).start_byte
 
 
 def launch_paths(sources: Sequence[Source], site: LaunchText) -> list[LaunchPath]:
     """The paths of a launch in the order of the text, MOST_PATHS of them at most."""
     found: list[LaunchPath] = []
-    for path in _outwards(sources, LaunchPath(site)):
+    for path in _outwards(sources, LaunchPath(site, tuple(sources))):
         found.append(path)
         if len(found) == MOST_PATHS:
             break
@@ -100,7 +105,7 @@ def _outwards(sources: Sequence[Source], path: LaunchPath) -> Iterator[LaunchPat
         if around is None or around in (path.scope(depth)[1] for depth in range(len(path.calls) + 1)):
             continue  # a global's value, and a function that calls itself
         is_called = True
-        yield from _outwards(sources, LaunchPath(path.site, (*path.calls, call)))
+        yield from _outwards(sources, LaunchPath(path.site, path.sources, (*path.calls, call)))
     if not is_called:
         yield path
 

@@ -9,9 +9,10 @@ from itertools import combinations, islice
 
 from tree_sitter import Node
 
-from warpwright.cuda.addresses import Address, address_of
+from warpwright.cuda.addresses import address_of
 from warpwright.cuda.launch_api import API_NAMES
-from warpwright.cuda.paths import LaunchPath, launch_paths, parameter_place
+from warpwright.cuda.origins import MOST_OF_KERNEL, origins
+from warpwright.cuda.paths import launch_paths
 from warpwright.cuda.sites import launch_sites
 from warpwright.cuda.walks import nodes_below
 from warpwright.syntax.encoding import decoded
@@ -24,16 +25,7 @@ MOST_SITES = 32
 _LAUNCH = re.compile(rf"<<<|{decoded(API_NAMES)}")
 _ASKS = re.compile(r"(?:cuda|hip)(?:Func(?:Set|Get)\w+|Occupancy\w+)")
 """Functions that are told of a kernel and do not launch it."""
-_SWAP = re.compile(r"\b(\w+)\s*=\s*(\w+)\s*;\s*(?:\2)\s*=\s*(\w+)\s*;\s*\3\s*=\s*\1\s*;")
-"""`t = a; a = b; b = t;`: two pointers that were apart stay apart."""
-MOST_NAMES = 64
-"""Variables that one pointer is followed through."""
-_MOVED = re.compile(r"\w\s*[+-]|&\s*[\w.]+\s*\[")
 _DEVICE = ("__global__", "__device__")
-
-
-Variable = tuple[str, int, str]
-"""A file, the start of a function or -1, and a name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +107,26 @@ def unread_pointers(sources: Sequence[Source], kernel: str, pointers: Sequence[b
     >>> [(each.line, each.text) for each in unread_pointers([Source("a.cu", text)], "k", [True, True])]
     [(2, 'whether `o` and `x` lead to one piece of memory is not known')]
     """
+    left = MOST_OF_KERNEL
     for site in islice(launch_sites(sources, kernel), MOST_SITES):
         if len(site.arguments) != len(pointers):
             yield Unread(site.source.path, site.line, "its arguments are not those of the kernel one by one")
             continue
         given = [node for node, is_pointer in zip(site.arguments, pointers, strict=True) if is_pointer]
         for path in launch_paths(sources, site):
-            ends = [(node, end, *_roots(sources, path, end)) for node in given for end in (address_of(path, node),)]
-            for node, _, _, is_moved in ends:
-                if is_moved:
+            if left <= 0:
+                yield Unread(
+                    *path.place, "its pointers are not followed: there are too many ways on which they are set"
+                )
+                return
+            ends = [(node, end, origins(path, end)) for node in given for end in (address_of(path, node),)]
+            left -= sum(each.values for *_, each in ends)
+            for node, _, comes in ends:
+                if comes.is_moved:
                     text = f"how far behind the start of its array `{site.source.node_code(node)}` points is not known"
                     yield Unread(*path.place, text)
-            for (one, first, roots, _), (other, second, others, _) in combinations(ends, 2):
-                if first.memory != second.memory and roots & others:
+            for (one, first, mine), (other, second, theirs) in combinations(ends, 2):
+                if first.memory != second.memory and mine.variables & theirs.variables:
                     named = f"`{site.source.node_code(one)}` and `{site.source.node_code(other)}`"
                     yield Unread(*path.place, f"whether {named} lead to one piece of memory is not known")
 
@@ -161,90 +160,3 @@ def unread_instances(sources: Sequence[Source], kernel: str) -> Iterator[Unread]
 
 def _names(node: Node) -> Iterator[Node]:
     yield from [node] if node.type == "identifier" else descendants(node, "identifier")
-
-
-def _roots(sources: Sequence[Source], path: LaunchPath, address: Address) -> tuple[set[Variable], bool]:
-    """The variables that a pointer may come from, whatever the order in which host code sets it; and whether it is
-    moved on the way."""
-    found: set[Variable] = set()
-    seen: set[Variable] = set()
-    is_moved = False
-    scopes = [path.scope(depth) for depth in range(len(path.calls) + 1)]
-    begin = next((scope for scope in scopes if _start(scope[1]) == address.memory[1]), None)
-    todo = [(*begin, name) for name in _pointers(address.memory[2])] if begin is not None else []
-    while todo and len(seen) < MOST_NAMES:
-        source, function, name = todo.pop()
-        base = name.partition(".")[0]
-        is_local = function is not None and _is_declared(source, function, base)
-        variable = (source.path, _start(function) if is_local else -1, name)
-        if variable in seen:
-            continue
-        seen.add(variable)
-        given = [*_values(sources, source, function if is_local else None, name)]
-        is_moved = is_moved or any(_pointers(text) and _MOVED.search(text) for _, _, text in given)
-        place = parameter_place(source, function, base)
-        depth = next((at for at, scope in enumerate(scopes) if scope[1] == function), None)
-        passed = path.argument(depth, place) if place is not None and depth is not None else None
-        if passed is not None:
-            scope = scopes[passed[1]]
-            given.append((*scope, scope[0].node_code(passed[0])))
-        further = [(file, around, each) for file, around, text in given for each in _pointers(text) if each != name]
-        todo += further
-        if not further:
-            found.add(variable)
-    return found, is_moved
-
-
-def _start(function: Node | None) -> int:
-    return function.start_byte if function is not None else -1
-
-
-def _pointers(text: str) -> list[str]:
-    """The variables that a pointer's value names: none of those that only say how far it moves, or that a function is
-    given whose result may be an allocation.
-
-    >>> _pointers("k % 2 ? a : s->b"), _pointers("p + n"), _pointers("(float *)malloc(n)"), _pointers("v[i]")
-    (['a', 's.b'], ['p'], [], ['v'])
-    """
-    text = re.sub(r"\s*->\s*", ".", text)
-    text = re.sub(r"\[[^\]]*\]|(?:reinterpret|static|const)_cast\s*<[^>]*>|\(\s*(?:const\s+)?\w+\s*\*+\s*\)", "", text)
-    if "?" in text:
-        return [each for part in text.partition("?")[2].split(":") for each in _pointers(part)]
-    if listed := re.fullmatch(r"[\w:<>\s*]*\{(.*)\}", text, re.DOTALL):
-        return [each for part in listed[1].split(",") for each in _pointers(part)]
-    first = re.match(r"[\s(&*]*([A-Za-z_][\w.]*)\s*(::|[(<]|)", text) if ")." not in text else None
-    return [first[1]] if first and not first[2] and first[1] not in ("nullptr", "NULL", "new") else []
-
-
-def _is_declared(source: Source, function: Node, name: str) -> bool:
-    return any(
-        source.node_code(each) == name
-        for node in nodes_below(source, function, "parameter_declaration", "declaration")
-        for label in node.children_by_field_name("declarator")
-        for each in ([label] if label.type == "identifier" else [*descendants(label, "identifier")][:1])
-    )
-
-
-def _values(
-    sources: Sequence[Source], source: Source, function: Node | None, name: str
-) -> Iterator[tuple[Source, Node | None, str]]:
-    """The texts that a variable is set to in a function, and where it is none of the function's own, anywhere; each
-    with the function that it stands in. A member is set with its struct, and wherever a member of its name is."""
-    base, _, field = name.partition(".")
-    member = field or (name if function is None else "")
-    for each in (source,) if not member else sources:
-        scope = function if function is not None and not member else each.root
-        swapped = [found.span() for found in _SWAP.finditer(each.node_code(scope))]
-        for node in descendants(scope, "init_declarator", "assignment_expression", "field_initializer"):
-            children = node.named_children
-            label = node.child_by_field_name("declarator") or node.child_by_field_name("left") or children[0]
-            value = node.child_by_field_name("value") or node.child_by_field_name("right") or children[-1]
-            at = node.start_byte - scope.start_byte
-            if node.type == "assignment_expression" and any(start <= at < end for start, end in swapped):
-                continue
-            left = re.sub(r"\s|\[[^\]]*\]|^[*&\s]+", "", each.node_code(label)).replace("->", ".")
-            if left in (name, base) or (member and left.endswith(f".{member}")) or (field and left == member):
-                operator = node.child_by_field_name("operator")
-                text = each.node_code(value)
-                text = f"{left} + {text}" if operator is not None and each.node_code(operator) != "=" else text
-                yield each, enclosing(node, "function_definition"), text

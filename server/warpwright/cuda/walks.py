@@ -15,7 +15,8 @@ from warpwright.syntax.source import Source
 _KINDS = frozenset({
     "call_expression", "declaration", "assignment_expression", "preproc_def", "preproc_function_def",
     "init_declarator", "enumerator", "function_definition", "type_definition", "alias_declaration",
-    "template_function", "parameter_declaration", "update_expression",
+    "template_function", "parameter_declaration", "update_expression", "pointer_expression", "return_statement",
+    "struct_specifier", "class_specifier",
 })  # fmt: skip
 _MOST_SOURCES = 24
 

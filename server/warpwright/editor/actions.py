@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from warpwright.editor.analysis import Analysis
+from warpwright.editor.formula_comment import formula_at
 from warpwright.facts.model import Kernel
 from warpwright.rewrites.base import Declined, Rewrite
 from warpwright.rewrites.registry import propose
@@ -93,7 +94,15 @@ class KernelCommand:
     of_selection: bool = False
 
 
-Action = QuickFix | Suppression | RuleCommand | KernelCommand
+@dataclass(frozen=True, slots=True)
+class CommentCommand:
+    """A command on the comment around the cursor."""
+
+    title: str
+    command: str
+
+
+Action = QuickFix | Suppression | RuleCommand | KernelCommand | CommentCommand
 
 
 def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
@@ -105,7 +114,14 @@ def actions(analysis: Analysis, start: int, end: int) -> tuple[Action, ...]:
     rules = {finding.rule: finding for finding in here}.values()
     of_all = [command for finding in rules if (command := _fix_all(analysis, finding)) is not None]
     pages = [RuleCommand(f"Explain {finding.rule}", EXPLAIN_RULE, finding) for finding in rules]
-    return (*fixes, *of_all, *unique.values(), *pages, *_commands(analysis, start, end))
+    return (*fixes, *of_all, *unique.values(), *pages, *_commands(analysis, start, end), *_formula(analysis, start))
+
+
+def _formula(analysis: Analysis, start: int) -> Iterator[CommentCommand]:
+    found = formula_at(analysis.source, start)
+    if found is not None:
+        names = " and ".join(each.name for each in found.formula.outputs)
+        yield CommentCommand(f"Write the formula of {names} as CUDA", GENERATE)
 
 
 def safely_fixable(analysis: Analysis, rule: str | None = None) -> int:

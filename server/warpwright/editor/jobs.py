@@ -93,7 +93,12 @@ def profile(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Jso
 
 
 def generate(request: Json, progress: Progress, is_cancelled: IsCancelled) -> Json:
-    """A kernel from a comment, see `generate_job`, which nothing else here needs."""
+    """A kernel from a comment, by its formula or by the model, see `formula_job` and `generate_job`, which nothing else
+    here needs."""
+    if "formula_at" in request:
+        from warpwright.editor.formula_job import write_formula
+
+        return write_formula(request, progress, is_cancelled)
     from warpwright.editor.generate_job import generate_kernel
 
     return generate_kernel(request, progress, is_cancelled)

@@ -7,7 +7,7 @@ from pathlib import Path
 from zlib import crc32
 
 from warpwright.directories import cache_dir
-from warpwright.syntax.encoding import encoded
+from warpwright.syntax.encoding import encoded, shown
 
 
 def report_name(path: str, kernel: str, what: str) -> str:
@@ -25,7 +25,7 @@ def written_text(name: str, page: str) -> Path | None:
     target = cache_dir() / "reports" / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page, encoding="utf-8")
+        target.write_text(shown(page), encoding="utf-8")
     except OSError:
         return None
     return target

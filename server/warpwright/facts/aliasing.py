@@ -113,20 +113,25 @@ def inside(access: Access, of: Span, node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two pointers of a kernel that lead to the same elements, by the names of their parameters. `place` is the file
-    and line of the launch, or of the call that leads to it, where that is so."""
+    """Two pointers of a kernel that lead to the same elements, or may where it is not certain, by the names of their
+    parameters. `place` is the file and line of the launch, or of the call that leads to it, where that is so."""
 
     one: str
     other: str
     place: str
+    is_certain: bool
 
 
 def known_overlaps(kernel: Kernel) -> tuple[Overlap, ...]:
-    """The pointers that some launch in sight hands the same elements, through whatever functions it is reached."""
+    """The pointers that some launch in sight hands the same elements, or may, through whatever functions it is
+    reached; what is certain comes first."""
     names = [p.name for p in kernel.parameters]
     found = _overlaps(tuple(kernel.sources.values()), kernel.name, tuple(p.is_pointer for p in kernel.parameters))
-    pairs = {(names[each.one], names[each.other]): f"{Path(each.path).name}:{each.line}" for each in found}
-    return tuple(Overlap(one, other, place) for (one, other), place in pairs.items())
+    pairs: dict[tuple[str, str], Overlap] = {}
+    for each in sorted(found, key=lambda each: not each.is_certain):
+        one, other = names[each.one], names[each.other]
+        pairs.setdefault((one, other), Overlap(one, other, f"{Path(each.path).name}:{each.line}", each.is_certain))
+    return tuple(pairs.values())
 
 
 @lru_cache(maxsize=64)

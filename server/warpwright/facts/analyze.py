@@ -35,7 +35,7 @@ from warpwright.facts.model import (
 )
 from warpwright.facts.overloads import by_kernel
 from warpwright.facts.recorder import NO_END, Recorder
-from warpwright.facts.running import kernel_steps, run_warps, step_budget
+from warpwright.facts.running import kernel_steps, run_warps, step_budget, step_share
 from warpwright.facts.steps import OutOfStepsError
 from warpwright.facts.types import CType
 from warpwright.facts.unit import FunctionText, IncludeReader, Unit, collect
@@ -71,7 +71,7 @@ def analyze(
     [('a[32 * threadIdx.x]', 32.0)]
     """
     unit = collect(source, include, assume or Assumptions())
-    unit.step_budget = step_budget(unit)
+    unit.step_share = step_share(unit)
     launches = UnitLaunches(cache.launches if cache is not None else None)
     sites = _sites(unit, launches)
     uneven: dict[FunctionText, list[LaunchSite]] = {}
@@ -137,7 +137,7 @@ def _cached_kernel(
     if cache is None:
         return whole(_kernel(unit, text, sites, uneven))
     shapes = tuple((s.launch.grid, s.launch.block, s.launch.basis, s.template_arguments, s.arguments) for s in sites)
-    key = kernel_key(unit, functions, (unit.step_budget, shapes))
+    key = kernel_key(unit, functions, (unit.step_share, shapes))
     kernel = cache.find(functions, key)
     if kernel is None:
         kernel = _kernel(unit, text, sites, uneven)
@@ -151,7 +151,7 @@ def _kernel(unit: Unit, text: FunctionText, sites: list[LaunchSite], uneven: Sit
     name_node = next((n for n in descendants(text.node, "identifier") if source.node_code(n) == text.name), text.node)
     span, name_span = source.span(text.outer), source.span(name_node)
     try:
-        return _interpreted(unit.reading(kernel_steps(unit)), text, sites, uneven, span, name_span)
+        return _interpreted(unit.reading(kernel_steps(unit.step_share)), text, sites, uneven, span, name_span)
     except RecursionError:
         launches = tuple(s.launch for s in sites)
         return Kernel(
@@ -164,6 +164,7 @@ def _interpreted(
 ) -> Kernel:
     launches = [s.launch for s in sites] or [_assumed_launch(unit, text)]
     shapes = _distinct_shapes(text, sites) or [_Shape(0, None)]
+    unit.step_budget = step_budget(unit.step_share, len(shapes))
     accesses: list[Access] = []
     branches: dict[tuple[str, int, int], Branch] = {}
     barriers: dict[tuple[str, int], Barrier] = {}

@@ -135,6 +135,7 @@ class Caller(Evaluator):
 
     def _overloads(self, node: ir.Call) -> Overloads:
         texts = self.unit.functions.get(node.name, ())
+        self.spend(len(texts))
         matching = [t for t in texts if parameter_count(t) == len(node.arguments)] or [
             t for t in texts if parameter_count(t) > len(node.arguments)
         ]
@@ -149,6 +150,7 @@ class Caller(Evaluator):
         """Of the overloads that are no specializations, the one that fits arguments of these types best."""
         general, key = overloads.general, tuple(map(id, given))
         if key not in overloads.fitting:
+            self.spend(len(general))
             scores = [
                 fit(self.lowered(text, {}).parameters, given, frozenset(p.name for p in text.template if p.is_type))
                 for text in general

@@ -40,7 +40,7 @@ from warpwright.facts.values import (
     soft,
     unknown,
 )
-from warpwright.facts.warp_memory import MAX_STEPS, LoopState
+from warpwright.facts.warp_memory import LoopState
 
 UNDECIDED_ITERATIONS = 2
 PROBES = 3
@@ -48,6 +48,8 @@ FULL_ITERATIONS = (16, 16, 8, 4)
 """Iterations that are run one by one before jumping, by depth of nesting."""
 UNROLLED = 4
 """Successive iterations that are looked at together in the middle of a loop whose accesses the compiler merges."""
+SLOTS_PER_STEP = 32
+"""Variables that are kept for the second side of a condition, and joined behind it, in one step."""
 HARD_LIMIT = 40
 THRIFTY_LIMIT = 6
 """The same for a loop that moves unevenly, with the budget ample and with a quarter of it gone."""
@@ -192,6 +194,7 @@ class Interpreter(Objects):
 
     def _both_sides(self, node: ir.If, condition: Value, mask: int) -> int:
         """The condition is not known: the same lanes go down both sides, and what they leave is joined."""
+        self.steps += len(self.frame.slots) // SLOTS_PER_STEP
         before = [clone(v) if not isinstance(v, Reference) else v for v in self.frame.slots]
         exits = self._exits()
         never, always = self.settled if not condition.decided else (0, 0)
@@ -259,7 +262,7 @@ class Interpreter(Objects):
     def _iterate(self, node: ir.Loop, state: LoopState, mask: int) -> int:
         """Returns the lanes that left by the condition."""
         active, left = mask, 0
-        thrifty = self.steps > MAX_STEPS // 12
+        thrifty = self.steps > self.allowance // 12
         limit = PROBES if thrifty else FULL_ITERATIONS[min(self.loop_depth, len(FULL_ITERATIONS)) - 1]
         hard_limit = THRIFTY_LIMIT if thrifty else HARD_LIMIT
         history: list[list[AnyValue | Reference | None]] = []
@@ -303,7 +306,7 @@ class Interpreter(Objects):
             if not node.straight:
                 self.recorder.flush()
             iteration += 1
-            if active and self.steps > MAX_STEPS // 2:  # what stands behind the loop is to be seen too
+            if active and self.steps > self.allowance // 2:  # what stands behind the loop is to be seen too
                 self._forget_progress(history)
                 break
             if last_jump or undecided or not active:

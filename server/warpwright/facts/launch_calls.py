@@ -19,7 +19,7 @@ from warpwright.facts.preprocessor import Macro
 from warpwright.facts.unit import Unit, read_macro
 from warpwright.syntax.code import code_of, without_comments
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.nodes import enclosing
+from warpwright.syntax.nodes import enclosing, parent_of
 from warpwright.syntax.source import Source, Span
 
 MAX_ARGUMENT_BYTES = 10_000
@@ -74,13 +74,14 @@ def uses_in(source: Source, macros: Mapping[str, Macro]) -> list[LaunchUse]:
     """The places of one text that launch, in text order; what a macro's use has in its arguments is a part of it."""
     found: list[LaunchUse] = []
     for node in _launch_nodes(source):
-        call = node.parent.parent if node.parent is not None and node.parent.type == "kernel_call_syntax" else None
+        around = parent_of(node)
+        call = parent_of(around) if around is not None and around.type == "kernel_call_syntax" else None
         if call is not None and call.type == "call_expression" and call.child_by_field_name("function") is not None:
-            found.append(LaunchUse(call, source.span(call), node.parent))
+            found.append(LaunchUse(call, source.span(call), around))
             continue
-        call = node.parent if node.type == "identifier" else None
+        call = around if node.type == "identifier" else None
         while call is not None and call.type == "qualified_identifier":
-            call = call.parent
+            call = parent_of(call)
         api = api_launch(source, call) if call is not None and call.type == "call_expression" else None
         if api is not None and call is not None:
             found.append(LaunchUse(call, source.span(call), api=api))

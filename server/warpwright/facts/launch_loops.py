@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warpwright.syntax.nodes import ancestors, descendants, launch_configuration, uncommented
+from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, uncommented
 from warpwright.syntax.source import Source
 
 STEP_WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*")
@@ -48,12 +48,8 @@ class LaunchLoop:
 
 def loop_around(call: Node) -> Node | None:
     """The innermost loop that a launch stands in; None where there is none in its function."""
-    for node in ancestors(call):
-        if node.type in ("function_definition", "lambda_expression"):
-            return None
-        if node.type in LOOPS:
-            return node
-    return None
+    around = enclosing(call, *LOOPS, "function_definition", "lambda_expression")
+    return around if around is not None and around.type in LOOPS else None
 
 
 def launch_loop(source: Source, call: Node, update: str = "1") -> LaunchLoop | str:

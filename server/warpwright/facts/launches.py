@@ -48,7 +48,7 @@ MAX_TRACE = 24
 """How far a number is followed through definitions and callers."""
 LOOKUP_STEPS = 4
 """Of a name that is looked up in host code."""
-SITE_STEPS = 32
+SITE_STEPS = 64
 """Of a launch that is read, beside those of its expressions."""
 
 
@@ -73,6 +73,7 @@ class Triple:
 
 
 HostValue = Known | Triple | None
+_LOOP_OR_FUNCTION = ("for_statement", "function_definition", "lambda_expression")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +235,11 @@ class HostReader:
 
         Example: 1 and 17 of i in `for (int i = 1; i <= 32; i++) k<<<1, 64>>>(i)`.
         """
-        for loop in ancestors(use.node):
-            if loop.type in ("function_definition", "lambda_expression"):
-                break
+        around = enclosing(use.node, *_LOOP_OR_FUNCTION)
+        while around is not None and around.type == "for_statement":
+            loop, around = around, enclosing(around, *_LOOP_OR_FUNCTION)
             condition, update = (loop.child_by_field_name(part) for part in ("condition", "update"))
-            if loop.type != "for_statement" or condition is None or update is None:
+            if condition is None or update is None:
                 continue
             steps = loop_steps(self._lowered(scope, condition), self._lowered(scope, update))
             if steps is None or not re.search(rf"\b{re.escape(steps.name)}\b", use.span.code):
@@ -552,7 +553,7 @@ class HostReader:
     # -- names --------------------------------------------------------------------------------------------------
 
     def scope(self, source: Source, node: Node) -> HostScope:
-        function = next((a for a in ancestors(node) if a.type in ("function_definition", "lambda_expression")), None)
+        function = enclosing(node, "function_definition", "lambda_expression")
         while function is not None and function.type == "lambda_expression":
             function = enclosing(function, "function_definition", "lambda_expression")
         key = function.id if function is not None else 0

@@ -7,8 +7,8 @@ types and numbers; names become slots. What is not understood becomes Opaque, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ from warpwright.facts.types import (
 )
 from warpwright.facts.unit import CONDITIONALS, FunctionText, define, live_branch, live_children
 from warpwright.syntax.encoding import decoded, encoded
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, function_declarator, parameters_of, uncommented
+from warpwright.syntax.nodes import descendants, enclosing, function_declarator, parameters_of, uncommented
 from warpwright.syntax.readable import ends_statement, terminated
 from warpwright.syntax.source import Source, Span
 
@@ -512,21 +512,15 @@ class Lowerer(ExpressionReader):
     def _goto(self, node: Node) -> ir.Stmt:
         """A jump ahead, out of the statements around it. One back or into a block is not followed, which is said."""
         name = self.source.node_code(uncommented(node)[0]) if uncommented(node) else ""
-        outer = {around.id for around in ancestors(node)}
-        for label in self.labels_in(node):
+        function = enclosing(node, "function_definition", "lambda_expression")
+        for label in _labels_in(self.source, function).get(name, ()) if function is not None else ():
             block = label.parent
-            if self.source.node_code(uncommented(label)[0]) != name or block is None:
+            if block is None or block.type != "compound_statement":
                 continue
-            if label.start_byte > node.start_byte and block.type == "compound_statement" and block.id in outer:
+            if block.start_byte <= node.start_byte < label.start_byte:
                 return ir.Goto(self.span(node), name)
         self.incomplete.append(f"line {self.span(node).line} jumps where it is not followed")
         return ir.Block(self.span(node), [])
-
-    @staticmethod
-    def labels_in(node: Node) -> Iterator[Node]:
-        """The labelled statements of the function around a node."""
-        function = enclosing(node, "function_definition", "lambda_expression")
-        return descendants(function, "labeled_statement") if function is not None else iter(())
 
     def _label(self, node: Node) -> ir.Stmt:
         inner = uncommented(node)[-1] if len(uncommented(node)) > 1 else None
@@ -552,6 +546,15 @@ class Lowerer(ExpressionReader):
             if name is not None and node.child_by_field_name("body") is not None:
                 self.scopes[-1].names[self.source.node_code(name)] = self.type_of(node)
         return ir.Block(self.span(node), [])
+
+
+@lru_cache(maxsize=16)
+def _labels_in(source: Source, function: Node) -> Mapping[str, list[Node]]:
+    """The labelled statements of a function by their labels: each jump asks."""
+    found: dict[str, list[Node]] = {}
+    for statement in descendants(function, "labeled_statement"):
+        found.setdefault(source.node_code(uncommented(statement)[0]), []).append(statement)
+    return found
 
 
 def _joined(span: Span, body: list[ir.Stmt]) -> ir.Block:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from warpwright.facts.steps import Steps
@@ -101,6 +102,12 @@ def _tokens(text: str, has_include: Callable[[str], bool]) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=4096)
+def _plain_tokens(text: str) -> list[str]:
+    """The tokens of a text that asks for no file: many conditions expand the same macros."""
+    return _tokens(text, lambda _: False)
+
+
 def _decimal(text: str) -> str:
     base = 16 if text[:2] in ("0x", "0X") else 2 if text[:2] in ("0b", "0B") else 8 if text[0] == "0" else 10
     try:
@@ -150,7 +157,8 @@ class _Expansion:
 
     def _body(self, macro: Macro) -> list[str]:
         if macro.name not in self.bodies:
-            self.bodies[macro.name] = _tokens(macro.body, self.has_include)
+            asks = "__has_include" in macro.body
+            self.bodies[macro.name] = _tokens(macro.body, self.has_include) if asks else _plain_tokens(macro.body)
         return self.bodies[macro.name]
 
 

@@ -28,13 +28,17 @@ FORCED_RUNS = 3
 """Runs in which conditions that were one-sided are followed both ways; each may come upon new ones."""
 STEP_BUDGET = 20_000
 """Steps of the interpreter that one block shape of one kernel may take, at most."""
-STEPS_BY_FILE = 200_000
-STEPS_BY_LINE = 30
+STEPS_BY_FILE = 320_000
+STEPS_BY_LINE = 20
+"""A large file's kernels share so many steps for the file and for each of its lines: a generated one ends too."""
 LEAST_STEPS = 250
+ALLOWANCE = MAX_STEPS // STEP_BUDGET
+"""So many times the steps of one block shape are for a warp whose loops are long."""
+SHAPE_SHARES = 2
+"""So many times a kernel's share of the file's steps are for its block shapes together."""
 KERNEL_SHARES = 9
 """So many times the steps of one block shape are for all shapes of a kernel, for what only some of its warps reach, and
 for its text."""
-"""A large file's kernels share so many steps for the file and for each of its lines: a generated one ends too."""
 
 
 def run_warps(
@@ -74,7 +78,7 @@ def run_warps(
                     blocks = blocks[-1:]
         run.explore(_spread_blocks(launch), warps, budget)
     except OutOfStepsError:
-        return None if unit.steps.spent else "its loops are too long to be followed whole"
+        return None if unit.steps.spent else "one warp takes more steps than are followed"
     return None
 
 
@@ -116,12 +120,16 @@ class _Run:
         interpreter = Interpreter(self.unit, recorder, context, self.starts, self.functions)
         interpreter.overloads = self.overloads
         interpreter.steps, interpreter.limit = start, min(MAX_STEPS, start + self.unit.steps.left)
+        interpreter.allowance = min(MAX_STEPS, ALLOWANCE * self.unit.step_budget)
         return interpreter
 
     def drifts(self, block: Dim3, budget: int) -> dict[Key, list[int]]:
         """By how many bytes each access moves from this block to the next along each axis, where that is no multiple of
         a sector: blocks inside of the grid differ in alignment then. They are compared by their first warp."""
         if all(count is not None and count <= 2 for count in self.launch.grid):
+            return {}
+        if budget < 2 * LEAST_STEPS:  # of so many kernels, blocks are not compared
+            self.recorder.one_alignment = True
             return {}
         here = self._firsts(block, budget)
         out: dict[Key, list[int]] = {}
@@ -174,18 +182,30 @@ def _spread_blocks(launch: Launch) -> list[Dim3]:
     return [(x * extents[0] // 8, y * extents[1] // 8, z * extents[2] // 8) for x, y, z in shares]
 
 
-def kernel_steps(unit: Unit) -> Steps:
-    """What one kernel may take for all that is read and run of it."""
-    return Steps(KERNEL_SHARES * unit.step_budget)
-
-
-def step_budget(unit: Unit) -> int:
+def step_share(unit: Unit) -> int:
     """A kernel's share of the file's steps. It goes in halves, so that hardly any edit changes it for all kernels."""
-    share = (STEPS_BY_FILE + STEPS_BY_LINE * unit.lines) // max(1, sum(1 for _ in unit.kernels()))
-    budget = STEP_BUDGET
-    while budget // 2 >= max(share, LEAST_STEPS):
-        budget //= 2
-    return budget
+    even = (STEPS_BY_FILE + STEPS_BY_LINE * unit.lines) // max(1, sum(1 for _ in unit.kernels()))
+    return _halved(16 * STEP_BUDGET, even)
+
+
+def step_budget(share: int, shapes: int) -> int:
+    """The steps of each block shape of a kernel with that share, of which so many are looked at.
+
+    >>> step_budget(40_000, 1), step_budget(40_000, 4), step_budget(40_000, 5)
+    (20000, 20000, 10000)
+    """
+    return _halved(STEP_BUDGET, min(share, SHAPE_SHARES * share // shapes))
+
+
+def kernel_steps(share: int) -> Steps:
+    """What a kernel with that share may take for all that is read and run of it."""
+    return Steps(KERNEL_SHARES * min(share, STEP_BUDGET))
+
+
+def _halved(steps: int, most: int) -> int:
+    while steps > max(most, LEAST_STEPS):
+        steps //= 2
+    return steps
 
 
 def _sample_blocks(launch: Launch, extent: int) -> Iterator[tuple[Dim3, float, bool]]:

@@ -56,10 +56,13 @@ def _changed(unit: Unit, scope: HostScope) -> set[str]:
         return set()
     nodes = [name for parameter in parameters_of(function) for name in descendants(parameter, "identifier")]
     nodes += _around(function)
+    seen = 0  # up to here: an expression inside of another is a part of it
     for node in descendants(function, "update_expression", "assignment_expression", "pointer_expression"):
         operator = node.child_by_field_name("operator")
-        if node.type != "assignment_expression" or operator is None or operator.type != "=":
+        is_plain = node.type == "assignment_expression" and operator is not None and operator.type == "="
+        if not is_plain and node.start_byte >= seen:
             nodes += written_names(node)
+            seen = node.end_byte
     for declared in descendants(function, "init_declarator"):
         declarator, value = (declared.child_by_field_name(f) for f in ("declarator", "value"))
         if declarator is not None and declarator.type == "reference_declarator" and value is not None:

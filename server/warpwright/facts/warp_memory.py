@@ -77,6 +77,7 @@ class WarpMemory:
     weight: float = 1.0
     steps: int = 0
     limit: int = MAX_STEPS  # of the steps
+    allowance: int = MAX_STEPS  # with a twelfth of it gone loops run fewer iterations, with half of it one
     cost: int = 0  # of the instructions run, see predication.LIMIT
     addressed: set[Region] = field(default_factory=set)  # global arrays used on this side already
     loop_depth: int = 0
@@ -100,6 +101,11 @@ class WarpMemory:
         evaluated twice, which doubles the steps each time where such parts nest. Raises OutOfStepsError."""
         self.steps += 1
         self.see_steps()
+
+    def spend(self, count: int) -> None:
+        """Count work on the text, which is done once for all warps of the kernel. Raises OutOfStepsError."""
+        if not self.unit.steps.take(count):
+            raise OutOfStepsError
 
     def see_steps(self) -> None:
         if self.steps > self.limit:

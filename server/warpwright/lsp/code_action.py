@@ -12,6 +12,7 @@ from warpwright.editor.actions import (
     FIX_ALL,
     GOALS,
     Action,
+    CommentCommand,
     KernelCommand,
     QuickFix,
     RuleCommand,
@@ -91,6 +92,8 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
                 diagnostics=_diagnostics(document, action.finding, shown),
                 command=types.Command(title=action.title, command=action.command, arguments=[about]),
             )
+        case CommentCommand():
+            return _comment_command(document, action, params)
         case KernelCommand():
             argument: dict[str, object] = {"uri": document.uri, "kernel": action.kernel}
             if action.command in GOALS:
@@ -103,6 +106,16 @@ def _code_action(ls: Server, document: Document, action: Action, params: types.C
                 kind=types.CodeActionKind.RefactorRewrite,
                 command=types.Command(title=action.title, command=action.command, arguments=[argument]),
             )
+
+
+def _comment_command(document: Document, action: CommentCommand, params: types.CodeActionParams) -> types.CodeAction:
+    at = params.range.start
+    argument = {"uri": document.uri, "position": {"line": at.line, "character": at.character}, "preview": True}
+    return types.CodeAction(
+        title=action.title,
+        kind=types.CodeActionKind.RefactorRewrite,
+        command=types.Command(title=action.title, command=action.command, arguments=[argument]),
+    )
 
 
 def _made_later(ls: Server, action: types.CodeAction, data: dict[str, object]) -> types.CodeAction:

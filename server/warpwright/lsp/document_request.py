@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from warpwright.assist.comment_request import asked_at
+from warpwright.editor.formula_comment import formula_at
 from warpwright.lsp.kernel_command import analysed, argument_of, document_of, offset_of
 from warpwright.lsp.work import WorkError
 
@@ -29,6 +30,8 @@ async def document_request(ls: Server, goal: str, params: types.ExecuteCommandPa
         rule = argument.get("rule")
         return document, {**request, "rule": str(rule) if rule is not None else None}
     offset = offset_of(ls, document, argument.get("position"))
+    if offset is not None and formula_at(analysis.source, offset) is not None:
+        return document, {**request, "formula_at": offset}
     asked = asked_at(analysis.source, offset) if offset is not None else None
     if asked is None:
         raise WorkError("Put the cursor on a comment outside functions that says what the kernel shall do.")

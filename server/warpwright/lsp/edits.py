@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -15,7 +16,7 @@ from warpwright.editor.rebase import Edits, rebased
 from warpwright.editor.text import Text
 from warpwright.lsp.convert import to_edits
 from warpwright.syntax.edits import TextEdit, apply_edits
-from warpwright.syntax.encoding import encoded, shown_bytes
+from warpwright.syntax.encoding import encoded, invalid_utf8_offset, shown_bytes
 from warpwright.syntax.source import SourceError, read_source
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class FileEdits:
 
 async def moved_edits(ls: Server, answer: Mapping[str, Any], given: Mapping[str, str]) -> list[FileEdits]:
     """A job's edits file by file. Where the user has edited something since that does not matter to the kernel they are
-    moved. Raises TextChangedError where they cannot be."""
+    moved. Raises TextChangedError where they cannot be, and for a file that is not open and not UTF-8: an editor would
+    write it otherwise."""
     before = {path: _given(path, given, crc) for path, crc in answer["read"].items()}
     edits = {path: [TextEdit(*edit) for edit in made] for path, made in answer["edits"].items()}
     while True:
@@ -72,6 +74,10 @@ async def moved_edits(ls: Server, answer: Mapping[str, Any], given: Mapping[str,
         document = documents[path]
         text = document.text if document is not None else _on_disk(path)
         version = document.version if document is not None else None
+        if document is None and made and invalid_utf8_offset(text.data) is not None:
+            raise TextChangedError(
+                f"{Path(path).name} is not UTF-8 and not open: open it in its encoding, then try again."
+            )
         files.append(FileEdits(ls.uri_of(path), version, text, made))
     return files
 

@@ -257,7 +257,7 @@ def _trials(
     """The steps that the wish allows and that give a text of their own, in one file, as trials against the user's."""
     for index, step in further:
         version = state.version(index)
-        after = step.apply()
+        after = version.edited(step, state.root.text(step.source.path))
         if version.changed not in (None, after.path) or (after.path, after.data) in state.texts:
             continue
         rewrites, before = (*version.rewrites, step.rewrite), state.root.text(after.path)

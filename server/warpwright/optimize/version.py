@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from tree_sitter import Node
+
+from warpwright.cuda.functions import function_name
 from warpwright.facts.analyze import analyze
 from warpwright.facts.compiled import with_compiled
 from warpwright.facts.elsewhere import in_project
@@ -15,8 +18,11 @@ from warpwright.facts.resources import KernelResources
 from warpwright.rewrites.base import Rewrite
 from warpwright.rules.base import Finding
 from warpwright.rules.registry import run_rules
+from warpwright.syntax.edits import TextEdit
+from warpwright.syntax.encoding import decoded
 from warpwright.syntax.flags import parse_flags
 from warpwright.syntax.names import renamed, unqualified
+from warpwright.syntax.nodes import descendants
 from warpwright.syntax.source import Source, include_reader
 
 
@@ -68,6 +74,18 @@ class Version:
         own = replace(resources, name=renamed(resources.name, unqualified(resources.name), self.name))
         return replace(self, read=lambda: with_compiled(self.program, [own]))
 
+    def edited(self, step: Rewrite, own: Source) -> Source:
+        """The text after one more rewrite; `own` is the user's. A kernel that is written beside holds what was done so
+        far, so that the user's kernel, which is for others, stands there as the user wrote it."""
+        made = step.apply()
+        if not step.beside or self.is_beside or own.path != made.path:
+            return made
+        before, after = _definitions(own, self.name), _definitions(made, self.name)
+        if len(before) != 1 or len(after) != 1:
+            return made
+        text = own.data[before[0].start_byte : before[0].end_byte]
+        return made.edited([TextEdit(after[0].start_byte, after[0].end_byte, decoded(text))])
+
     def after(self, step: Rewrite, edited: Source, arch: str | None, flags: tuple[str, ...]) -> Version:
         """The version after one more rewrite, which gave `edited`, analysed anew for `arch` with nvcc's `flags`."""
 
@@ -86,3 +104,11 @@ class Version:
             (*self.explanations, step.explanation),
             self.is_beside or bool(step.beside),
         )
+
+
+def _definitions(source: Source, kernel: str) -> list[Node]:
+    return [
+        node
+        for node in descendants(source.root, "function_definition")
+        if function_name(source, node) == kernel and any(child.type == "__global__" for child in node.children)
+    ]

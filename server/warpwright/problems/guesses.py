@@ -63,7 +63,7 @@ _DEPEND: Mapping[About, frozenset[FaultKind]] = {
 
 def behind(guesses: Collection[Guess], fault: Fault, arrays: Collection[str]) -> tuple[Guess, ...]:
     """The guesses that a fault may come of; none where it is the kernel's own. `arrays` are those that the kernel is
-    handed, by their names."""
+    handed, by their names. A fault without a line may be at any."""
     return tuple(guess for guess in guesses if _may_come_of(guess, fault, arrays))
 
 
@@ -78,7 +78,7 @@ def _may_come_of(guess: Guess, fault: Fault, arrays: Collection[str]) -> bool:
         case About.ROLE:
             return fault.array == guess.name
         case About.VALUES if fault.kind in _ADDRESSES:
-            return guess.lines is None or (fault.file, fault.line) in guess.lines
+            return guess.lines is None or not fault.line or (fault.file, fault.line) in guess.lines
     return True
 
 

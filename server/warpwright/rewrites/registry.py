@@ -89,18 +89,19 @@ def _load() -> Iterator[RewriteKind]:
 
 def in_place(kind: RewriteKind, kernel: Kernel, at: Span | None) -> Rewrite | Declined:
     """The rewrite as if every launch of the kernel were read, with each comment kept. One that needs arrays apart is
-    declined where a launch is known to hand over one that is written under two names."""
+    declined where a launch hands over, or may, one that is written under two names."""
     made = kind.propose(kernel, at)
     if Reliance.APART in kind.relies_on and isinstance(made, Rewrite) and (found := _written_overlap(kernel)):
+        are = "are" if found.is_certain else "may be"
         reason = (
-            f"At {found.place} {found.one} and {found.other} are the same memory, and the new code needs them apart."
+            f"At {found.place} {found.one} and {found.other} {are} the same memory, and the new code needs them apart."
         )
         return Declined(kind.name, reason)
     return with_comments(replace(made, edits=tuple(without_repeats(made.edits)))) if isinstance(made, Rewrite) else made
 
 
 def _written_overlap(kernel: Kernel) -> Overlap | None:
-    """The first two pointers known to lead to the same elements, where the kernel may write these."""
+    """The first two pointers that lead to the same elements, or may, where the kernel may write these."""
     readable = {p.name for p in kernel.parameters if p.is_const}
     written = {access.array for access in kernel.accesses if changes(access)}
     all_seen = kernel.incomplete is None and written <= {p.name for p in kernel.parameters}

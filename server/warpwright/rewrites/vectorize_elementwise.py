@@ -167,9 +167,11 @@ def _vectorized(kernel: Kernel, elements: Elements) -> Rewrite:
     edits = _strided_launches(kernel, elements, factor) if strided else _launches(kernel, elements, factor)
     _require_all_moved(kernel, arrays, factor)
     late = _loaded_after_store(arrays, elements)
-    if late is not None and any(set(late) == {found.one, found.other} for found in known_overlaps(kernel)):
+    together = [found for found in known_overlaps(kernel) if late is not None and set(late) == {found.one, found.other}]
+    if late is not None and together:
+        hands = "hands" if together[0].is_certain else "may hand"
         raise _RefusedError(
-            f"A launch hands the same array to {late[0]} and {late[1]}, and one is read after the other."
+            f"A launch {hands} the same array to {late[0]} and {late[1]}, and one is read after the other."
         )
     apart = late is None or bool(set(late) & restricted(kernel))
     fewer = f"The grid has a {_share(factor)} of the blocks. " if edits else ""

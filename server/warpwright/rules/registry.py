@@ -12,7 +12,7 @@ import pkgutil
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from warpwright import rules
 from warpwright.facts.model import Kernel, Program
@@ -125,13 +125,14 @@ def _grade(finding: Finding) -> int:
     return _ORDER[finding.severity or Severity.HINT]
 
 
-def _ignored_at(source: Source, line: int) -> set[str]:
+@lru_cache(maxsize=256)
+def _ignored_at(source: Source, line: int) -> frozenset[str]:
     names = _names(source.line_text(line))
     above = line - 1
     while above >= 1 and source.line_text(above).lstrip().startswith("//"):
         names |= _names(source.line_text(above))
         above -= 1
-    return names
+    return frozenset(names)
 
 
 def _names(text: str) -> set[str]:

@@ -108,6 +108,7 @@ def _transactions(kernel: Kernel) -> _Transactions:
     return needed, wasted
 
 
+@kept_of_latest
 def is_small(kernel: Kernel) -> bool:
     """Whether every launch is known to be of so few threads that what each of them does costs nothing to speak of."""
     totals = [threads_of(launch) for launch in kernel.launches]

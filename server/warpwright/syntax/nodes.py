@@ -34,21 +34,44 @@ def descendants(node: Node, *types: str) -> Iterator[Node]:
 
 def ancestors(node: Node) -> Iterator[Node]:
     """Parents, nearest first."""
-    parent = _parent(node)
+    parent = parent_of(node)
     while parent is not None:
         yield parent
-        parent = _parent(parent)
+        parent = parent_of(parent)
 
 
 @lru_cache(maxsize=8192)
-def _parent(node: Node) -> Node | None:
+def parent_of(node: Node) -> Node | None:
     """The parent, which tree-sitter looks for from the root on: a launch at the end of a long chain of `else if` has
     many, and they are asked for often."""
     return node.parent
 
 
+_MOST_KNOWN = 50_000
+_enclosing: dict[tuple[Node, tuple[str, ...]], Node | None] = {}
+
+
 def enclosing(node: Node, *types: str) -> Node | None:
-    return next((n for n in ancestors(node) if n.type in types), None)
+    """The nearest node around a node that is of one of some types.
+
+    It is kept for all nodes on the way, so that each level is passed once, however many places of a deep text ask.
+    """
+    passed: list[Node] = []
+    around, found = parent_of(node), None
+    while around is not None:
+        if around.type in types:
+            found = around
+            break
+        known = _enclosing.get((around, types), around)
+        if known is not around:
+            found = known
+            break
+        passed.append(around)
+        around = parent_of(around)
+    if len(_enclosing) + len(passed) > _MOST_KNOWN:
+        _enclosing.clear()
+    _enclosing.update(((each, types), found) for each in passed)
+    return found
 
 
 def uncommented(node: Node | None) -> list[Node]:

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import tree_sitter_cuda
@@ -31,6 +31,12 @@ MOST_NESTING = 16_000
 """Levels of a tree that is looked into, at most; a sum of so many terms is one."""
 MOST_PIECES = 30_000
 """Of a text that is no program, at most."""
+MOST_TURNS = 10_000
+BYTES_OF_TURN = 16
+"""Turns of the parser, of a hundred operations each, for a text: so many, and one for so many bytes. A program takes
+one for 100 bytes; of some texts, such as `a<b>::a<b>::...`, it makes ever more readings at once."""
+_PIECE = 1 << 16
+_BLANKS = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 
 
 class SourceError(Exception):
@@ -87,11 +93,14 @@ class Source:
 
     @cached_property
     def is_tangled(self) -> bool:
-        """Whether the tree is so deep, or as an error so wide, that nothing is read of it: tree-sitter finds a node's
-        parent from the root on, so what looks outwards would take the square of its size.
+        """Whether the text took the parser too long, or the tree is so deep, or as an error so wide, that nothing is
+        read of it: tree-sitter finds a node's parent from the root on, so what looks outwards would take the square of
+        its size.
 
         A tree that is deep somewhere is so over a long run of its nodes: some are looked at.
         """
+        if not self.root.child_count and self.data.strip():
+            return True
         if self.closed_root.type == "ERROR" and self.closed_root.child_count > MOST_PIECES:
             return True
         count = self.closed_root.descendant_count
@@ -221,8 +230,26 @@ def _functions(root: Node) -> int:
 
 
 def _parse(data: bytes, old: Tree | None = None) -> Tree:
-    data = readable(data)
-    return Parser(CUDA).parse(data, old) if old is not None else Parser(CUDA).parse(data)
+    """The tree of a text; that of blanks where it takes the parser more turns than any program does.
+
+    Between two turns other threads run, and an analysis that is to stop stops.
+    """
+    text = readable(data)
+    left = MOST_TURNS + len(text) // BYTES_OF_TURN
+
+    def is_enough(_offset: int, _has_error: bool) -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    def piece(start: int, _point: Point) -> bytes:
+        return text[start : start + _PIECE]
+
+    parse = partial(Parser(CUDA).parse, piece, progress_callback=is_enough)
+    try:
+        return parse(old_tree=old) if old is not None else parse()
+    except ValueError:
+        return Parser(CUDA).parse(text.translate(_BLANKS))
 
 
 def _advance(point: Point, inserted: bytes) -> Point:

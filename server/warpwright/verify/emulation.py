@@ -64,6 +64,8 @@ class Asked:
     budget: Budget
     reference: tuple[str, str] | None = None
     """A Python with torch and the user's module, where a kernel is compared with that and not with another."""
+    unfilled: tuple[str, ...] = ()
+    """The arrays that the candidate's host code no longer fills."""
 
 
 class UnableError(Exception):
@@ -106,11 +108,12 @@ def asked_of(
     cases: Sequence[Trial],
     seed: int,
     reference: Path | None,
+    unfilled: tuple[str, ...],
 ) -> Asked:
     judge = (harness_python(), str(reference)) if reference is not None else None
     pairs, distributions = tuple(pair for pair, _ in cases), tuple(values for _, values in cases)
     own = own_files(units[0]), own_files(units[1])
-    return Asked(ptx, problems, own, pairs, distributions, seed, BUDGET, judge)
+    return Asked(ptx, problems, own, pairs, distributions, seed, BUDGET, judge, unfilled)
 
 
 def emulation_kind() -> Kind:

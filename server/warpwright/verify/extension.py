@@ -243,6 +243,7 @@ def _add(whole: Observed, part: Observed, name: str, *, first: bool) -> None:
     whole.rates = part.rates or whole.rates
     whole.sandbox = part.sandbox or whole.sandbox
     whole.seconds = added(whole.seconds, part.seconds)
+    whole.uncovered += part.uncovered
     whole.notes += part.notes if first else [f"{name}: {note}" for note in part.notes]
     order = (*_BAD, Status.NOT_RUN, Status.SLOWER, Status.FASTER, Status.INCONCLUSIVE, Status.CORRECT)
     if first or order.index(part.status) < order.index(whole.status):

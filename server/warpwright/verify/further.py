@@ -121,10 +121,11 @@ def with_further(
         seen.cases += [replace(case, details={**case.details, "launch": name}) for case in other.cases]
         if other.status in PASSED:
             seen.launches.append(name)
+            seen.uncovered += [] if each.is_tried else _uncovered_there(other, seen.uncovered, name)
             if seen.status is Status.NOT_RUN:
                 seen.status, seen.reason, seen.work = Status.CORRECT, "", other.work
         elif other.status is not Status.NOT_RUN:
-            seen.status, seen.said = other.status, other.said
+            seen.status, seen.failure = other.status, other.failure
             seen.reason = f"{other.reason.rstrip('.')}, as it is launched at {name}."
             return seen
         elif not each.is_tried:
@@ -164,6 +165,13 @@ def _unpaired(old: Sequence[Launched], new: Sequence[Launched]) -> Iterator[Unco
 def _uncovered(launched: Launched, reason: str) -> Uncovered:
     said = f" with {launched.said}" if launched.said else ""
     return Uncovered(What.LAUNCH, f"the launch{said} was not run: {reason.rstrip('.')}", launched.file, launched.line)
+
+
+def _uncovered_there(other: Observed, known: Sequence[Uncovered], name: str) -> list[Uncovered]:
+    """What a comparison of one launch does not cover, beyond what is known of another."""
+    return [
+        replace(each, text=f"{each.text}, as it is launched at {name}") for each in other.uncovered if each not in known
+    ]
 
 
 def _further_symbols(original: Problem, candidate: Problem) -> frozenset[str]:

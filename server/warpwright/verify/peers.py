@@ -25,7 +25,8 @@ from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import Gpu, find_gpu, run_request
 from warpwright.verify.plan import PlanError, make_timing
 from warpwright.verify.report import Report
-from warpwright.verify.run import at, with_peers
+from warpwright.verify.results import with_peers
+from warpwright.verify.run import at
 
 VERSION = 1
 """Of how peers are measured; others are measured again."""

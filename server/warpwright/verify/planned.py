@@ -21,12 +21,14 @@ from warpwright.verify.variables import with_results
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How both kernels are run: the harness's request, and the problems of the original and the candidate."""
+    """How both kernels are run: the harness's request, and the problems of the original and the candidate; `unfilled`
+    are the arrays that the candidate's host code no longer fills."""
 
     request: Mapping[str, Any]
     problems: tuple[Problem, Problem]
     arch: str
     sizes: Sizes = "all"
+    unfilled: tuple[str, ...] = ()
 
     @property
     def hashes(self) -> dict[str, Any]:

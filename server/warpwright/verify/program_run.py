@@ -33,6 +33,9 @@ ENOUGH_SECONDS = 10.0
 MOST_BYTES = 2 << 30
 MOST_FILES = 50_000
 OUTPUT_BYTES = 8 << 20
+_NOT_STARTED = (126, 127)
+"""The exit statuses of a shell whose command is not found, cannot be executed, or lacks a library. Source:
+POSIX.1-2017, Shell Command Language, 2.8.2."""
 _LEFT_OUT = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})
 _PASSED_ON = (
     "PATH",
@@ -121,6 +124,8 @@ class _Both:
                 done.append(self._ran(folder, test.run))
                 if done[-1].stopped:
                     return self._stopped(name, done[-1])
+                if name == "original" and done[-1].status in _NOT_STARTED:
+                    raise _NotRunError(f"The program could not be started by `{test.run}`: {done[-1].ending}.")
         sides = [
             ProgramSide(each[0].status, tuple(ran.seconds for ran in each), start.seconds)
             for each, start in zip(runs, built, strict=True)

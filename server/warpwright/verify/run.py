@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from warpwright.problems.model import Problem
 from warpwright.progress import IsCancelled, Progress
 from warpwright.verify.child import ChildEndedError, Event
 from warpwright.verify.harness import run_request
+from warpwright.verify.original_fails import Failure, failure_in, guessed_launch, unfinished
 from warpwright.verify.proof import Proof
 from warpwright.verify.report import CaseResult, Speed, Status, Uncovered, What
+from warpwright.verify.results import case_result, speed_of, with_peers
 from warpwright.verify.thresholds import THRESHOLD
 from warpwright.verify.tried import EVERY_DISTRIBUTION, KINDS
 
@@ -23,16 +27,18 @@ Backend = Callable[[Mapping[str, Any], IsCancelled], Iterator[Event]]
 
 @dataclass(slots=True)
 class Observed:
-    """What was reported of one candidate. `reason` is one sentence where the status needs one, and `said` what it says
-    of a failure without its shape; `rates` are the machine's, where they had to be measured; `sandbox` says what the
-    process that ran it was kept from, `seconds` where the time of an extension went, by stage."""
+    """What was reported of one candidate. `reason` is one sentence where the status needs one, and `failure` what it is
+    of; `left_out` are the sizes at which the original cannot be compared with, with the notes that say so; `rates` are
+    the machine's, where they had to be measured; `sandbox` says what the process that ran it was kept from, `seconds`
+    where the time of an extension went, by stage."""
 
     status: Status = Status.NOT_RUN
     reason: str = ""
-    said: str = ""
+    failure: Failure = field(default=Failure(""))
     cases: list[CaseResult] = field(default_factory=lambda: [])
     speed: list[Speed] = field(default_factory=lambda: [])
     notes: list[str] = field(default_factory=lambda: [])
+    left_out: list[tuple[Mapping[str, int], str]] = field(default_factory=lambda: [])
     rates: Mapping[str, float] = field(default_factory=lambda: {})
     sandbox: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=lambda: {})
@@ -43,67 +49,85 @@ class Observed:
 
 
 def observe(
-    request: Mapping[str, Any], *, progress: Progress, is_cancelled: IsCancelled, backend: Backend = run_request
+    request: Mapping[str, Any],
+    *,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    original: Problem | None = None,
+    backend: Backend = run_request,
 ) -> Observed:
-    """Run a request, again without the shape where it is the original that fails. Raises CancelledError.
+    """Run a request, again without the shape where it is the original that fails; `original` says what of its launch
+    was guessed. Raises CancelledError.
 
     The candidate is run first, so that it cannot find what the original left. Where it fails, the original is asked,
     alone and in its place: what fails there, too, says nothing of the candidate.
     """
     observed = Observed()
     remaining = dict(request)
+    attempt = partial(_attempt, progress=progress, is_cancelled=is_cancelled, original=original, backend=backend)
     for _ in range(MOST_RESTARTS):
-        culprit = _attempt(remaining, observed, progress, is_cancelled, backend)
+        culprit = attempt(remaining, observed)
         if culprit is None:
             return observed
         if observed.status is not Status.NOT_RUN:
-            said = _said_of_the_original(remaining, culprit, observed.status, progress, is_cancelled, backend)
-            if not said:
+            failed = _failure_of_the_original(remaining, culprit, observed.status, attempt)
+            if failed is None:
                 return observed
-            _clear(observed, f"{at(remaining['cases'][culprit]['shape'])} was left out: the original itself {said}")
+            _clear(observed)
+            _leave_failing_out(observed, remaining["cases"][culprit]["shape"], *failed, original)
         remaining["cases"] = _left_to_do(remaining["cases"], culprit, observed)
         if not remaining["cases"]:
             break
     if observed.status is Status.NOT_RUN and not observed.reason:
-        observed.reason = "The original fails at the shapes that were tried: " + "; ".join(observed.notes[:2])
+        observed.reason = "None of the shapes that were tried could be compared: " + "; ".join(observed.notes[:2]) + "."
     return observed
 
 
-def _said_of_the_original(
+def _failure_of_the_original(
     request: Mapping[str, Any],
     index: int,
     status: Status,
-    progress: Progress,
-    is_cancelled: IsCancelled,
-    backend: Backend,
-) -> str:
-    """How the original fails at one of the cases, by itself; "" where it does not, or where it is not what judges.
+    attempt: Callable[[Mapping[str, Any], Observed], int | None],
+) -> tuple[Failure, str] | None:
+    """How the original fails at one of the cases, by itself, and in words how it ended; None where it does not, or
+    where it is not what judges.
 
     `status` is the candidate's there: one that is not safe is that, too, where the original takes too long.
     """
     if request.get("judge") != "baseline" or _is_sized_by_candidate(request):
-        return ""
+        return None
     if "baseline" not in request["cases"][index]:  # of an extension, or emulated: they tell sides apart themselves
-        return ""
+        return None
     cases = [{**case, "check": number == index, "time": False} for number, case in enumerate(request["cases"])]
     cases[index]["candidate"] = cases[index]["baseline"]
     seen = Observed()
-    failed = _attempt(
-        {**request, "candidate": request["baseline"], "cases": cases}, seen, progress, is_cancelled, backend
-    )
+    failed = attempt({**request, "candidate": request["baseline"], "cases": cases}, seen)
     if failed is None or (seen.status, status) == (Status.TIMEOUT, Status.UNSAFE):
-        return ""
-    return f"{_ENDED.get(seen.status, 'fails')} there ({seen.said})"
+        return None
+    return seen.failure, _ENDED.get(seen.status, "fails")
 
 
 _ENDED = {Status.TIMEOUT: "does not finish", Status.UNSAFE: "is not safe"}
 
 
-def _clear(observed: Observed, note: str) -> None:
+def _clear(observed: Observed) -> None:
     """Take back what was said of the candidate at a shape."""
-    observed.status, observed.reason, observed.said = Status.NOT_RUN, "", ""
+    observed.status, observed.reason, observed.failure = Status.NOT_RUN, "", Failure("")
     observed.cases = [case for case in observed.cases if case.ok]
+
+
+def _leave_failing_out(
+    observed: Observed, shape: Mapping[str, int], failure: Failure, ended: str, original: Problem | None
+) -> None:
+    """Note that the original fails at a shape."""
+    why = guessed_launch(failure, shape, original) or f"the original itself {ended} there ({failure.said})"
+    _leave_out(observed, shape, why)
+
+
+def _leave_out(observed: Observed, shape: Mapping[str, int], why: str) -> None:
+    note = f"{at(shape)} was left out: {why}"
     observed.notes.append(note)
+    observed.left_out.append((shape, note))
 
 
 def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -> list[dict[str, Any]]:
@@ -121,7 +145,13 @@ def _left_to_do(cases: list[dict[str, Any]], culprit: int, observed: Observed) -
 
 
 def _attempt(
-    request: Mapping[str, Any], observed: Observed, progress: Progress, is_cancelled: IsCancelled, backend: Backend
+    request: Mapping[str, Any],
+    observed: Observed,
+    *,
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    original: Problem | None,
+    backend: Backend,
 ) -> int | None:
     """One run of the backend. The index of a case at which one side fails, the candidate where there is a verdict;
     None at the end."""
@@ -139,14 +169,14 @@ def _attempt(
                     current = event
                     progress(_doing(event, request), _share(event, request))
                 case "case":
-                    observed.cases.append(_case_result(event))
+                    observed.cases.append(case_result(event))
                     proof.add(event)
                     if not event["ok"]:
                         observed.status = _failure(event)
-                        observed.reason, observed.said = _wrong_sentence(event), event["reason"]
+                        observed.reason, observed.failure = _wrong_sentence(event), failure_in(event)
                         accused = event.get("case") if observed.status in _ENDED else None
                 case "speed":
-                    observed.speed.append(_speed(event))
+                    observed.speed.append(speed_of(event))
                 case "peers":
                     observed.speed = [with_peers(speed, event) for speed in observed.speed]
                 case "seconds":
@@ -159,15 +189,18 @@ def _attempt(
                     _beyond_the_candidate(observed, event["shape"], event["reason"])
                     return None
                 case "unsupported":
-                    observed.notes.append(f"{_what_of(event)} left out: {event['reason']}")
+                    why = guessed_launch(failure_in(event), event["shape"], original) or event["reason"]
+                    if event.get("distribution") in KINDS:
+                        observed.notes.append(f"{event['distribution']} values were left out: {why}")
+                    else:
+                        _leave_out(observed, event["shape"], why)
                 case "note":
                     observed.notes.append(event["text"])
                 case "uncovered":
                     missed = Uncovered(What(event["what"]), event["text"])
                     observed.uncovered += [missed] if missed not in observed.uncovered else []
                 case "fault" | "refused":
-                    said = event.get("text") or event.get("reason") or ""
-                    return _failed(observed, current, request, said, timed_out=False)
+                    return _failed(observed, current, request, failure_in(event), original)
                 case "error":
                     observed.reason = f"It was not run: {event['text']}."
                     return None
@@ -176,7 +209,8 @@ def _attempt(
         if current["phase"] == "peers":  # all is measured but what torch makes of the reference
             observed.notes.append(f"torch.compile of the reference did not end: {error}")
         elif error.timed_out or (by_itself and current["side"]):
-            return _failed(observed, current, request, str(error), timed_out=error.timed_out)
+            failure = unfinished(str(error)) if error.timed_out else Failure(str(error))
+            return _failed(observed, current, request, failure, original)
         else:
             observed.reason = f"It was not run: {error}."
             return None
@@ -184,19 +218,13 @@ def _attempt(
         observed.reason = f"It was not run: the harness could not be started ({error.strerror})."
         return None
     if observed.status is Status.NOT_RUN:
-        _conclude(observed, proof, len(request["cases"]))
+        _conclude(observed, proof, len(request["cases"]), original)
     return accused
 
 
 def added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
     """The sum of both by key."""
     return {key: round(one.get(key, 0.0) + other.get(key, 0.0), 2) for key in {**one, **other}}
-
-
-def _what_of(event: Event) -> str:
-    """What an event is about: `n = 31 was`, or `ties values were` where it is about one kind of values alone."""
-    kind = event.get("distribution")
-    return f"{kind} values were" if kind in KINDS else f"{at(event['shape'])} was"
 
 
 def _failure(event: Event) -> Status:
@@ -217,24 +245,23 @@ def _wrong_sentence(event: Event) -> str:
 
 
 def _failed(
-    observed: Observed, current: Event, request: Mapping[str, Any], said: str, *, timed_out: bool
+    observed: Observed, current: Event, request: Mapping[str, Any], failure: Failure, original: Problem | None
 ) -> int | None:
     """A hang, a fault or a refused launch is the candidate's while it runs; the original's costs that shape."""
     index = current["case"]
     shape = request["cases"][index]["shape"] if 0 <= index < len(request["cases"]) else {}
+    ended = "does not finish" if failure.is_endless else "fails"
     if current["side"] == "candidate":
-        observed.status = Status.TIMEOUT if timed_out else Status.UNSAFE
-        what = "does not finish" if timed_out else "fails"
-        observed.reason, observed.said = f"The candidate {what} at {at(shape)}: {said}.", said
+        observed.status = Status.TIMEOUT if failure.is_endless else Status.UNSAFE
+        observed.reason, observed.failure = f"The candidate {ended} at {at(shape)}: {failure.said}.", failure
         return int(index)
     if current["side"] == "baseline" and _is_sized_by_candidate(request):
-        _beyond_the_candidate(observed, shape, said)
+        _beyond_the_candidate(observed, shape, failure.said)
         return None
     if current["side"] == "baseline":
-        what = "does not finish" if timed_out else "fails"
-        observed.notes.append(f"{at(shape)} was left out: the original itself {what} there ({said})")
+        _leave_failing_out(observed, shape, failure, ended, original)
         return int(index)
-    observed.reason = f"It was not run: {said}."
+    observed.reason = f"It was not run: {failure.said}."
     return None
 
 
@@ -255,7 +282,7 @@ _OF_VARIABLES = {
 }
 
 
-def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
+def _conclude(observed: Observed, proof: Proof, asked: int, original: Problem | None) -> None:
     if not observed.cases:
         observed.reason = f"None of the {asked} shapes could be compared: " + "; ".join(observed.notes[:2]) + "."
         return
@@ -263,6 +290,7 @@ def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
         observed.reason = lacking
         return
     observed.status = Status.CORRECT
+    _name_sizes(observed, original)
     if any(case.details.get("restless") for case in observed.cases):
         observed.notes.append("the candidate's last bits differ from run to run; the original's do not")
     for key, said in _OF_VARIABLES.items():
@@ -286,57 +314,17 @@ def _conclude(observed: Observed, proof: Proof, asked: int) -> None:
         observed.reason = f"The candidate is correct and no faster: {first.speedup:.2f}x (95% CI {low:.2f}-{high:.2f})."
 
 
-def _case_result(event: Event) -> CaseResult:
-    known = {
-        "event",
-        "case",
-        "shape",
-        "distribution",
-        "ok",
-        "max_abs",
-        "max_rel",
-        "reason",
-        "sample",
-        "spread",
-        "loose",
-    }
-    return CaseResult(
-        event["shape"],
-        event["distribution"],
-        event["ok"],
-        event["max_abs"],
-        event["max_rel"],
-        event.get("reason", ""),
-        {key: value for key, value in event.items() if key not in known},
-    )
-
-
-def _speed(event: Event) -> Speed:
-    low, high = event["ci95"]
-    known = {"event", "case", "shape", "baseline_us", "candidate_us", "speedup", "ci95"}
-    details = {key: value for key, value in event.items() if key not in known}
-    speed = Speed(event["shape"], event["baseline_us"], event["candidate_us"], event["speedup"], (low, high), details)
-    return replace(speed, details={**details, "best_baseline": _best_baseline(speed, {})})
-
-
-def with_peers(speed: Speed, event: Event) -> Speed:
-    """The same with what the reference takes there, where the event is of its shape."""
-    if event["shape"] != speed.shape:
-        return speed
-    peers = event["peers"]
-    return replace(speed, details={**speed.details, "peers": peers, "best_baseline": _best_baseline(speed, peers)})
-
-
-def _best_baseline(speed: Speed, peers: Mapping[str, Any]) -> dict[str, Any]:
-    """Who is fastest beside the candidate, and how many times as fast as that the candidate is: a win over a weak
-    original is not one over two lines of torch."""
-    times = {
-        "the original": speed.baseline_us,
-        "eager torch": peers.get("eager_us"),
-        "torch.compile": peers.get("compile_us"),
-    }
-    us, name = min((us, name) for name, us in times.items() if us is not None)
-    return {"name": name, "us": us, "speedup": us / speed.candidate_us}
+def _name_sizes(observed: Observed, original: Problem | None) -> None:
+    """Where the original fails at more sizes than could be compared, or at the program's own, what is shown at the
+    others says little: those sizes are not covered. A few at which it fails are none that it is made for."""
+    compared = {tuple(sorted(case.shape.items())) for case in observed.cases}
+    missed = [(shape, note) for shape, note in observed.left_out if tuple(sorted(shape.items())) not in compared]
+    is_own = original is not None and any(shape == original.own_shape for shape, _ in missed)
+    if len(missed) <= len(compared) and not is_own:
+        return
+    named = list(dict.fromkeys(note for _, note in missed))
+    observed.notes = [note for note in observed.notes if note not in named]
+    observed.uncovered += [Uncovered(What.SIZE, note) for note in named]
 
 
 def at(shape: Mapping[str, int]) -> str:

@@ -47,5 +47,5 @@ def look_for_undefined(seen: Observed, emulated: Callable[[], Observed | Missing
     if isinstance(found, Missing):
         seen.notes.append(f"what CUDA leaves undefined was not looked for: {found.reason.rstrip('.')}")
     elif found.status is Status.UNSAFE:
-        seen.status, seen.said = Status.UNSAFE, found.said
+        seen.status, seen.failure = Status.UNSAFE, found.failure
         seen.reason = f"{found.reason.rstrip('.')}, as the emulator finds."

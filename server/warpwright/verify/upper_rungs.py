@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -21,7 +21,7 @@ from warpwright.verify.extension import observe_extension
 from warpwright.verify.further import Launches, brief, launches_beside, with_further
 from warpwright.verify.harness import Gpu
 from warpwright.verify.host_change import host_change, launches_new_graph
-from warpwright.verify.host_code import host_differences
+from warpwright.verify.host_code import HostDifference, host_differences
 from warpwright.verify.lower_rungs import Lower
 from warpwright.verify.plan import (
     CandidateLaunchError,
@@ -44,6 +44,7 @@ from warpwright.verify.sequence import lines_of, replaced_launches
 from warpwright.verify.thresholds import threshold_shapes
 from warpwright.verify.tried import EDGE_DISTRIBUTIONS
 from warpwright.verify.undefined import look_for_undefined, may_hide
+from warpwright.verify.unfilled import unfilled_arrays
 from warpwright.verify.variables import other_beginnings
 
 _SIDES = ("original", "candidate")
@@ -60,7 +61,9 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
         return _call(climb, base, climb.torch, gpu, (own, others | {lower.beside} - {""}), after.arch)
     if launches_new_graph(claim.original, claim.candidate):
         return _record(climb, base, units[0], after.arch, gpu)
-    base = replace(base, uncovered=(*base.uncovered, *_unread(units, name)))
+    replaced = lines_of(replaced_launches(*units), units[0].source, units[1].source)
+    differences = host_differences(*units, *replaced)
+    base = replace(base, uncovered=(*base.uncovered, *_unread(units, name, differences)))
     plan = planned(lower, claim.goal)
     if isinstance(plan, CandidateLaunchError):
         return replace(base, status=Status.WRONG, reason=f"{str(plan)[:1].upper()}{str(plan)[1:]}.")
@@ -69,6 +72,7 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
     if isinstance(plan, PlanError):
         reason = base.reason or f"{str(plan)[:1].upper()}{str(plan)[1:]}"
         return replace(base, reason=reason, not_run_because="how to run it is not known")
+    plan = replace(plan, unfilled=unfilled_arrays(*units, name, differences))
     launches = launches_beside(lower, plan, claim.goal)
     base = replace(base, uncovered=(*base.uncovered, *launches.uncovered))
     asked = (*_asked(climb, plan, name, after), launches.asked)
@@ -77,11 +81,9 @@ def upper_rungs(climb: Climb, lower: Report | Lower, gpu: Gpu | Missing | None) 
     return _emulate(climb, base, plan, launches, units, gpu, asked)
 
 
-def _unread(units: tuple[Program, Program], kernel: str) -> Iterator[Uncovered]:
+def _unread(units: tuple[Program, Program], kernel: str, differences: Sequence[HostDifference]) -> Iterator[Uncovered]:
     """What the candidate's text does otherwise and no run of the kernel shows."""
-    old, new = units
-    replaced = lines_of(replaced_launches(old, new), old.source, new.source)
-    for each in host_differences(old, new, *replaced):
+    for each in differences:
         yield Uncovered(What.HOST_CODE, f"{each.text}, which was not run", each.file, each.line)
     for path, line, text in other_beginnings(units, kernel):
         yield Uncovered(What.OUTPUT, text, path, line)
@@ -103,12 +105,13 @@ def _launch(
         if not known_rates(gpu):
             claim.progress("Measuring what this GPU can do (once on this machine)", None)
         request = {**plan.request, "rates": rates_of(gpu, claim.is_cancelled)}
-        seen = observe(request, progress=claim.progress, is_cancelled=claim.is_cancelled)
+        seen = observe(request, progress=claim.progress, is_cancelled=claim.is_cancelled, original=plan.problems[0])
         if seen.rates:
             keep_rates(gpu, seen.rates)
         claim.progress("Looking for hidden faults", 0.98)
         look_for_hidden_faults(seen, plan.request, claim.is_cancelled)
-        if may_hide(claim.original, claim.candidate) and find_spec("numpy") is not None:
+        is_hidden = bool(plan.unfilled) or may_hide(claim.original, claim.candidate)
+        if is_hidden and find_spec("numpy") is not None:
             look_for_undefined(seen, at_a_few_sizes)
         return with_further(seen, launches, run_further, _told(claim))
 
@@ -118,7 +121,8 @@ def _launch(
         return ready if isinstance(ready, Missing) else ready.run(silent)
 
     def run_further(further: Plan) -> Observed:
-        return observe(further.request, progress=silent, is_cancelled=claim.is_cancelled)
+        original, _ = further.problems
+        return observe(further.request, progress=silent, is_cancelled=claim.is_cancelled, original=original)
 
     ran_on = {**gpu.details, "seed": plan.request["seed"], "judge": plan.request["judge"], **plan.hashes}
     observed, ran_on = climb.memory.answer(("cuda", sorted(gpu.details.items()), *asked), ran_on, run)
@@ -197,13 +201,14 @@ def _emulated(climb: Climb, plan: Plan, units: tuple[Program, Program]) -> _Emul
     if reference is None and plan.sizes == "all":
         cases += more_cases(original, candidate, seed, shapes)
     request = {**plan.request, "cases": [{"shape": dict(case.shape)} for (case, _), _ in cases]}
-    request_of_child = asked_of(units, ptx, plan.problems, cases, seed, reference)
+    request_of_child = asked_of(units, ptx, plan.problems, cases, seed, reference, plan.unfilled)
 
     def run(progress: Progress) -> Observed:
         return observe(
             request,
             progress=progress,
             is_cancelled=claim.is_cancelled,
+            original=original,
             backend=lambda _, is_cancelled: run_emulated(request_of_child, is_cancelled),
         )
 

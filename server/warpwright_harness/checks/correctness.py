@@ -64,7 +64,12 @@ class Checked:
 
 
 class UnsupportedError(Exception):
-    """A shape or values at which the original cannot serve as the reference; the message says why."""
+    """A shape or values at which the original cannot serve as the reference; the message says why. `fault` is what it
+    did wrong there, where it did."""
+
+    def __init__(self, text: str, fault: Mapping[str, Any] | None = None) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 def seed_of(session: Session, case: Case, salt: int) -> int:
@@ -90,11 +95,11 @@ def check_case(session: Session, case: Case, reference: Reference | None, judge:
         except UnsupportedError as error:
             session.emit({
                 "event": "unsupported", "case": case.index, "shape": dict(case.shape), "distribution": distribution,
-                "reason": str(error),
+                "reason": str(error), "fault": error.fault,
             })  # fmt: skip
             return "unsupported"
         except MisbehaviourError as error:
-            result = unsafe(str(error))
+            result = unsafe(error)
         emit_case(session, case, distribution, result)
         if not result["ok"]:
             return "wrong"
@@ -107,8 +112,8 @@ def emit_case(session: Session, case: Case, distribution: str, result: Mapping[s
     )
 
 
-def unsafe(reason: str) -> dict[str, Any]:
-    return {"ok": False, "unsafe": True, "reason": reason, "max_abs": None, "max_rel": None}
+def unsafe(error: MisbehaviourError) -> dict[str, Any]:
+    return {"ok": False, "unsafe": True, "reason": str(error), "fault": error.fault, "max_abs": None, "max_rel": None}
 
 
 def checked(
@@ -236,7 +241,7 @@ def _original_twice(session: Session, case: Case, values: Values) -> tuple[Outpu
     try:
         own = session.run_twice("baseline", case, values)
     except MisbehaviourError as error:
-        raise UnsupportedError(f"the original is not sound here: {error}") from None
+        raise UnsupportedError(f"the original is not sound here: {error}", error.fault) from None
     for spec in case.outputs:
         if not spec.is_float and _differs(own, spec.name):
             raise UnsupportedError(f"the original's own {spec.name} differs from run to run")

@@ -47,7 +47,7 @@ def check_dependence(session: Session, case: Case, reference: Reference | None, 
         try:
             return checked(session, at, values, "normal", reference, judge)
         except MisbehaviourError as error:
-            emit_case(session, case, what, unsafe(str(error)))
+            emit_case(session, case, what, unsafe(error))
             return None
 
     try:

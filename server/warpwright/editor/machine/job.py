@@ -13,7 +13,7 @@ from warpwright.editor.job_request import JobError, analysed
 from warpwright.editor.settings import Settings, parse_settings
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
-from warpwright.syntax.encoding import encoded
+from warpwright.syntax.encoding import encoded, shown
 from warpwright.syntax.names import unqualified
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_cubin, compile_ptx
@@ -58,8 +58,8 @@ def machine_code_pages(request: Json, progress: Progress, is_cancelled: IsCancel
     page, text = (cache_dir() / "reports" / f"{stem}{suffix}" for suffix in (".html", ".md"))
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(machine_html(listings, len(kernels) - len(listings)), encoding="utf-8")
-        text.write_text(machine_markdown(listings), encoding="utf-8")
+        page.write_text(shown(machine_html(listings, len(kernels) - len(listings))), encoding="utf-8")
+        text.write_text(shown(machine_markdown(listings)), encoding="utf-8")
     except OSError as error:
         raise JobError(f"{error.filename} cannot be written ({error.strerror}); set WARPWRIGHT_CACHE_DIR.") from None
     first = kernels[0]

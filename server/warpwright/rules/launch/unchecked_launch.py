@@ -72,6 +72,7 @@ void run(float *out, int n) {
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -79,7 +80,7 @@ from tree_sitter import Node
 
 from warpwright.facts.model import Kernel
 from warpwright.rules.base import Finding, Fix, Severity
-from warpwright.syntax.nodes import ancestors, descendants, enclosing, launch_configuration, node_at
+from warpwright.syntax.nodes import descendants, enclosing, launch_configuration, node_at, parent_of
 from warpwright.syntax.source import Source, Span
 
 severity = Severity.INFORMATION
@@ -124,22 +125,27 @@ def _is_covered_later(call: Node, source: Source) -> bool:
     function = enclosing(call, "function_definition", "lambda_expression")
     if function is None:
         return False
-    last = _last_launches(source, function)
-    return any(last.get(around.id, -1) > call.start_byte for around in ancestors(call))
+    later = _launches(source, function)
+    first = bisect_right(later, (call.start_byte, function.end_byte))
+    return first < len(later) and later[first][1] <= call.start_byte
 
 
 @lru_cache(maxsize=8)
-def _last_launches(_source: Source, function: Node) -> dict[int, int]:
-    """Where the last launch of each block of a function starts. The kernels that one function launches ask in turn."""
-    last: dict[int, int] = {}
-    for call in descendants(function, "call_expression"):
-        block = _block(call) if launch_configuration(call) is not None else None
+def _launches(_source: Source, function: Node) -> list[tuple[int, int]]:
+    """Where each launch of a function starts, and where the first block starts that it or a later one stands in. The
+    kernels that one function launches ask in turn."""
+    found: list[tuple[int, int]] = []
+    calls = [call for call in descendants(function, "call_expression") if launch_configuration(call) is not None]
+    outermost = function.end_byte
+    for call in reversed(calls):
+        block = _block(call)
         if block is not None:
-            last[block.id] = max(call.start_byte, last.get(block.id, -1))
-    return last
+            outermost = min(outermost, block.start_byte)
+            found.append((call.start_byte, outermost))
+    return found[::-1]
 
 
 def _block(call: Node) -> Node | None:
     """The statement that surrounds the launch's own statement."""
     statement = enclosing(call, "expression_statement")
-    return statement.parent if statement is not None else None
+    return parent_of(statement) if statement is not None else None

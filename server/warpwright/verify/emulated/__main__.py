@@ -53,14 +53,16 @@ def main() -> int:
 
 def _events(asked: Asked, sides: list[Side]) -> Iterator[Event]:
     if asked.reference is None:
-        comparison = Comparison(sides[0], sides[1], asked.cases, asked.distributions, asked.seed, asked.budget)
+        comparison = Comparison(
+            sides[0], sides[1], asked.cases, asked.distributions, asked.seed, asked.budget, asked.unfilled
+        )
         yield from comparison.events(never_cancelled)
         return
     yield {"event": "progress", "text": "Loading the reference and torch", "share": 0.4}
     try:
         with torch_reference(*asked.reference) as reference:
             comparison = ReferenceComparison(
-                sides[0], sides[0], asked.cases, asked.distributions, asked.seed, asked.budget, reference
+                sides[0], sides[0], asked.cases, asked.distributions, asked.seed, asked.budget, (), reference
             )
             yield from comparison.events(never_cancelled)
     except NoReferenceError as error:

@@ -52,7 +52,7 @@ from warpwright.facts.profile import Fault, FaultKind
 from warpwright.facts.work import Work
 from warpwright.problems.expressions import ExpressionError
 from warpwright.problems.guesses import About, Guess, not_reconstructed
-from warpwright.problems.model import Case, Problem
+from warpwright.problems.model import Array, Case, Problem
 from warpwright.problems.shapes import alike_shape
 from warpwright.problems.types import element_type
 from warpwright.progress import CancelledError, IsCancelled, never_cancelled
@@ -127,6 +127,8 @@ class Comparison:
     """The kinds of values with which each case is tried."""
     seed: int
     budget: Budget
+    unfilled: tuple[str, ...] = ()
+    """The arrays that the candidate's host code no longer fills."""
 
     def events(self, is_cancelled: IsCancelled) -> Iterator[Event]:
         """Raises CancelledError. An emulator that fails is an event too, as a dead harness would be."""
@@ -149,8 +151,12 @@ class Comparison:
         largest_first = sorted(sized.items(), key=lambda each: -each[1])
         most = self.budget.together // 4 // (RUNS * len(self.every))
         whole = next((index for index, steps in largest_first if steps <= most and not self._has_kinds(index)), None)
-        # That one has its share for sure, and what costs little is not left out for what costs much.
-        for index, steps in sorted(largest_first, key=lambda each: (each[0] != whole, each[1])):
+        sure = whole
+        if sure is None:
+            sure = next((index for index, _ in reversed(largest_first) if not self._has_kinds(index)), None)
+        # One size has its share for sure, then the values of further kinds, which would be left uncovered; of the other
+        # sizes what costs little is not left out for what costs much.
+        for index, steps in sorted(largest_first, key=lambda e: (e[0] != sure, not self._has_kinds(e[0]), e[1])):
             distributions = self.every if index == whole else self.distributions[index]
             cost = RUNS * steps * len(distributions)
             if cost > left:
@@ -185,6 +191,9 @@ class Comparison:
         if proven and example is not None:
             yield {"event": "progress", "text": "Changing one input at a time", "share": 0.95}
             yield from dependence_events(self, example, stop)
+        if self.unfilled and is_sound and (read := self._unfilled_read(plan[0][0], stop)) is not None:
+            yield read
+            return
         if (large := self._own_size(too_large)) is not None and is_sound:
             yield {"event": "progress", "text": "Emulating some blocks at the program's own size", "share": 0.97}
             event = picked_event(self, large, stop)
@@ -410,6 +419,21 @@ class Comparison:
         if others != guesses and (fault.kind, fault.file, fault.line) in _faults_alike(self):
             return others
         return guesses
+
+    def _unfilled_read(self, index: int, stop: IsCancelled) -> Event | None:
+        """An event "case" where the candidate reads what its host code no longer writes."""
+        problem = self.original.problem
+        arguments = tuple(
+            replace(each, role="out") if isinstance(each, Array) and each.name in self.unfilled else each
+            for each in problem.arguments
+        )
+        empty = replace(self, original=replace(self.original, problem=replace(problem, arguments=arguments)))
+        ran = empty.run(self.candidate, index, "normal", 0, stop)
+        fault = next((each for each in ran.faults if each.kind is FaultKind.UNINITIALISED_READ), None)
+        if fault is None:
+            return None
+        reason = f"{said(fault)}; the candidate's host code no longer fills {' and '.join(self.unfilled)}"
+        return {"shape": dict(self.cases[index][0].shape), "distribution": "normal", **unsafe(reason)}
 
     def _other_variables(self, own: Sequence[Ran], theirs: Sequence[Ran]) -> list[str]:
         """Variables of both programs beyond those that are compared, such as members of a class, that other files may

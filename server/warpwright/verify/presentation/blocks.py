@@ -9,7 +9,7 @@ from typing import Any, Literal
 Json = Mapping[str, Any]
 Tone = Literal["", "good", "bad", "warn", "dim", "strong"]
 
-JUDGES = {"baseline": "the original", "reference": "the reference in torch"}
+JUDGES = {"baseline": "the original", "reference": "the reference in torch", "formula": "the formula"}
 """With what outputs are compared, by the name that a report's environment has for it."""
 
 

@@ -48,7 +48,9 @@ def _done(report: Json, level: Level) -> Iterator[str]:
     reached = str(level) in report["levels"]
     match level:
         case Level.PARSED:
-            yield "no syntax error that the original has not" if reached else "a new syntax error"
+            alone = report.get("goal") == "formula"
+            old = "the formula is read and written" if alone else "no syntax error that the original has not"
+            yield old if reached else "a new syntax error"
         case Level.COMPILED:
             yield from _compiled(report)
         case Level.ANALYSED:
@@ -63,7 +65,7 @@ def _compiled(report: Json) -> Iterator[str]:
     compiled = report["compile"]
     if compiled is None:
         if str(Level.COMPILED) in report["levels"]:
-            yield "both whole files"
+            yield "the whole file" if report.get("goal") == "formula" else "both whole files"
         elif report["levels"]:
             yield {Status.NOT_RUN: "not compiled", Status.TIMEOUT: "it did not end"}.get(report["status"], "refused")
         return
@@ -73,7 +75,7 @@ def _compiled(report: Json) -> Iterator[str]:
 
 
 def _analysed(report: Json) -> Iterator[str]:
-    if str(Level.COMPILED) not in report["levels"]:
+    if str(Level.COMPILED) not in report["levels"] or report.get("goal") == "formula":
         return
     if report["finding_gone"] is not None:
         yield "the finding is gone" if report["finding_gone"] else "the finding is still there"

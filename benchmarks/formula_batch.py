@@ -1,0 +1,155 @@
+"""Whether written formulas compute what they say: those of the catalogue, or any number that the sampler makes.
+
+    python benchmarks/formula_batch.py [--count 20000] [--seed 1] [--plain] [--workers 2] [--shapes 3] [--ray] [--write]
+
+Without --count the formulas of the catalogue, in all their types. Each is written, compiled with hundreds of others and
+compared in the emulator with its evaluation by NumPy, in processes of this machine or, with --ray, of a Ray cluster.
+--write records the figures in benchmarks/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+from pathlib import Path
+from statistics import median, quantiles
+
+from formula_catalogue import catalogue
+from warpwright.emulator.formula_batch import Outcome, check_many
+from warpwright.formulas.resolve import formula_of
+from warpwright.formulas.sampler import samples
+from warpwright.writer.scatter import ScatterError
+from warpwright.writer.write import file_text, plain, written
+
+RESULTS = Path(__file__).resolve().parent / "results"
+TOGETHER = 100
+Item = tuple[str, str, str]
+"""Kind, name and text of a formula."""
+Checked = tuple[list[tuple[str, str, Outcome]], list[float]]
+
+
+def main() -> int:
+    arguments = _arguments()
+    items = list(_sampled(arguments.count, arguments.seed) if arguments.count else _listed())
+    jobs = [(items[at : at + TOGETHER], arguments.plain, arguments.shapes) for at in range(0, len(items), TOGETHER)]
+    start = time.monotonic()
+    found: list[tuple[str, str, Outcome]] = []
+    times: list[float] = []
+    for part, seconds_of_each in _mapped(arguments)(checked, jobs):
+        found += part
+        times += seconds_of_each
+        seconds = time.monotonic() - start
+        print(f"\r{len(found):,} of {len(items):,} in {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+    seconds = time.monotonic() - start
+    print(file=sys.stderr)
+    _show(found, seconds)
+    to_write = {"median": median(times), "99 %": quantiles(times, n=100)[98], "largest": max(times)}
+    print("From text to CUDA: " + ", ".join(f"{name} {1000 * each:.1f} ms" for name, each in to_write.items()))
+    if arguments.write:
+        _write(arguments, found, seconds, to_write)
+    return 0 if all(each.status in ("correct", "refused") for _, _, each in found) else 1
+
+
+def checked(job: tuple[list[Item], bool, int]) -> Checked:
+    """What became of some formulas: kind, text, outcome; and the processor seconds from text to CUDA of each."""
+    items, is_plain, shapes = job
+    made = []
+    times: list[float] = []
+    found: list[tuple[str, str, Outcome]] = []
+    for number, (kind, name, text) in enumerate(items):
+        start = time.process_time()
+        try:
+            formula = formula_of(text)
+            code = (plain if is_plain else written)(formula, f"f{number}_{re.sub(r'[^A-Za-z0-9]', '_', name)}")
+            file_text(code)
+        except ScatterError as error:
+            found.append((kind, text, Outcome(name, "refused", str(error))))
+            continue
+        times.append(time.process_time() - start)
+        made.append((kind, text, code.name, formula, code))
+    outcomes = check_many([(name, formula, code) for _, _, name, formula, code in made], shapes)
+    return found + [(kind, text, each) for (kind, text, *_), each in zip(made, outcomes, strict=True)], times
+
+
+def _mapped(
+    arguments: argparse.Namespace,
+) -> Callable[..., Iterable[tuple[list[tuple[str, str, Outcome]], list[float]]]]:
+    if arguments.ray:
+        from ray.util.multiprocessing import Pool
+
+        return Pool(arguments.workers).imap_unordered
+    return ProcessPoolExecutor(arguments.workers).map
+
+
+def _listed() -> Iterator[Item]:
+    for entry in catalogue():
+        for kind, text in entry.texts().items():
+            yield entry.kind, f"{entry.name}_{kind}", text
+
+
+def _sampled(count: int, seed: str) -> Iterator[Item]:
+    for number, each in enumerate(islice(samples(seed), count)):
+        yield each.family, f"{each.family}_{number}", each.text
+
+
+def _show(found: list[tuple[str, str, Outcome]], seconds: float) -> None:
+    kinds = Counter((kind, each.status) for kind, _, each in found)
+    statuses = sorted({status for _, status in kinds})
+    print(f"{'kind':32}" + "".join(f"{status:>18}" for status in statuses))
+    for kind in sorted({kind for kind, _ in kinds}):
+        print(f"{kind:32}" + "".join(f"{kinds[kind, status]:18,}" for status in statuses))
+    for kind, text, each in [each for each in found if each[2].status not in ("correct", "refused")][:20]:
+        print(f"\n{kind}, {each.name}: {each.status}\n{text}\n  {each.reason}")
+    runs = sum(each.runs for _, _, each in found)
+    print(f"\n{len(found):,} formulas, {runs:,} runs, {seconds:.0f} s")
+
+
+def _write(
+    arguments: argparse.Namespace,
+    found: list[tuple[str, str, Outcome]],
+    seconds: float,
+    to_write: Mapping[str, float],
+) -> None:
+    name = f"formula_batch_{'plain_' if arguments.plain else ''}{'sampled' if arguments.count else 'catalogue'}.json"
+    document = {
+        "command": f"python benchmarks/formula_batch.py {' '.join(sys.argv[1:])}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "python": platform.python_version(),
+        "formulas": len(found),
+        "runs": sum(each.runs for _, _, each in found),
+        "seconds": round(seconds),
+        "milliseconds_from_text_to_cuda": {name: round(1000 * each, 1) for name, each in to_write.items()},
+        "workers": arguments.workers,
+        "statuses": dict(Counter(each.status for _, _, each in found)),
+        "not_correct": [
+            {"kind": kind, "text": text, "status": each.status, "reason": each.reason}
+            for kind, text, each in found
+            if each.status != "correct"
+        ][:100],
+    }  # fmt: skip
+    (RESULTS / name).write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=0)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--shapes", type=int, default=3)
+    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,492 @@
+"""Kernels written from formulas on a GPU: built, checked against torch in float64, and timed beside torch,
+torch.compile and a copy of the same bytes.
+
+    PYTHONPATH=server python benchmarks/formula_speed.py --out speed.json            # every schedule, one process
+    PYTHONPATH=server python benchmarks/formula_speed.py --default --processes 3     # what a user gets
+
+Times are medians of 50 CUDA events. Before each call the L2 cache is flushed by reading 256 MiB: lines that are left
+dirty would be written back at the kernel's expense. torch.compile's figure is the best of `--processes` processes, as
+it varies between them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from formula_catalogue import Entry, catalogue
+from formula_timer import Timer
+from torch.nn import functional
+from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.inputs import Draw, draws_of
+from warpwright.formulas.model import Formula
+from warpwright.formulas.resolve import formula_of
+from warpwright.formulas.shapes import bytes_of
+from warpwright.formulas.types import TYPES, computed
+from warpwright.schedules.model import Schedule
+from warpwright.writer.code import Code
+from warpwright.writer.write import ScheduleError, candidates, file_text, written
+
+KINDS = {
+    "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
+    "i16": torch.int16, "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "bool": torch.bool,
+    "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+}  # fmt: skip
+LIMITS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3, "f8e4m3": 6e-2, "f8e5m2": 1.2e-1}
+"""Relative errors (norm) that no right result exceeds: rounding of the stored type, sums in f32."""
+
+CASES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
+    # The cases of the first measurements.
+    ("softmax", "f32", {"R": 8192, "C": 1024}),
+    ("softmax", "f32", {"R": 131072, "C": 64}),
+    ("softmax", "f32", {"R": 8192, "C": 50257}),
+    ("layer_norm", "f32", {"R": 8192, "C": 768}),
+    ("layer_norm", "f32", {"R": 8192, "C": 4096}),
+    ("rms_norm_residual", "f32", {"R": 8192, "C": 4096}),
+    ("row_sum", "f32", {"R": 8192, "C": 4096}),
+    ("column_sum", "f32", {"R": 8192, "C": 4096}),
+    ("bias_gelu", "f32", {"R": 8192, "C": 3072}),
+    ("transpose", "f32", {"J": 4096, "I": 4096}),
+    ("transpose", "f32", {"J": 4099, "I": 4093}),
+    # More of each kind, even and odd sizes, other types.
+    ("softmax", "bf16", {"R": 8192, "C": 1024}),
+    ("softmax", "f32", {"R": 8191, "C": 1023}),
+    ("softmax", "bf16", {"R": 8192, "C": 32000}),
+    ("layer_norm", "bf16", {"R": 8192, "C": 4096}),
+    ("layer_norm", "f32", {"R": 8191, "C": 4095}),
+    ("layer_norm", "f32", {"R": 4096, "C": 16384}),
+    ("rms_norm", "bf16", {"R": 8192, "C": 4096}),
+    ("rms_norm_residual", "bf16", {"R": 8192, "C": 4096}),
+    ("log_softmax", "f32", {"R": 8192, "C": 1024}),
+    ("softmax_backward", "f32", {"R": 8192, "C": 1024}),
+    ("causal_softmax", "f32", {"B": 64, "I": 512, "J": 512}),
+    ("cross_entropy", "f32", {"N": 8192, "C": 4096}),
+    ("row_max", "bf16", {"R": 8192, "C": 4096}),
+    ("row_argmax", "f32", {"R": 8192, "C": 4096}),
+    ("row_sum", "f32", {"R": 8191, "C": 4095}),
+    ("cosine_similarity", "f32", {"R": 8192, "C": 4096}),
+    ("l2_normalise", "f32", {"R": 8192, "C": 4096}),
+    ("group_norm", "f32", {"N": 32, "G": 32, "K": 8, "S": 3136}),
+    ("instance_norm", "f32", {"N": 32, "C": 256, "S": 3136}),
+    ("gelu", "f32", {"I": 16777216}),
+    ("gelu", "bf16", {"I": 33554432}),
+    ("add", "f32", {"I": 16777215}),
+    ("swiglu", "bf16", {"R": 8192, "C": 4096}),
+    ("bias_gelu", "f32", {"R": 8191, "C": 3071}),
+    ("bias_gelu", "bf16", {"R": 8192, "C": 3072}),
+    ("row_scale", "f32", {"R": 8192, "C": 4096}),
+    ("channel_affine", "f32", {"N": 32, "C": 256, "H": 56, "W": 56}),
+    ("dequantise_int8", "", {"I": 33554432}),
+    ("transpose", "bf16", {"J": 4096, "I": 4096}),
+    ("transpose_batched", "f32", {"B": 64, "J": 512, "I": 512}),
+    ("nchw_to_nhwc", "f32", {"N": 32, "C": 64, "H": 112, "W": 112}),
+    ("permute_heads", "f32", {"B": 8, "T": 1024, "H": 16, "D": 64}),
+    ("column_max", "f32", {"R": 8192, "C": 4096}),
+    ("layer_norm_backward_weight", "f32", {"R": 8192, "C": 4096}),
+    ("batch_norm_training", "f32", {"N": 32, "C": 256, "S": 3136}),
+    ("global_sum", "f32", {"I": 134217728}),
+    ("mean_squared_error", "f32", {"I": 16777216}),
+    ("histogram", "", {"I": 16777216}),
+    ("embedding", "f32", {"table_size0": 50257, "D": 768, "T": 65536}),
+    ("row_cumsum", "f32", {"R": 4096, "I": 4096}),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A formula of the catalogue in one type, at one size."""
+
+    entry: Entry
+    type: str
+    sizes: Mapping[str, int]
+
+    @property
+    def label(self) -> str:
+        own = "x".join(str(each) for each in self.sizes.values())
+        return f"{self.entry.name} {self.type or '-'} {own}"
+
+    @property
+    def formula(self) -> Formula:
+        texts = self.entry.texts()
+        return formula_of(texts.get(self.type, self.entry.text))
+
+
+def cases(only: str) -> list[Case]:
+    """The cases whose label holds `only`."""
+    by_name = {each.name: each for each in catalogue()}
+    found = [Case(by_name[name], kind, sizes) for name, kind, sizes in CASES if name in by_name]
+    return [each for each in found if only in each.label]
+
+
+# Inputs, the reference, the written function
+
+
+def drawn(formula: Formula, sizes: Mapping[str, int], seed: int) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
+    """The inputs and the numbers of a formula."""
+    torch.manual_seed(seed)
+    draws = draws_of(formula, dict(sizes))
+    arrays = {}
+    for tensor in formula.inputs:
+        shape = tuple(with_sizes(each, sizes) for each in tensor.extents)
+        arrays[tensor.name] = _array(draws[tensor.name], shape, KINDS[tensor.type])
+    numbers = {name: _array(draws[name], (), KINDS[kind]).item() for name, kind in formula.scalars.items()}
+    return arrays, numbers
+
+
+def _array(draw: Draw, shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
+    match draw.kind:
+        case "truth":
+            return torch.rand(shape, device="cuda") < 0.5
+        case "whole":
+            return torch.randint(int(draw.low), int(draw.high) + 1, shape, device="cuda").to(kind)
+        case "between":
+            return (torch.rand(shape, device="cuda") * (draw.high - draw.low) + draw.low).to(kind)
+    if kind.is_floating_point:
+        return torch.randn(shape, device="cuda").to(kind)
+    return torch.randint(-100 if kind != torch.uint8 else 0, 100, shape, device="cuda").to(kind)
+
+
+def peer(case: Case) -> Callable[..., Any]:
+    """The formula by torch, of the inputs in order."""
+    formula = case.formula
+    names = [each.name for each in formula.inputs]
+    code = compile(case.entry.torch, case.entry.name, "eval")
+
+    def call(*given: Any) -> Any:
+        scope = {
+            "torch": torch,
+            "F": functional,
+            **case.sizes,
+            **dict(zip([*names, *formula.scalars], given, strict=True)),
+        }
+        return eval(code, scope)  # the catalogue is our own file
+
+    return call
+
+
+def function_of(code: Code, library: Path) -> Callable[..., None]:
+    """The launch function, of arrays by name, numbers and sizes by name."""
+    shared = ctypes.CDLL(str(library))
+    function = getattr(shared, code.name)
+    names = list(dict.fromkeys(each.array for each in code.formula.tensors.values()))
+    kinds = {"f64": ctypes.c_double, "f32": ctypes.c_float, "i64": ctypes.c_longlong}
+    numbers = [kinds.get(computed(TYPES[kind]).name, ctypes.c_int) for kind in code.formula.scalars.values()]
+    held: list[torch.Tensor] = []
+
+    def call(arrays: list[torch.Tensor], scalars: list[float], sizes: list[int]) -> None:
+        pointers = [ctypes.c_void_p(each.data_ptr()) for each in arrays]
+        lengths = [ctypes.c_longlong(each) for each in sizes]
+        given = [kind(value) for kind, value in zip(numbers, scalars, strict=True)]
+        space = []
+        if code.temporaries:
+            if not held:
+                size = getattr(shared, f"{code.name}_workspace")
+                size.restype = ctypes.c_size_t
+                held.append(torch.empty(max(1, size(*lengths)), dtype=torch.uint8, device="cuda"))
+            space = [ctypes.c_void_p(held[0].data_ptr())]
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        error = function(*pointers, *lengths, *given, *space, stream)
+        if error:
+            raise RuntimeError(f"CUDA error {error}")
+
+    assert len(names) == len(code.formula.tensors), "packed structs are not drawn"
+    return call
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a function is called with."""
+
+    arrays: list[torch.Tensor]
+    outputs: list[torch.Tensor]
+    scalars: list[float]
+    sizes: list[int]
+    given: list[Any]
+
+
+def inputs_of(case: Case, sizes: Mapping[str, int], seed: int) -> Inputs:
+    """Drawn inputs, and outputs that hold what no result is."""
+    formula = case.formula
+    drawn_arrays, numbers = drawn(formula, sizes, seed)
+    arrays, outputs = [], {}
+    for tensor in formula.tensors.values():
+        if tensor.role == "in":
+            arrays.append(drawn_arrays[tensor.name])
+            continue
+        shape = tuple(with_sizes(each, sizes) for each in tensor.extents)
+        kind = KINDS[tensor.type]
+        if tensor.role == "in-out":
+            made = drawn_arrays[tensor.name].clone()
+        else:
+            made = torch.full(shape, float("nan") if kind.is_floating_point else 77, device="cuda").to(kind)
+        arrays.append(made)
+        outputs[tensor.name] = made
+    given = [*drawn_arrays.values(), *numbers.values()]
+    named = [outputs[each.name] for each in formula.outputs]
+    return Inputs(arrays, named, list(numbers.values()), [sizes[each] for each in formula.sizes], given)
+
+
+def error_of(case: Case, call: Callable[..., None], sizes: Mapping[str, int], seed: int) -> float:
+    """The largest relative error (norm) of an output against float64, over its type's limit."""
+    data = inputs_of(case, sizes, seed)
+    sized = Case(case.entry, case.type, sizes)
+    wide = [
+        each.double() if isinstance(each, torch.Tensor) and each.is_floating_point() else each for each in data.given
+    ]
+    exact = peer(sized)(*wide)
+    call(data.arrays, data.scalars, data.sizes)
+    torch.cuda.synchronize()
+    worst = 0.0
+    for own, right in zip(data.outputs, exact if isinstance(exact, tuple) else (exact,), strict=True):
+        one, other = own.double().flatten(), right.double().flatten()
+        if one.numel() == 0:
+            continue
+        same = (one == other) | (one.isnan() & other.isnan())
+        difference = torch.where(same, 0.0, one - other).norm().item()
+        kind = next(name for name, dtype in KINDS.items() if dtype == data.outputs[0].dtype)
+        relative = difference / max(other[other.isfinite()].norm().item(), 1e-30) if difference else 0.0
+        worst = max(worst, math.inf if math.isnan(difference) else relative / LIMITS.get(kind, 1e-30))
+    return worst
+
+
+# Building and timing
+
+
+def built(name: str, text: str, folder: Path) -> tuple[Path, str]:
+    """The library of one file, and what the compiler says of spills."""
+    source, library = folder / f"{name}.cu", folder / f"{name}.so"
+    source.write_text(text)
+    command = ["nvcc", "-gencode=arch=compute_90,code=sm_90", "-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC"]
+    command += ["-Xptxas", "-v", "-o", str(library), str(source)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{name}: {done.stderr[-800:]}")
+    lines = [
+        line.strip() for line in done.stderr.splitlines() if "spill" in line and " 0 bytes spill stores" not in line
+    ]
+    return library, "; ".join(lines)
+
+
+def copy_time(size: int, timer: Timer) -> float:
+    """A copy that moves as many bytes."""
+    one = torch.ones(max(1, size // 2), dtype=torch.uint8, device="cuda")
+    other = torch.empty_like(one)
+    return timer(lambda: other.copy_(one))
+
+
+def name_of(schedule: Schedule | None) -> str:
+    """A schedule in a few letters."""
+    return "default" if schedule is None else repr(schedule).replace("'", "").replace(" ", "")
+
+
+def codes(case: Case, number: int, default_only: bool) -> dict[str, Code]:
+    """The written code by schedule: by the rules without sizes, with them, and by each that a search would try."""
+    formula = case.formula
+    found = {"general": written(formula, f"f{number}_g"), "default": written(formula, f"f{number}_d", sizes=case.sizes)}
+    if not default_only:
+        for place, each in enumerate(candidates(formula, case.sizes)):
+            try:
+                found[name_of(each)] = written(formula, f"f{number}_{place}", each, sizes=case.sizes)
+            except ScheduleError as error:
+                print(f"{case.label}: {name_of(each)}: {error}")
+    return found
+
+
+def try_sizes(case: Case) -> list[Mapping[str, int]]:
+    """Sizes at which results are compared: small, odd, with rest 2 modulo 4, longer than a row in registers."""
+    small = dict(case.entry.small)
+    growing = [name for name in small if name not in ("H", "W", "K", "G", "B")]
+    found: list[Mapping[str, int]] = [small]
+    for base in (1, 2, 3, 6, 33, 130, 1001, 4098):
+        for last in growing[-1:]:
+            found.append({**{name: min(37, max(2, value)) for name, value in small.items()}, last: base})
+    return found
+
+
+def compile_times(chosen: list[Case], calls: int, seconds: float) -> dict[str, float]:
+    """Of torch.compile, by label."""
+    begun, timer, found = time.monotonic(), Timer(calls), {}
+    for case in chosen:
+        if time.monotonic() - begun > seconds:
+            break
+        data = inputs_of(case, case.sizes, 1)
+        try:
+            torch._dynamo.reset()
+            made = torch.compile(peer(case), dynamic=False)
+            found[case.label] = timer(lambda made=made, data=data: made(*data.given))
+        except Exception as error:
+            print(f"{case.label}: torch.compile: {str(error)[:120]}", flush=True)
+    return found
+
+
+def measure(case: Case, libraries: Mapping[str, Any], made: Mapping[str, Code], timer: Timer) -> dict[str, Any]:
+    """One case: errors, times of each schedule, of torch and of the copy."""
+    row: dict[str, Any] = {"case": case.label, "bytes": bytes_of(case.formula, case.sizes), "ours": {}, "wrong": []}
+    for label, code in made.items():
+        try:
+            library, spills = libraries[label].result()
+            call = function_of(code, library)
+            if label == "general":
+                for seed, sizes in enumerate(try_sizes(case)):
+                    try:
+                        error = error_of(case, function_of(code, library), sizes, seed)
+                    except (RuntimeError, IndexError, ValueError) as problem:
+                        if "CUDA error" in str(problem):
+                            raise
+                        continue
+                    if not error <= 1:
+                        row["wrong"].append({"schedule": label, "sizes": dict(sizes), "error": error})
+            error = error_of(case, call, case.sizes, 3)
+            if not error <= 1:
+                row["wrong"].append({"schedule": label, "sizes": dict(case.sizes), "error": error})
+            data = inputs_of(case, case.sizes, 4)
+            us = timer(lambda call=call, data=data: call(data.arrays, data.scalars, data.sizes))
+            row["ours"][label] = {"us": us, "error": error, "spills": spills}
+        except RuntimeError as problem:
+            row["ours"][label] = {"failed": str(problem)[-400:]}
+            if "CUDA error" in str(problem) and not str(problem).endswith((" 1", " 9", " 98")):
+                raise
+    data = inputs_of(case, case.sizes, 4)
+    if case.entry.torch:
+        reference = peer(case)
+        row["eager_us"] = timer(lambda: reference(*data.given))
+    row["copy_us"] = copy_time(row["bytes"], timer)
+    return row
+
+
+def shown(row: Mapping[str, Any]) -> list[str]:
+    """A row of the table, and the schedules below it."""
+    times = {label: each["us"] for label, each in row["ours"].items() if "us" in each}
+    wrong = {each["schedule"] for each in row["wrong"]}
+    right = {label: us for label, us in times.items() if label not in wrong}
+    best = min(right, key=lambda label: right[label]) if right else "none"
+
+    def number(value: float | None) -> str:
+        return f"{value:9.1f}" if value is not None else "        -"
+
+    chosen = right.get("default")
+    share = f"{row['copy_us'] / chosen * 100:4.0f} %" if chosen else "     -"
+    against = f"{row['compile_us'] / chosen:5.2f}" if chosen and row.get("compile_us") else "    -"
+    lines = [
+        f"{row['case']:44} {number(right.get('general'))} {number(chosen)} {number(right.get(best))}"
+        f"{number(row.get('eager_us'))}{number(row.get('compile_us'))}{number(row['copy_us'])} {share} {against}"
+    ]
+    lines += [f"    WRONG {each}" for each in row["wrong"][:4]]
+    ranked = sorted(right, key=lambda label: right[label])
+    lines += [f"    {right[label]:9.1f} {label} {row['ours'][label]['spills'][:60]}" for label in ranked[:4]]
+    lines += [f"    {label}: {each['failed'][-300:]}" for label, each in row["ours"].items() if "failed" in each]
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("formula_speed.json"))
+    parser.add_argument("--only", default="", help="only cases whose label holds this")
+    parser.add_argument("--calls", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=170, help="begin no further case after this")
+    parser.add_argument("--default", action="store_true", help="no search: the schedules of the rules alone")
+    parser.add_argument("--processes", type=int, default=1, help="how many processes time torch.compile; 0: none")
+    parser.add_argument("--compile-only", action="store_true", help="write torch.compile's times alone")
+    parser.add_argument("--write-only", type=Path, help="write the files here, and nothing else")
+    options = parser.parse_args()
+    chosen = cases(options.only)
+    if options.write_only:
+        options.write_only.mkdir(parents=True, exist_ok=True)
+        for number, case in enumerate(chosen):
+            for code in codes(case, number, options.default).values():
+                (options.write_only / f"{code.name}.cu").write_text(file_text(code))
+        return
+    torch.backends.cuda.matmul.allow_tf32 = False
+    hang = threading.Timer(options.seconds + 60, lambda: os._exit(3))  # a kernel that never ends
+    hang.daemon = True
+    hang.start()
+    if options.compile_only:
+        options.out.write_text(json.dumps(compile_times(chosen, options.calls, options.seconds)))
+        return
+    begun = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        peers = [
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    __file__,
+                    "--compile-only",
+                    "--out",
+                    str(place / f"compile{n}.json"),
+                    "--only",
+                    options.only,
+                    "--calls",
+                    str(options.calls),
+                    "--seconds",
+                    str(options.seconds * 0.6),
+                ]
+            )
+            for n in range(min(1, options.processes))
+        ]
+        made = [codes(case, number, options.default) for number, case in enumerate(chosen)]
+        with ThreadPoolExecutor(16) as pool:
+            libraries = [
+                {label: pool.submit(built, code.name, file_text(code), place) for label, code in each.items()}
+                for each in made
+            ]
+            for each in peers:  # alone on the GPU while the compiler has the processors
+                each.wait()
+        for n in range(1, options.processes):
+            again = [sys.executable, __file__, "--compile-only", "--out", str(place / f"compile{n}.json"), "--only"]
+            subprocess.run([*again, options.only, "--seconds", str(options.seconds * 0.5)], check=False)
+        print(f"built in {time.monotonic() - begun:.0f} s on {torch.cuda.get_device_name()}", flush=True)
+        compiled: dict[str, float] = {}
+        for each_file in sorted(place.glob("compile*.json")):
+            for label, us in json.loads(each_file.read_text()).items():
+                compiled[label] = min(us, compiled.get(label, math.inf))
+        timer = Timer(options.calls)
+        print(
+            f"{'case, us':44} {'general':>9} {'default':>9} {'best':>9}{'eager':>9}{'compile':>9}{'copy':>9}",
+            flush=True,
+        )
+        for case, own, files in zip(chosen, made, libraries, strict=True):
+            if time.monotonic() - begun > options.seconds:
+                print("out of time", flush=True)
+                break
+            row = measure(case, files, own, timer)
+            row["compile_us"] = compiled.get(case.label)
+            rows.append(row)
+            print("\n".join(shown(row)), flush=True)
+            report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
+            options.out.write_text(json.dumps(report, indent=1) + "\n")
+    summary(rows)
+    print(f"{time.monotonic() - begun:.0f} s in all", flush=True)
+
+
+def summary(rows: list[dict[str, Any]]) -> None:
+    """Shares of the bound and of torch.compile over all cases."""
+    done = [each for each in rows if "us" in each["ours"].get("default", {}) and not each["wrong"]]
+    shares = [each["copy_us"] / each["ours"]["default"]["us"] for each in done]
+    against = [each["compile_us"] / each["ours"]["default"]["us"] for each in done if each.get("compile_us")]
+    if shares:
+        print(f"{len(done)} of {len(rows)} right everywhere; median {statistics.median(shares) * 100:.0f} % of a copy")
+    if against:
+        near = sum(each > 1 / 1.03 for each in against)
+        mean = statistics.geometric_mean(against)
+        print(f"over torch.compile {mean:.2f}x; within 3 % or faster: {near} of {len(against)}")
+
+
+if __name__ == "__main__":
+    main()

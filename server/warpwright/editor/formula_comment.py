@@ -1,0 +1,97 @@
+"""Whether the comment at a place holds a formula."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from warpwright.formulas.lexer import FormulaError
+from warpwright.formulas.model import Formula
+from warpwright.formulas.resolve import formula_of
+from warpwright.syntax.nodes import ancestors
+from warpwright.syntax.source import Source
+
+_SIGNS = re.compile(r"^\s*(?://+!?|/\*+!?|\*(?!/|\*))?\s?|\s*\*+/\s*$")
+_EQUATION = re.compile(r"^\s*[A-Za-z_][\w.]*'?\s*(?:\[[^\]=]*\])?\s*(?:\+|\*|max|min)?=(?!=)\s*\S")
+MOST_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaComment:
+    """A formula in a comment; `placed` is the byte at which what is written for it begins, a line's start or the
+    file's end."""
+
+    formula: Formula
+    placed: int
+
+
+def formula_at(source: Source, offset: int) -> FormulaComment | None:
+    """The formula in the comment around a byte, or just above it, outside of functions. Prose may stand above or below.
+
+    >>> text = b"// Rows that sum to 1:\\n// y[r, c] = x[r, c] / sum[c] x[r, c]\\nint n;\\n"
+    >>> found = formula_at(Source("a.cu", text), 30)
+    >>> found.formula.text, found.placed
+    ('y[r, c] = x[r, c] / sum[c] x[r, c]', 61)
+    """
+    comments = _comments_at(source, offset)
+    if not comments or any(n.type in ("compound_statement", "field_declaration_list") for n in ancestors(comments[0])):
+        return None
+    lines = [_SIGNS.sub("", line) for each in comments for line in source.node_text(each).splitlines()]
+    formula = formula_in(lines[:MOST_LINES])
+    if formula is None:
+        return None
+    end = source.data.find(b"\n", comments[-1].end_byte)
+    return FormulaComment(formula, end + 1 if end >= 0 else len(source.data))
+
+
+def formula_in(lines: list[str]) -> Formula | None:
+    """The longest run of lines that is a formula, an equation among them."""
+    for first, last in _runs(lines):
+        text = "\n".join(lines[first:last]).strip("\n")
+        try:
+            return formula_of(text)
+        except FormulaError:
+            continue
+    return None
+
+
+def _runs(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Runs of lines with an equation, those that begin first, the longest of them first."""
+    equations = [number for number, line in enumerate(lines) if _EQUATION.match(line)]
+    if not equations:
+        return
+    declared = [n for n, line in enumerate(lines) if re.match(r"^\s*[A-Za-z_]\w*\s*:\s*[A-Za-z]\w*\s*(\[|\{|$)", line)]
+    for first in sorted({*equations, *(n for n in declared if n < equations[-1])}):
+        for last in range(len(lines), max(first, equations[0]), -1):
+            yield first, last
+
+
+def _comments_at(source: Source, offset: int) -> list[Node]:
+    """The comment around a place or above it, with the line comments that it goes on from and that go on from it."""
+    node = _one_at(source, offset)
+    if node is None:
+        return []
+    found = [node]
+    if source.node_text(node).startswith("//"):
+        while (above := found[0].prev_sibling) is not None and _continues(source, above, found[0]):
+            found.insert(0, above)
+        while (below := found[-1].next_sibling) is not None and _continues(source, found[-1], below):
+            found.append(below)
+    return found
+
+
+def _continues(source: Source, one: Node, other: Node) -> bool:
+    both = all(each.type == "comment" and source.node_text(each).startswith("//") for each in (one, other))
+    return both and one.end_point.row + 1 == other.start_point.row
+
+
+def _one_at(source: Source, offset: int) -> Node | None:
+    before = source.data[:offset]
+    for at in (offset, offset - 1, len(before.rstrip()) - 1):
+        node = source.root.descendant_for_byte_range(at, at) if 0 <= at < len(source.data) else None
+        if node is not None and node.type == "comment" and source.data[node.end_byte : offset].count(b"\n") <= 1:
+            return node
+    return None

@@ -1,0 +1,152 @@
+"""Whether written kernels compute their formula, without a GPU: in the emulator, beside the evaluation by NumPy, size
+after size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpwright.emulator.formula_memory import in_memory, outputs_of
+from warpwright.emulator.formulas import Compiled, run_code
+from warpwright.emulator.launch import LaunchError
+from warpwright.formulas.inputs import NoInputsError
+from warpwright.formulas.model import Formula
+from warpwright.formulas.numpy_agreement import agreements, reference
+from warpwright.formulas.numpy_inputs import Style, drawn
+from warpwright.formulas.numpy_reference import EvaluationError
+from warpwright.formulas.shapes import Shape, operations, to_try
+from warpwright.formulas.tree import Call, Load, walk
+from warpwright.formulas.types import TYPES
+from warpwright.missing import Missing
+from warpwright.progress import IsCancelled, never_cancelled
+from warpwright.writer.code import Code, Path
+
+MOST_ELEMENTS, MOST_OPERATIONS = 1 << 14, 1 << 18
+"""Of a shape that is tried in the emulator."""
+MOST_LANE_STEPS = 400_000_000
+"""Of one run: some seconds."""
+ALIGNMENT = 256
+"""Of what cudaMalloc gives."""
+STYLES: tuple[Style, ...] = ("normal", "ties", "nan", "inf")
+_POISON = 0x7F
+"""What outputs hold before: a NaN of most types, and no number that a formula gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One run. `reason` says what is wrong there, "" where nothing is; `unjudged` elements cannot be told right from
+    wrong, as roundings before them leave nothing to compare."""
+
+    sizes: Mapping[str, int]
+    style: str
+    reason: str = ""
+    unjudged: int = 0
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.reason
+
+
+def shapes_for(formula: Formula, given: Mapping[str, int]) -> list[Shape]:
+    """The shapes that are tried, and before them the one that is given, if any; the sizes that it leaves open are
+    small."""
+    shapes = to_try(formula, MOST_ELEMENTS, MOST_OPERATIONS)
+    found = [each for each in shapes if operations(formula, each.sizes) <= 4 * MOST_OPERATIONS]
+    if given:
+        others = shapes[-1].sizes if shapes else {}
+        found.insert(0, Shape("given", {**others, **given}))
+    return found
+
+
+def tried(
+    formula: Formula,
+    code: Code,
+    made: Compiled,
+    shapes: Iterable[Shape],
+    is_cancelled: IsCancelled = never_cancelled,
+) -> Iterator[Tried | Missing]:
+    """Each shape with normal numbers, and a middle one with numbers of other kinds. Ends behind the first that is
+    wrong."""
+    shapes = list(shapes)
+    special = shapes[min(len(shapes) - 1, 2)] if shapes else None
+    runs: list[tuple[Shape, Style]] = [(shape, "normal") for shape in shapes]
+    styles = [each for each in STYLES[1:] if each == "ties" or not _makes_indices(formula)]
+    runs += [(special, style) for style in styles if special is not None]
+    for number, (shape, style) in enumerate(runs):
+        if is_cancelled():
+            return
+        try:
+            found = compared(formula, code, made, shape.sizes, number, style)
+        except (NoInputsError, EvaluationError):
+            continue  # such as an array without elements of which one is read
+        yield found
+        if isinstance(found, Missing) or not found.ok:
+            return
+
+
+def _makes_indices(formula: Formula) -> bool:
+    """Whether some index is a fraction made whole: of what is not finite it would be any number."""
+    nodes = [node for stage in formula.stages for part in (stage.value, *stage.index) for node in walk(part)]
+    used = [index for node in nodes if isinstance(node, Load) for index in node.index]
+    used += [index for stage in formula.stages for index in stage.index]
+    stages = {each.name: each.value for each in formula.stages}
+    seen: set[str] = set()
+    while used:
+        for node in walk(used.pop()):
+            if isinstance(node, Call) and node.name in TYPES and TYPES[node.name].kind == "integer":
+                return True
+            if isinstance(node, Load) and node.tensor in stages and node.tensor not in seen:
+                seen.add(node.tensor)
+                used.append(stages[node.tensor])
+    return False
+
+
+def compared(
+    formula: Formula,
+    code: Code,
+    made: Compiled,
+    sizes: Mapping[str, int],
+    seed: int = 0,
+    style: Style = "normal",
+    alignment: int = ALIGNMENT,
+) -> Tried | Missing:
+    """One run, compared with the reference; all arrays begin at multiples of `alignment` bytes. Raises NoInputsError
+    and EvaluationError."""
+    arrays, scalars = drawn(formula, sizes, seed, style)
+    expected = reference(formula, arrays, scalars, sizes)
+    own = dict(zip(formula.scalars, code.formula.scalars, strict=True))
+    names = dict(zip(formula.tensors, code.formula.tensors, strict=True))
+    named = dict(zip(formula.sizes, code.formula.sizes, strict=True))
+    own_sizes = {named[name]: number for name, number in sizes.items() if name in named}
+    values = {names[name]: data for name, data in arrays.items()}
+    held = in_memory(code.formula, values, own_sizes, _POISON)
+    numbers = {own[name]: number for name, number in scalars.items()}
+    try:
+        ran = run_code(
+            code,
+            made,
+            held,
+            numbers,
+            own_sizes,
+            alignment=dict.fromkeys(held, alignment),
+            most_lane_steps=MOST_LANE_STEPS,
+        )
+    except LaunchError as error:
+        return Tried(sizes, style, f"A launch cannot be made: {error}")
+    if isinstance(ran, Missing):
+        return ran
+    if ran.faults:
+        return Tried(sizes, style, ran.faults[0].text, paths=ran.paths)
+    changing = {each.array for each in code.formula.tensors.values() if each.role != "in"}
+    for name, data in held.items():
+        left = np.asarray(ran.arrays[name]).view(np.uint8)
+        if name not in changing and not np.array_equal(left, data.view(np.uint8)):
+            return Tried(sizes, style, f"The input {name} was changed.", paths=ran.paths)
+    outputs = outputs_of(code.formula, ran.arrays, own_sizes)
+    got = {name: outputs[names[name]] for name in (each.name for each in formula.outputs)}
+    found = agreements(formula, got, expected)
+    wrong = next((each for each in found if not each.agrees), None)
+    return Tried(sizes, style, str(wrong) if wrong else "", sum(each.unjudged for each in found), ran.paths)

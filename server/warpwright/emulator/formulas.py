@@ -1,0 +1,145 @@
+"""Formulas on the CPU: what the launch function would launch, one after the other, with the compiler's PTX of the
+kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from warpwright.emulator.formula_memory import STORED
+from warpwright.emulator.launch import (
+    MOST_LANE_STEPS,
+    Argument,
+    ArrayArgument,
+    Launch,
+    ScalarArgument,
+    run,
+)  # fmt: skip
+from warpwright.emulator.machine.faults import FoundFault
+from warpwright.emulator.program import Program
+from warpwright.emulator.ready import Ptx, translated
+from warpwright.formulas.types import TYPES, computed
+from warpwright.missing import Missing
+from warpwright.syntax.encoding import encoded
+from warpwright.syntax.source import Source
+from warpwright.toolchain.compile import compile_ptx
+from warpwright.toolchain.names import instance_of
+from warpwright.writer.code import Code, Path, evaluated, taken
+from warpwright.writer.code import Launch as Planned
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Arrays that the launches left, as they lie in memory, the faults that were found, and the paths that were
+    taken."""
+
+    arrays: Mapping[str, Any]
+    faults: tuple[FoundFault, ...] = ()
+    paths: tuple[Path, ...] = ()
+    lane_steps: int = 0
+
+
+_ENTRY = re.compile(r"^(?:\.\w+ )*\.entry (\w+)\(.*?^\}$", re.MULTILINE | re.DOTALL)
+"""A kernel in nvcc's PTX: its closing brace alone begins a line."""
+
+
+@dataclass
+class Compiled:
+    """The PTX of a file of kernels: each kernel's own, what all share, and the mangled names. A kernel is read and
+    translated when it is first launched."""
+
+    kernels: Mapping[str, str]
+    shared: str
+    names: Mapping[str, str]
+    programs: dict[str, Program] = field(default_factory=dict)
+
+    def program(self, kernel: str, arguments: Sequence[str]) -> Program | Missing:
+        """The program of an instance of a kernel."""
+        key = f"{kernel}<{', '.join(arguments)}>"
+        if key not in self.programs:
+            name = instance_of(self.names, kernel, arguments)
+            if name is None:
+                return Missing("instance", f"{key} is not among what was compiled.", "")
+            made = translated(Ptx(self.shared + self.kernels[name], name, kernel))
+            if isinstance(made, Missing):
+                return made
+            self.programs[key] = made
+        return self.programs[key]
+
+
+def compiled(text: str, arch: str = "sm_90") -> Compiled | Missing:
+    """The kernels of a file, as PTX. Blocks for a second where nothing is cached."""
+    made = compile_ptx(Source("formula.cu", encoded(text)), arch=arch)
+    if not made.ok:
+        return Missing("PTX", f"The kernels have no PTX: {made.reason}", "")
+    kernels = {found[1]: found[0] for found in _ENTRY.finditer(made.text)}
+    return Compiled(kernels, _ENTRY.sub("", made.text), made.kernels)
+
+
+def run_code(
+    code: Code,
+    made: Compiled,
+    arrays: Mapping[str, Any],
+    scalars: Mapping[str, float],
+    sizes: Mapping[str, int],
+    *,
+    alignment: Mapping[str, int] | None = None,
+    most_lane_steps: int = MOST_LANE_STEPS,
+) -> Ran | Missing:
+    """Carries out the steps of a code. `arrays` hold the caller's arrays as they lie in memory (of types that NumPy
+    has not, the bits); `alignment` says at a multiple of how many bytes an array begins, 256 where it says nothing.
+    Raises LaunchError."""
+    held: dict[str, Any] = {name: np.ascontiguousarray(data).reshape(-1).copy() for name, data in arrays.items()}
+    for each in code.temporaries:
+        count = 1
+        for extent in each.extents:
+            count *= evaluated(extent, sizes)
+        held[each.name] = np.full(count * np.dtype(STORED[each.type]).itemsize, 0xFF, np.uint8).view(STORED[each.type])
+    faults: list[FoundFault] = []
+    paths: list[Path] = []
+    spent = 0
+    for step in code.steps:
+        path = taken(step, sizes, alignment or {})
+        if path is None:
+            continue
+        paths.append(path)
+        for launch in path.launches:
+            program = made.program(launch.kernel, launch.arguments)
+            if isinstance(program, Missing):
+                return program
+            grid = tuple(evaluated(each, sizes) for each in launch.grid)
+            arguments = _arguments(code, launch, held, scalars, sizes)
+            shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_bytes)
+            result = run(program, shape, arguments, most_lane_steps=most_lane_steps)
+            faults += result.faults
+            spent += result.lane_steps
+            for name, data in result.outputs.items():
+                held[name] = np.asarray(data)
+            if not result.is_complete:
+                return Ran(held, tuple(faults), tuple(paths), spent)
+    return Ran(held, tuple(faults), tuple(paths), spent)
+
+
+def _arguments(
+    code: Code,
+    launch: Planned,
+    held: Mapping[str, Any],
+    scalars: Mapping[str, float],
+    sizes: Mapping[str, int],
+) -> Sequence[Argument]:
+    kernel = code.kernel(launch.kernel)
+    found: list[Argument] = []
+    for name in kernel.parameters:
+        if name in held:
+            found.append(ArrayArgument(name, held[name]))
+        elif name in sizes:
+            wide = (launch.index or kernel.size_type) == "long long"
+            found.append(ScalarArgument(name, (np.int64 if wide else np.int32)(sizes[name]).tobytes()))
+        else:
+            kind = computed(TYPES[code.formula.scalars[name]])
+            found.append(ScalarArgument(name, np.asarray(scalars[name]).astype(STORED[kind.name]).tobytes()))
+    return found

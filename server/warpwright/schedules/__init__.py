@@ -1,0 +1,1 @@
+"""How a formula is laid on the machine, as data."""

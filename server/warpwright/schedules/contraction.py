@@ -1,0 +1,86 @@
+"""How a contraction is laid on blocks, warps and lanes; each schedule is legal or says why it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SHARED_LIMIT = 227 * 1024
+_REGISTERS = 255
+_PROCESSORS = 132  # multiprocessors of an H100 or H200
+
+
+@dataclass(frozen=True, slots=True)
+class CoreProduct:
+    """A product without tensor cores: a thread keeps `thread_m` x `thread_n` sums in registers, slices of both operands
+    pass through two buffers of shared memory. `split`: where tiles are few, several blocks share the depth of one, and
+    a second launch adds up what they give. `places` is how many blocks run at once on the GPU."""
+
+    tile_m: int = 256
+    tile_n: int = 128
+    thread_m: int = 16
+    thread_n: int = 8
+    warp_m: int = 64
+    warp_n: int = 64
+    blocks: int = 1
+    split: bool = False
+    depth: int = 8
+
+    @property
+    def threads(self) -> int:
+        return self.tile_m * self.tile_n // (self.thread_m * self.thread_n)
+
+    @property
+    def places(self) -> int:
+        return _PROCESSORS * self.blocks
+
+    def refusal(self) -> str:
+        """Why no kernel can be written so; empty where one can."""
+        if self.depth != 8:
+            return "Slices are 8 deep: turned stores of another depth meet in banks of shared memory."
+        if (self.warp_m // self.thread_m) * (self.warp_n // self.thread_n) != 32:
+            return "The threads of a warp do not make up its tile: 32 of them, thread_m x thread_n each."
+        if self.tile_m % self.warp_m or self.tile_n % self.warp_n or self.thread_m % 4 or self.thread_n % 4:
+            return "Warps do not divide the tile evenly, or threads do not hold pieces of 4 x 4."
+        if min(self.tile_m, self.tile_n) * self.depth % (4 * self.threads):
+            return "A slice is no whole number of 16-byte loads for each thread."
+        held = self.thread_m * self.thread_n + self.thread_m + self.thread_n + 40
+        if held > _REGISTERS or held * self.threads * self.blocks > 65536:
+            return f"About {held} registers a thread, {self.threads} threads, {self.blocks} blocks: over 65,536."
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorProduct:
+    """A product by mma.sync: slices of both operands come by cp.async, `stages` of them under way."""
+
+    tile_m: int = 128
+    tile_n: int = 256
+    warp_m: int = 64
+    warp_n: int = 64
+    stages: int = 4
+    blocks: int = 1
+    depth: int = 64
+
+    @property
+    def threads(self) -> int:
+        return self.tile_m // self.warp_m * (self.tile_n // self.warp_n) * 32
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory."""
+        return (self.tile_m + self.tile_n) * self.depth * 2 * self.stages
+
+    def refusal(self) -> str:
+        """Why no kernel can be written so; empty where one can."""
+        if self.depth != 64:
+            return "Slices are 64 deep: a row of 128 bytes is what the swizzle permutes."
+        if self.tile_m % self.warp_m or self.tile_n % self.warp_n or self.warp_m % 16 or self.warp_n % 16:
+            return "Warps do not divide the tile evenly, or hold no whole products of 16 x 16."
+        if self.shared * self.blocks > _SHARED_LIMIT:
+            return f"{self.shared} bytes of shared memory, {self.blocks} blocks: over {_SHARED_LIMIT}."
+        if any(self.threads * 8 % side or self.threads * 8 // side % 8 for side in (self.tile_m, self.tile_n, 64)):
+            return "A pass of copies is no multiple of 8 rows: the swizzle would change from copy to copy."
+        held = self.warp_m * self.warp_n // 32 + self.warp_m // 2 + self.warp_n // 2 + 50
+        if held > _REGISTERS or held * self.threads * self.blocks > 65536:
+            return f"About {held} registers a thread, {self.threads} threads, {self.blocks} blocks: over 65,536."
+        return ""

@@ -1,0 +1,61 @@
+"""The schedules: how the elements of a formula are laid on threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from warpwright.schedules.contraction import CoreProduct, TensorProduct
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """Each thread computes `vector` elements that lie side by side, `packs` times, a grid's stride apart."""
+
+    threads: int = 256
+    vector: int = 4
+    packs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """`lanes` threads share a row: a part of a warp, a warp, or all of a block; `rows` of them share a block. A lane
+    reads `vector` elements at once and holds `per_lane` such packs, where the row is kept in registers; else it reads
+    the row anew for each pass. `online`: maximum and sum of exponentials in one pass. `stream`: results leave the
+    caches first."""
+
+    lanes: int = 32
+    rows: int = 4
+    vector: int = 4
+    per_lane: int = 8
+    keep: Literal["registers", "reload"] = "registers"
+    online: bool = False
+    stream: bool = False
+
+    @property
+    def capacity(self) -> int:
+        """The longest row, in elements, that registers hold."""
+        return self.lanes * self.vector * self.per_lane
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A reduction over slow dimensions: a thread takes `vector` columns, `warps` of a block and `split` blocks share
+    the rows; a second launch brings the blocks' results together."""
+
+    vector: int = 4
+    warps: int = 16
+    split: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A square of `side` x `side` elements turns in shared memory; `rows` of it are moved at once, `vector` elements a
+    thread."""
+
+    side: int = 64
+    rows: int = 16
+    vector: int = 4
+
+
+Schedule = Pointwise | Rows | Columns | Tile | CoreProduct | TensorProduct

@@ -1,0 +1,171 @@
+"""What was written: kernels, and as data which of them a launch function launches when, so that it can be carried out
+without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from warpwright.formulas.model import Formula, Tensor
+from warpwright.formulas.tree import Call, Expr, Name, Num, walk
+
+MOST_INDEX = 2**31 - 1
+"""The largest index of 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The text of one kernel. `parameters` are names of arrays, temporaries, sizes and scalars of the formula in
+    order. Of one whose `is_indexed` the sizes have the type of its template parameter `Index`, else of `size_type`.
+    `helpers` are the functions that it calls, `types` the element types that it names; `constants` are lines that
+    stand before it."""
+
+    name: str
+    text: str
+    parameters: tuple[str, ...]
+    is_indexed: bool = False
+    size_type: str = "long long"
+    helpers: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch. The grid is of expressions over sizes, `index` the argument of a template: "int", "long long" or
+    "". `template` are the arguments of one that has others."""
+
+    kernel: str
+    grid: tuple[Expr, Expr, Expr]
+    block: tuple[int, int, int]
+    index: str = ""
+    shared_bytes: int = 0
+    template: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of the template."""
+        return self.template or ((self.index,) if self.index else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Launches that are right where all `conditions` over sizes hold and each of the arrays in `aligned` begins at a
+    multiple of so many bytes. `reason` is a comment that says when it is taken."""
+
+    launches: tuple[Launch, ...]
+    conditions: tuple[Expr, ...] = ()
+    aligned: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One part of the work: the first of its paths that is right. The last path has no conditions. `count` is the
+    number of results, and nothing is done where it is 0."""
+
+    paths: tuple[Path, ...]
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A formula in CUDA. `formula` is in its normal form; `temporaries` are arrays that the steps hand on to each
+    other, in the order in which they lie in the workspace."""
+
+    name: str
+    formula: Formula
+    kernels: tuple[Kernel, ...]
+    steps: tuple[Step, ...]
+    temporaries: tuple[Tensor, ...] = ()
+
+    def kernel(self, name: str) -> Kernel:
+        return next(each for each in self.kernels if each.name == name)
+
+
+def evaluated(node: Expr, sizes: Mapping[str, int]) -> int:
+    """The value of an expression over sizes; a comparison is 0 or 1.
+
+    >>> evaluated(Call("//", (Call("+", (Name("N"), Num(255))), Num(256))), {"N": 1000})
+    4
+    """
+    match node:
+        case Num(value=value):
+            return int(value)
+        case Name(name=name):
+            return sizes[name]
+        case Call(name=name, args=(left, right)):
+            one, other = evaluated(left, sizes), evaluated(right, sizes)
+            return _evaluate(name, one, other)
+    raise ValueError(f"{node} is no expression over sizes")
+
+
+def _evaluate(name: str, one: int, other: int) -> int:
+    match name:
+        case "+":
+            return one + other
+        case "-":
+            return one - other
+        case "*":
+            return one * other
+        case "//":
+            return one // other
+        case "%":
+            return one % other
+        case "min":
+            return min(one, other)
+        case "max":
+            return max(one, other)
+        case "<=":
+            return int(one <= other)
+        case "<":
+            return int(one < other)
+        case ">=":
+            return int(one >= other)
+        case ">":
+            return int(one > other)
+        case "==":
+            return int(one == other)
+    raise ValueError(f"{name} is no operator on sizes")
+
+
+def pruned(code: Code) -> Code:
+    """The code without what fixed sizes decide: conditions that always hold, paths that are never taken, their kernels.
+
+    >>> always, never = Call("<=", (Num(8), Num(9))), Call("<=", (Num(9), Num(8)))
+    >>> paths = (Path((), (never,)), Path((), (always,)), Path(()))
+    >>> len(list(_possible(paths)))
+    1
+    """
+    steps = tuple(replace(each, paths=tuple(_possible(each.paths))) for each in code.steps)
+    launched = {launch.kernel for step in steps for path in step.paths for launch in path.launches}
+    return replace(code, steps=steps, kernels=tuple(each for each in code.kernels if each.name in launched))
+
+
+def _possible(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        fixed = [each for each in path.conditions if not any(isinstance(node, Name) for node in walk(each))]
+        if not all(evaluated(each, {}) for each in fixed):
+            continue
+        left = tuple(each for each in path.conditions if each not in fixed)
+        yield replace(path, conditions=left)
+        if not left and not path.aligned:
+            return
+
+
+def ceiling(count: Expr, size: int) -> Expr:
+    """How many groups of `size` hold `count`."""
+    if size == 1:
+        return count
+    return Call("//", (Call("+", (count, Num(size - 1))), Num(size)))
+
+
+def taken(step: Step, sizes: Mapping[str, int], alignment: Mapping[str, int]) -> Path | None:
+    """The path that the launch function takes; None where there is nothing to do. `alignment` says at a multiple of
+    how many bytes each array begins."""
+    if evaluated(step.count, sizes) == 0:
+        return None
+    for path in step.paths:
+        fits = all(evaluated(each, sizes) for each in path.conditions)
+        if fits and all(alignment.get(name, 256) % size == 0 for name, size in path.aligned.items()):
+            return path
+    raise ValueError("a step has no path without conditions")

@@ -1,0 +1,390 @@
+"""A formula by the schedules that its shape suggests: stages that share rows together, the rest group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from warpwright.formulas.bounds import from_memory, polynomial
+from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.model import Formula, Stage, Tensor
+from warpwright.formulas.normal import tensors_of
+from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
+from warpwright.formulas.types import TYPES
+from warpwright.schedules.access import flat, offset
+from warpwright.schedules.contraction import CoreProduct, TensorProduct
+from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
+from warpwright.schedules.rules import alternatives, default, legal
+from warpwright.schedules.shape import RowShape, row_shape
+from warpwright.writer.code import Code, Kernel, Path, Step
+from warpwright.writer.packs import columns_of, packs, vector_of
+from warpwright.writer.partition import Group, inlined, partition
+from warpwright.writer.pointwise import pointwise
+from warpwright.writer.products import candidates, is_product, products
+from warpwright.writer.reduction import Round, reduced, rounds
+from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
+from warpwright.writer.scan import scan
+from warpwright.writer.scatter import start
+from warpwright.writer.tile import tile, turn
+
+MOST_DIMENSIONS = 5
+"""Of which every order is tried."""
+BLOCKS = 1024
+"""Of threads that share a reduction: some for each multiprocessor of a large GPU."""
+
+
+class ScheduleError(Exception):
+    """A schedule that does not fit a formula: one sentence."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Stages that are written together. `formula` has them alone, and what other parts hand on as arrays; `shape` is
+    that of stages that share rows."""
+
+    formula: Formula
+    shape: RowShape | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """The kernels and steps of a part, and the arrays that they hand on."""
+
+    kernels: tuple[Kernel, ...]
+    steps: tuple[Step, ...]
+    temporaries: tuple[Tensor, ...] = ()
+
+
+def parts(formula: Formula) -> tuple[Part, ...]:
+    """The parts of a formula in its normal form, in the order in which they are run."""
+    formula = replace(formula, stages=tuple(replace(each, value=_guarded(each.value)) for each in formula.stages))
+    for stages in (formula.stages, tuple(inlined(formula))):
+        whole = row_shape(formula, stages)
+        if not isinstance(whole, str) and not any(is_product(formula, each) for each in stages):
+            return (Part(replace(formula, stages=stages), whole),)
+    split = _split(formula, list(formula.stages))
+    if len(split) == 1:
+        return (Part(formula, None),)
+    found = []
+    for members, is_rows in split:
+        part = _alone(formula, members)
+        shape = row_shape(part, part.stages) if is_rows else None
+        found.append(Part(part, shape if isinstance(shape, RowShape) else None))
+    return tuple(found)
+
+
+def _guarded(node: Expr, conditional: bool = False) -> Expr:
+    """With a test of its own for each load behind a condition whose place comes from memory: the condition may be what
+    keeps it inside, and what is read by packs is read without it."""
+    match node:
+        case Load(index=index, outside=None) if conditional and any(from_memory(each) for each in index):
+            return replace(node, index=tuple(_guarded(each, True) for each in index), outside=Num(0))
+        case Load(index=index):
+            return replace(node, index=tuple(_guarded(each, conditional) for each in index))
+        case Call(name=name, args=args):
+            lazy = name in ("select", "and", "or")
+            return replace(node, args=tuple(_guarded(a, conditional or (lazy and n > 0)) for n, a in enumerate(args)))
+        case Reduce(body=body):
+            return replace(node, body=_guarded(body, conditional))
+    return node
+
+
+def _alone(formula: Formula, stages: Sequence[Stage]) -> Formula:
+    """The stages as a formula; what passes between them and others is an array."""
+    others = [each for each in formula.stages if each not in stages]
+    read = {load.tensor for each in others for load in _loads(each)}
+    arrays = tensors_of(formula)
+    outside = {each.name: arrays[each.name] for each in others if each.temporary}
+    crossing = {each.name: arrays[each.name] for each in stages if each.temporary and each.name in read}
+    shown = tuple(replace(each, temporary=each.temporary and each.name not in crossing) for each in stages)
+    return replace(formula, tensors={**formula.tensors, **outside, **crossing}, stages=shown)
+
+
+def _loads(stage: Stage) -> list[Load]:
+    return [n for part in (stage.value, *stage.index) for n in walk(part) if isinstance(n, Load)]
+
+
+def _split(formula: Formula, stages: list[Stage]) -> list[tuple[list[Stage], bool]]:
+    """Stages that share rows apart from what comes before and after them."""
+    for reduction in stages:
+        if not isinstance(reduction.value, Reduce) or is_product(formula, reduction):
+            continue
+        members = _members(formula, stages, reduction)
+        if reduction not in members:
+            continue
+        alone = _alone(formula, members)
+        if isinstance(row_shape(alone, alone.stages), str):
+            continue
+        before = _before(stages, members)
+        rest = [each for each in stages if each not in members and each not in before]
+        first = _split(formula, before) if before else []
+        last = _split(formula, rest) if rest else []
+        return [*first, (members, True), *last]
+    return [(stages, False)]
+
+
+def _members(formula: Formula, stages: list[Stage], reduction: Stage) -> list[Stage]:
+    """The stages with the rows of a reduction that can be computed together with it."""
+    assert isinstance(reduction.value, Reduce)
+    rows = reduction.dims
+    lengths = [polynomial(formula.dims[each.name]) for each in reduction.value.ranges]
+
+    def fits(stage: Stage) -> bool:
+        if stage.combine or stage.dims[: len(rows)] != rows:
+            return False
+        value = stage.value
+        if isinstance(value, Reduce):
+            own = [polynomial(formula.dims[each.name]) for each in value.ranges]
+            return stage.dims == rows and own == lengths
+        own = [polynomial(formula.dims[each]) for each in stage.dims[len(rows) :]]
+        return not own or own == lengths
+
+    members = [each for each in stages if fits(each)]
+    while True:
+        inside = {each.name for each in members}
+        later: set[str] = set()
+        for each in stages:  # what hangs on a member without being one, and all that hangs on that
+            reads = {load.tensor for load in _loads(each)}
+            if reads & later or (each not in members and reads & inside):
+                later.add(each.name)
+        kept = [each for each in members if each.name not in later]
+        if kept == members:
+            return members
+        members = kept
+
+
+def _before(stages: list[Stage], members: list[Stage]) -> list[Stage]:
+    """The stages that the members need."""
+    needed = {load.tensor for each in members for load in _loads(each)}
+    found: list[Stage] = []
+    for each in reversed(stages):
+        if each not in members and each.name in needed and not each.primed:
+            found.insert(0, each)
+            needed |= {load.tensor for load in _loads(each)}
+    return found
+
+
+def made_code(formula: Formula, name: str, schedule: Schedule | None, sizes: Mapping[str, int] | None) -> Code:
+    """The whole formula. Raises ScheduleError where a wanted schedule fits no part of it."""
+    found = parts(formula)
+    kernels: list[Kernel] = []
+    steps: list[Step] = []
+    temporaries: dict[str, Tensor] = {}
+    writing = _Writing(schedule, sizes, len(found) > 1)
+    arrays = tensors_of(formula)
+    for number, part in enumerate(found):
+        own = name if len(found) == 1 else f"{name}_{part.formula.stages[-1].name}"
+        if any(each.name.startswith(own) for each in kernels):
+            own = f"{own}_{number}"
+        made = writing.part(part, own)
+        kernels += made.kernels
+        steps += made.steps
+        crossing = [each for each in part.formula.stages if not each.temporary and each.name not in formula.tensors]
+        temporaries.update({each.name: arrays[each.name] for each in crossing})
+        temporaries.update({each.name: each for each in made.temporaries})
+    if schedule is not None and not writing.taken:
+        raise ScheduleError(writing.reason or "No part of the formula has that schedule.")
+    return Code(name, formula, tuple(kernels), tuple(steps), tuple(temporaries.values()))
+
+
+@dataclass
+class _Writing:
+    """`schedule` is what a caller wants; `taken` whether a part has it, `reason` why the last one has not."""
+
+    schedule: Schedule | None
+    sizes: Mapping[str, int] | None
+    several: bool
+    taken: bool = False
+    reason: str = ""
+
+    def part(self, part: Part, name: str) -> Made:
+        wants_rows = self.schedule is None or isinstance(self.schedule, Rows)
+        if part.shape is not None and (wants_rows or self.several):
+            return self._rows(part.formula, part.shape, name)
+        if isinstance(self.schedule, Rows):
+            found = row_shape(part.formula, part.formula.stages)
+            self.reason = found if isinstance(found, str) else ""
+        return self._groups(part.formula, name)
+
+    def _rows(self, formula: Formula, shape: RowShape, name: str) -> Made:
+        chosen = default(formula, shape, self.sizes)
+        if isinstance(self.schedule, Rows):
+            if reason := legal(formula, shape, self.schedule):
+                raise ScheduleError(reason)
+            self.taken = True
+            chosen = (self.schedule, *(each for each in chosen if each.keep == "reload" and each != self.schedule))
+        made: dict[tuple[str, bool, bool], WrittenRows] = {}
+        paths: list[Path] = []
+        for each in chosen:
+            key = (each.keep, each.online, each.stream)
+            if key not in made:
+                label = "rows" if each.keep == "registers" else "long_rows"
+                taken = [one.kernel.name for one in made.values()]
+                own = f"{name}_{label}" if f"{name}_{label}" not in taken else f"{name}_{label}_{len(made)}"
+                made[key] = rows_kernel(formula, shape, each, own)
+            path = rows_path(formula, shape, each, made[key])
+            if path is not None:
+                paths.append(path)
+                if not path.conditions and not path.aligned:
+                    break
+        count = product([formula.dims[each] for each in shape.rows])
+        return Made(tuple(each.kernel for each in made.values()), (Step(tuple(paths), count),))
+
+    def _groups(self, formula: Formula, name: str) -> Made:
+        kernels: list[Kernel] = []
+        steps: list[Step] = []
+        temporaries: dict[str, Tensor] = {}
+        groups = partition(formula)
+        arrays = tensors_of(formula)
+        for number, group in enumerate(groups):
+            own = name if len(groups) == 1 else f"{name}_{group.stages[-1].name}"
+            if any(each.name.startswith(own) for each in kernels):
+                own = f"{own}_{number}"
+            made = self._group(formula, group, own)
+            if isinstance(made, str):
+                self.reason = self.reason if isinstance(self.schedule, Rows) else made
+                made = _plain(formula, group, own)
+            elif self.schedule is not None:
+                self.taken = True
+            kernels += made.kernels
+            steps += made.steps
+            temporaries.update({each.name: arrays[each.name] for each in group.stages if each.name in group.kept})
+            temporaries.update({each.name: each for each in made.temporaries})
+        return Made(tuple(kernels), tuple(steps), tuple(temporaries.values()))
+
+    def _group(self, formula: Formula, group: Group, name: str) -> Made | str:
+        """A group by the schedule that is made for its shape, or why none is."""
+        wanted = self.schedule
+        group = _as_in_memory(formula, group)
+        reason = "No schedule is made for it."
+        if wanted is None or isinstance(wanted, CoreProduct | TensorProduct):
+            multiplied = products(formula, group, name, () if wanted is None else (wanted,))
+            if not isinstance(multiplied, str):
+                return Made(tuple(multiplied[0]), tuple(multiplied[1]), tuple(multiplied[2]))
+            reason = multiplied
+        if wanted is None or isinstance(wanted, Tile):
+            found = turn(formula, group)
+            if not isinstance(found, str):
+                vector = 16 // max(4, TYPES[group.stages[0].type].bits // 8)
+                tiles = (wanted,) if wanted is not None else (Tile(64, 16, vector), Tile(64, 8, 1))
+                turned = tile(formula, group, f"{name}_kernel", tuple(dict.fromkeys(tiles)))
+                if not isinstance(turned, str):
+                    return Made(tuple(turned[0]), (turned[1],))
+            reason = found if isinstance(found, str) else reason
+        if wanted is None or isinstance(wanted, Pointwise):
+            cols = columns_of(formula, group)
+            if not isinstance(cols, str):
+                chosen = wanted or Pointwise(vector=vector_of(formula, group, cols))
+                packed = packs(formula, group, f"{name}_kernel", (chosen,))
+                if not isinstance(packed, str):
+                    return Made(tuple(packed[0]), (packed[1],))
+            reason = cols if isinstance(cols, str) else reason
+        if wanted is None:
+            scanned = scan(formula, group, f"{name}_kernel")
+            if not isinstance(scanned, str):
+                return Made(tuple(scanned[0]), (scanned[1],), scanned[2])
+        if wanted is None or isinstance(wanted, Columns):
+            made = self._reduced(formula, group, name)
+            if not isinstance(made, str):
+                return made
+            reason = made
+        return reason
+
+    def _reduced(self, formula: Formula, group: Group, name: str) -> Made | str:
+        if not any(isinstance(each.value, Reduce) for each in group.stages):
+            return "Nothing is reduced."
+        found = rounds(formula, group.stages)
+        if isinstance(found, str):
+            return found
+        kernels: list[Kernel] = []
+        steps: list[Step] = []
+        temporaries: dict[str, Tensor] = {}
+        arrays = tensors_of(formula)
+        for number, each in enumerate(found):
+            later = {
+                load.tensor
+                for other in found[number + 1 :]
+                for s in (*other.reductions, *other.after)
+                for load in _loads(s)
+            }
+            own_stages = (*each.reductions, *each.after)
+            kept = group.kept | {s.name for s in own_stages if s.temporary and s.name in later}
+            own = name if len(found) == 1 else f"{name}_{number + 1}"
+            made = reduced(formula, each, kept, own, self._columns(formula, each))
+            plain_kernel, plain_step = pointwise(formula, Group(each.dims, own_stages, kept), f"{own}_plain")
+            kernels += [*made.kernels, plain_kernel]
+            steps.append(Step((*made.paths, *plain_step.paths), plain_step.count))
+            temporaries.update({s: arrays[s] for s in (s.name for s in own_stages) if s in kept})
+            temporaries.update({t.name: t for t in made.temporaries})
+        return Made(tuple(kernels), tuple(steps), tuple(temporaries.values()))
+
+    def _columns(self, formula: Formula, found: Round) -> Columns:
+        if isinstance(self.schedule, Columns):
+            return self.schedule
+        wide = max(TYPES[formula.type_of(n.tensor).name].bits for s in found.reductions for n in _loads(s))
+        vector = max(1, min(8, 128 // wide))
+        if not found.dims:
+            return Columns(vector, 8, BLOCKS)
+        if self.sizes is None:
+            return Columns(vector, 16, 16)
+        results = 1
+        for each in found.dims:
+            results *= max(1, with_sizes(formula.dims[each], self.sizes))
+        blocks = results if found.inner else -(-results // (32 * vector))
+        wanted = BLOCKS if found.inner else BLOCKS // 4
+        return Columns(vector, 16, max(1, min(64, wanted // max(1, blocks))))
+
+
+def _as_in_memory(formula: Formula, group: Group) -> Group:
+    """The group with its dimensions in the order in which its one result lies in memory."""
+    if len(group.stages) != 1 or group.is_scatter or isinstance(group.stages[0].value, Reduce):
+        return group
+    stage = group.stages[0]
+    tensor = formula.tensors.get(stage.name)
+    if tensor is None or tensor.strides is None or len(group.dims) > MOST_DIMENSIONS:
+        return group
+    place = offset(tensor, stage.own_index)
+    for dims in permutations(group.dims):
+        if flat(dims, formula.dims) == place:
+            return Group(dims, (replace(stage, dims=dims, index=stage.own_index),), group.kept)
+    return group
+
+
+def _plain(formula: Formula, group: Group, own: str) -> Made:
+    kernels: list[Kernel] = []
+    steps: list[Step] = []
+    if group.is_scatter and not group.stages[0].keeps:
+        filled = start(group.stages[0], formula)
+        extents = formula.tensors[filled.name].extents
+        wide = replace(formula, dims={**formula.dims, **dict(zip(filled.dims, extents, strict=True))})
+        kernel, step = pointwise(wide, Group(filled.dims, (filled,), frozenset()), f"{own}_fill")
+        kernels.append(kernel)
+        steps.append(step)
+    kernel, step = pointwise(formula, group, f"{own}_kernel")
+    return Made((*kernels, kernel), (*steps, step))
+
+
+def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+    """The schedules that a search tries at some sizes: of rows, of packs or of tiles, as the formula's shape allows."""
+    found: list[Schedule] = []
+    for part in parts(formula):
+        if part.shape is not None:
+            found += alternatives(part.formula, part.shape, sizes)
+            continue
+        for group in partition(part.formula):
+            if not isinstance(turn(part.formula, group), str):
+                found += [Tile(64, 16, 4), Tile(64, 8, 4), Tile(32, 8, 4), Tile(64, 16, 2)]
+                found += [Tile(64, 8, 1), Tile(64, 4, 1), Tile(32, 8, 1)]
+                continue
+            if any(is_product(part.formula, each) for each in group.stages):
+                found += candidates(part.formula, group)
+                continue
+            cols = columns_of(part.formula, group)
+            if not isinstance(cols, str):
+                vector = vector_of(part.formula, group, cols)
+                shapes = ((256, 1), (256, 2), (128, 1), (128, 2), (512, 1), (256, 4), (128, 4))
+                found += [Pointwise(threads, vector, count) for threads, count in shapes]
+            elif any(isinstance(each.value, Reduce) for each in group.stages):
+                found += [Columns(4, warps, split) for warps, split in ((16, 8), (16, 16), (16, 32), (8, 16), (8, 64))]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,215 @@
+"""The function on the host that launches the kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from warpwright.formulas.model import Formula, Tensor
+from warpwright.formulas.tree import Call, Expr, Name, Num, product, walk
+from warpwright.formulas.types import TYPES, computed
+from warpwright.writer.code import MOST_INDEX, Code, Kernel, Launch, Path, Step, evaluated
+from warpwright.writer.text import Text, listed
+from warpwright.writer.types import NAMES
+
+_LEVELS = {"*": 3, "//": 3, "%": 3, "+": 2, "-": 2, "<=": 1, "<": 1, ">=": 1, ">": 1, "==": 1}
+_SIGNS = {"//": "/"}
+_SHARED_WITHOUT_ASKING = 48 * 1024
+
+
+def host(node: Expr, least: int = 0) -> str:
+    """An expression over sizes in C++.
+
+    >>> host(Call("//", (Call("+", (Name("N"), Num(255))), Num(256))))
+    '(N + 255) / 256'
+    """
+    if _is_fixed(node):
+        value = evaluated(node, {})
+        return "INT_MAX" if value == MOST_INDEX else str(value)
+    match node:
+        case Name(name=name):
+            return name
+        case Call(name="min" | "max" as name, args=(left, right)):
+            return f"std::{name}<long long>({host(left)}, {host(right)})"
+        case Call(name=name, args=(left, right)):
+            level = _LEVELS[name]
+            text = f"{host(left, level)} {_SIGNS.get(name, name)} {host(right, level + 1)}"
+            return f"({text})" if level < least else text
+    raise ValueError(f"{node} is no expression over sizes")
+
+
+def _is_fixed(node: Expr) -> bool:
+    return not any(isinstance(each, Name) for each in walk(node))
+
+
+def signature(code: Code) -> list[str]:
+    """The parameters of the launch function: inputs, outputs, sizes, numbers, the workspace where there is one, the
+    stream."""
+    parts = [f"{'const ' if role == 'in' else ''}{NAMES[kind]}* {name}" for name, kind, role in arrays(code.formula)]
+    parts += [f"long long {name}" for name in code.formula.sizes]
+    parts += [f"{NAMES[computed(TYPES[kind]).name]} {name}" for name, kind in code.formula.scalars.items()]
+    if code.temporaries:
+        parts.append("void* workspace")
+    return [*parts, "cudaStream_t stream"]
+
+
+def arrays(formula: Formula) -> list[tuple[str, str, str]]:
+    """Name, type and role of each array that a caller hands over; of a packed struct that of the whole."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for each in formula.tensors.values():
+        role = found[each.array][2] if each.array in found and found[each.array][2] != "in" else each.role
+        found[each.array] = (each.array, each.type, role)
+    return list(found.values())
+
+
+def launch_function(code: Code) -> str:
+    """The function, and one that tells the size of the workspace where there is one."""
+    text = Text()
+    if code.temporaries:
+        sizes = [f"long long {name}" for name in code.formula.sizes]
+        text("// How many bytes of memory on the device the launch function needs between its kernels.")
+        head = listed(sizes, f'extern "C" size_t {code.name}_workspace(', ") {")
+        _lines(text, head)
+        text("    size_t bytes = 0;")
+        for each in code.temporaries:
+            text(f"    bytes += {_bytes(each)};  // {each.name}")
+        text("    return bytes;")
+        text("}")
+        text()
+    _lines(text, [f"// {each}" for each in code.formula.promises])
+    _lines(text, listed(signature(code), f'extern "C" cudaError_t {code.name}(', ") {"))
+    text.depth += 1
+    if code.temporaries:
+        text("char* place = static_cast<char*>(workspace);")
+    for number, each in enumerate(code.temporaries):
+        kind = NAMES[each.type]
+        text(f"{kind}* {each.name} = reinterpret_cast<{kind}*>(place);")
+        if number + 1 < len(code.temporaries):
+            text(f"place += {_bytes(each)};")
+    for step in code.steps:
+        _step(text, code, step)
+    text("return cudaGetLastError();")
+    text.depth -= 1
+    text("}")
+    return str(text)
+
+
+def _lines(text: Text, lines: list[str]) -> None:
+    for each in lines:
+        text(each)
+
+
+def _bytes(tensor: Tensor) -> str:
+    size = TYPES[tensor.type].bits // 8
+    return f"aligned_bytes({host(product([*tensor.extents]))} * {size})" if tensor.extents else "aligned_bytes(16)"
+
+
+def _step(text: Text, code: Code, step: Step) -> None:
+    """The first path that is right; tests that several paths share have a name."""
+    if _is_fixed(step.count):
+        if evaluated(step.count, {}) and len(step.paths) > 1 and len(code.steps) > 1:
+            with text.block(""):
+                _paths(text, code, step.paths)
+        elif evaluated(step.count, {}):
+            _paths(text, code, step.paths)
+        return
+    with text.block(f"if ({host(step.count)} > 0)"):
+        _paths(text, code, step.paths)
+
+
+def _paths(text: Text, code: Code, paths: Sequence[Path]) -> None:
+    *special, general = paths
+    if not special:
+        _path(text, code, general)
+        return
+    tests = [_tests(each) for each in special]
+    named: dict[tuple[str, ...], str] = {}
+    for kind, name in (("packed", "is_packed"), ("small", "is_small")):
+        shared = Counter(each[kind] for each in tests)
+        for number, key in enumerate((key for key, count in shared.items() if count > 1 and key), 1):
+            named[key] = name if number == 1 else f"{name}_{number}"
+            _lines(text, _broken(f"const bool {named[key]} = ", list(key), 116 - 4 * text.depth, ";"))
+    for number, (path, each) in enumerate(zip(special, tests, strict=True)):
+        whole = [*each["other"]]
+        for kind in ("small", "packed"):
+            whole += [named[each[kind]]] if each[kind] in named else each[kind]
+        _lines(text, _broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
+        text.depth += 1
+        if path.reason:
+            text(f"// {path.reason}")
+        _path(text, code, path)
+        text.depth -= 1
+    with text.block("} else"):
+        _path(text, code, general)
+
+
+def _tests(path: Path) -> dict[str, tuple[str, ...]]:
+    """The tests of a path by kind: that rows are whole packs which begin where one may, that indices of 32 bits reach
+    all."""
+    found: dict[str, list[str]] = {"packed": [], "small": [], "other": []}
+    for each in path.conditions:
+        is_small = isinstance(each, Call) and each.args[-1] == Num(MOST_INDEX)
+        kind = "packed" if _divides(each) else "small" if is_small else "other"
+        found[kind].append(host(each, 1))
+    found["packed"] += [f"is_aligned({name}, {size})" for name, size in path.aligned.items()]
+    return {kind: tuple(tests) for kind, tests in found.items()}
+
+
+def _divides(test: Expr) -> bool:
+    match test:
+        case Call(name="==", args=(Call(name="%"), Num(value=0))):
+            return True
+    return False
+
+
+def _broken(head: str, tests: list[str], width: int, tail: str) -> list[str]:
+    """`head`, all tests and `tail`, on several lines where one does not hold them."""
+    lines, line = [], head
+    for number, each in enumerate(tests):
+        piece = each + (" && " if number + 1 < len(tests) else tail)
+        if len(line) + len(piece.rstrip()) > width and line != head:
+            lines.append(line.rstrip())
+            line = " " * 8
+        line += piece
+    return [*lines, line]
+
+
+def _path(text: Text, code: Code, path: Path) -> None:
+    arrays_here = {each.array for each in (*code.formula.tensors.values(), *code.temporaries)}
+    parameters = {*arrays_here, *code.formula.sizes, *code.formula.scalars}
+    for each in path.launches:
+        kernel = code.kernel(each.kernel)
+        args = [_argument(code, kernel, each, name) for name in kernel.parameters]
+        # A parameter of the same name would hide the kernel.
+        called = f"{'::' if each.kernel in parameters else ''}{each.kernel}"
+        called += f"<{', '.join(each.arguments)}>" if each.arguments else ""
+        if each.shared_bytes > _SHARED_WITHOUT_ASKING:
+            limit = "cudaFuncAttributeMaxDynamicSharedMemorySize"
+            with text.block(""):
+                text(f"const auto kernel = {called};")
+                text(f"const cudaError_t error = cudaFuncSetAttribute(kernel, {limit}, {each.shared_bytes});")
+                text("if (error != cudaSuccess) return error;")
+        head = f"{called}<<<{_dim3(each.grid)}, {_block(each.block)}, {each.shared_bytes}, stream>>>("
+        _lines(text, listed(args, head, ");", 116 - 4 * text.depth))
+
+
+def _argument(code: Code, kernel: Kernel, launch: Launch, name: str) -> str:
+    if name in code.formula.sizes:
+        kind = launch.index or kernel.size_type
+        return name if kind == "long long" else f"static_cast<{kind}>({name})"
+    return name
+
+
+def _dim3(grid: tuple[Expr, Expr, Expr]) -> str:
+    used = list(grid)
+    while len(used) > 1 and used[-1] == Num(1):
+        used.pop()
+    texts = [host(each) if _is_fixed(each) else f"static_cast<unsigned>({host(each)})" for each in used]
+    return texts[0] if len(texts) == 1 else f"dim3({', '.join(texts)})"
+
+
+def _block(block: tuple[int, int, int]) -> str:
+    used = list(block)
+    while len(used) > 1 and used[-1] == 1:
+        used.pop()
+    return str(used[0]) if len(used) == 1 else f"dim3({', '.join(map(str, used))})"

@@ -1,0 +1,96 @@
+"""Where a row or a pack begins, in C++ and as conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from warpwright.formulas.bounds import Polynomial, expression, polynomial, times
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product, rebuilt, walk
+from warpwright.schedules.access import flat, steps
+from warpwright.writer.code import evaluated
+
+
+def base_expression(
+    base: Polynomial, rows: Sequence[str], row: str, extents: Mapping[str, Expr], length: Expr, loads: Iterable[Load]
+) -> Expr:
+    """A base as an expression: `row * length` where it is that of a packed array, else a sum of products that begin
+    with a dimension, so that they are computed in its type."""
+    if not base:
+        return Num(0)
+    number, size = flat(rows, extents), polynomial(length)
+    if rows and number is not None and size is not None and base == times(number, size):
+        return product([Name(row), length])
+    total: Expr | None = None
+    for key, factor in sorted(base.items(), key=lambda each: (not each[0], each[0])):
+        moving = sorted(key, key=lambda name: not (name in extents or name.startswith("@")))
+        parts: list[Expr] = [Name(name) for name in moving]
+        term: Expr = parts[0] if parts else Num(abs(factor))
+        for part in parts[1:]:
+            term = Call("*", (term, part))
+        if parts and abs(factor) != 1:
+            term = Call("*", (term, Num(abs(factor))))
+        sign = "+" if factor > 0 else "-"
+        total = (Call("neg", (term,)) if factor < 0 else term) if total is None else Call(sign, (total, term))
+    opaque = {f"@{load}": load for load in loads}
+    return rebuilt(total or Num(0), lambda each: opaque.get(each.name, each) if isinstance(each, Name) else each)
+
+
+def inner_loads(load: Load) -> list[Load]:
+    """Loads in the index of one."""
+    return [node for part in load.index for node in walk(part) if isinstance(node, Load)]
+
+
+def divisible(base: Polynomial, sizes: Sequence[str], by: int) -> list[Expr] | None:
+    """Conditions under which each pack of `by` elements begins at a multiple of `by`; None where none make it so."""
+    found: list[Expr] = []
+    if by == 1:
+        return found
+    for step in steps(base, sizes):
+        if all(factor % by == 0 for factor in step.values()):
+            continue
+        if all(not key for key in step):
+            return None
+        found.append(Call("==", (Call("%", (expression(step), Num(by))), Num(0))))
+    return found
+
+
+def unique(conditions: Iterable[Expr]) -> tuple[Expr, ...]:
+    """Each condition once, without those that follow from another: sizes are at least 1 where they are tested, so that
+    a product has no factor beyond its own limit.
+
+    >>> unique([Call("<=", (Name("C"), Num(9))), Call("<=", (Call("*", (Name("R"), Name("C"))), Num(7)))])
+    (Call(name='<=', args=(Call(name='*', args=(Name(name='R'), Name(name='C'))), Num(value=7))),)
+    """
+    found = [each for each in dict.fromkeys(conditions) if not (is_constant(each) and evaluated(each, {}))]
+    return tuple(each for each in found if not any(_follows(each, other) for other in found if other is not each))
+
+
+def is_constant(condition: Expr) -> bool:
+    """Whether no size is in it."""
+    return not any(isinstance(each, Name) for each in walk(condition))
+
+
+def _follows(one: Expr, other: Expr) -> bool:
+    """Whether a limit follows from another one."""
+    limit, stricter = _limit(one), _limit(other)
+    if limit is None:
+        return False
+    if stricter is None or stricter[2] > limit[2] or stricter[1] < limit[1]:
+        return False
+    names = list(stricter[0])
+    for each in limit[0]:
+        if each not in names:
+            return False
+        names.remove(each)
+    return (sorted(limit[0]), limit[1:]) != (sorted(stricter[0]), stricter[1:])
+
+
+def _limit(condition: Expr) -> tuple[tuple[str, ...], int, int] | None:
+    """Of `2 * R * C <= 100`: the names, the factor and the limit."""
+    match condition:
+        case Call(name="<=", args=(product_, Num(value=int(limit)))):
+            terms = polynomial(product_)
+            if terms is not None and len(terms) == 1:
+                ((names, factor),) = terms.items()
+                return names, factor, limit
+    return None

@@ -1,0 +1,158 @@
+"""What the kernels of a formula have in common: names, places in memory, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from warpwright.formulas.bounds import Bounds
+from warpwright.formulas.model import Formula, Stage, Tensor
+from warpwright.formulas.normal import tensors_of
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num
+from warpwright.formulas.types import TYPES, ElementType, computed
+from warpwright.writer.expressions import SUM, Expressions
+from warpwright.writer.types import NAMES, literal, read
+
+
+@dataclass
+class Scope:
+    """One kernel being written. `locals` are stages whose value stands in a variable: the name of the variable and its
+    type. `used` collects the parameters that the text names."""
+
+    formula: Formula
+    locals: dict[str, tuple[str, ElementType]] = field(default_factory=dict)
+    used: dict[str, None] = field(default_factory=dict)
+    index_type: str = "long long"
+    renamed: dict[str, str] = field(default_factory=dict)
+    places: dict[Load, tuple[str, ElementType]] = field(default_factory=dict)
+    """Loads whose value stands in a variable."""
+    stored: dict[str, None] = field(default_factory=dict)
+    """Arrays that the kernel writes."""
+    flat: dict[str, tuple[tuple[Expr, ...], str]] = field(default_factory=dict)
+    """Packed arrays of which an element, named by these indices, lies at one variable."""
+    tensors: Mapping[str, Tensor] = field(init=False)
+    expressions: Expressions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tensors = tensors_of(self.formula)
+        self.expressions = Expressions(self.type_named, self.place, self.named, Bounds(self.formula.dims))
+
+    def type_named(self, name: str) -> ElementType:
+        if name in self.formula.scalars:
+            return TYPES[self.formula.scalars[name]]
+        if name in self.tensors:
+            return TYPES[self.tensors[name].type]
+        stage = next((each for each in self.formula.stages if each.name == name), None)
+        return TYPES[stage.type] if stage is not None else TYPES["i64"]
+
+    def free(self, name: str) -> str:
+        """A name for a variable that nothing of the formula has."""
+        name = name.replace(".", "_")
+        formula = self.formula
+        taken = {*self.tensors, *formula.scalars, *formula.dims, *formula.sizes, *(n for n, _ in self.locals.values())}
+        while name in taken:
+            name += "_"
+        return name
+
+    def named(self, name: str) -> str:
+        """A dimension, an extent or a scalar in C++."""
+        if name in self.formula.scalars or name in self.formula.sizes:
+            self.used[name] = None
+        return self.renamed.get(name, name)
+
+    def place(self, load: Load) -> tuple[str, ElementType]:
+        """The C++ of a load: a variable, or memory with what is read outside of the extents."""
+        if load in self.places:
+            return self.places[load]
+        if load.tensor in self.locals and all(isinstance(each, Name) for each in load.index):
+            return self.locals[load.tensor]
+        tensor = self.tensors[load.tensor]
+        kind = TYPES[tensor.type]
+        index: list[Expr] = []
+        conditions: list[str] = []
+        for each, extent in zip(load.index, tensor.extents, strict=True):
+            inner, condition = self._inside(each, extent, load)
+            index.append(inner)
+            conditions += condition
+        value = read(kind, self.element(tensor, index))
+        if not conditions:
+            return value, computed(kind)
+        assert isinstance(load.outside, Num)
+        other = literal(load.outside.value, computed(kind))
+        return f"({' && '.join(conditions)} ? {value} : {other})", computed(kind)
+
+    def _inside(self, index: Expr, extent: Expr, load: Load) -> tuple[Expr, list[str]]:
+        bounds = self.expressions.bounds
+        low, high = bounds.at_least(index, {}), bounds.less(index, extent)
+        if load.outside is None or (low and high):
+            return index, []
+        if isinstance(load.outside, Num):
+            tests = [] if low else [_not_negative(index)]
+            tests += [] if high else [Call("<", (index, extent))]
+            return index, [self.expressions.of(each, SUM) for each in tests]
+        name = {"clamp": "clamped", "wrap": "wrapped", "reflect": "mirrored"}[load.outside]
+        self.expressions.helpers.add(name)
+        text = f"{name}<{self.index_type}>({self.expressions.of(index)}, {self.expressions.of(extent)})"
+        return Name(text), []
+
+    def element(self, tensor: Tensor, index: Iterable[Expr]) -> str:
+        """`x[r * C + c]`."""
+        self.used[tensor.array] = None
+        return f"{tensor.array.replace('.', '_')}[{self.offset(tensor, list(index))}]"
+
+    def own_element(self, tensor: Tensor, stage: Stage) -> str:
+        """Where the result of a stage goes."""
+        return self.element(tensor, stage.own_index)
+
+    def offset(self, tensor: Tensor, index: list[Expr]) -> str:
+        """How many elements behind the array's start an element lies."""
+        flat = self.flat.get(tensor.name)
+        if flat is not None and tuple(index) == flat[0]:
+            return flat[1]
+        if not index:
+            return str(tensor.offset)
+        if tensor.strides is None:
+            total: Expr = index[0]
+            for each, extent in zip(index[1:], tensor.extents[1:], strict=True):
+                total = Call("+", (Call("*", (total, extent)), each))
+        else:
+            total = Num(0)
+            for each, stride in zip(index, tensor.strides, strict=True):
+                term = each if stride == Num(1) else Call("*", (each, stride))
+                total = term if total == Num(0) else Call("+", (total, term))
+        if tensor.offset:
+            total = Call("+", (total, Num(tensor.offset)))
+        return self.expressions.of(total)
+
+    def parameters(self, sizes_as: str) -> tuple[list[str], tuple[str, ...]]:
+        """The parameters of the kernel as C++ and as names: arrays, then sizes, then numbers."""
+        texts: list[str] = []
+        names: list[str] = []
+        for name in self.arrays():
+            texts.append(
+                f"{'' if name in self.stored else 'const '}{NAMES[self._array_type(name)]}* __restrict__ {name}"
+            )
+            names.append(name)
+        for name in (each for each in self.formula.sizes if each in self.used):
+            texts.append(f"{sizes_as} {name}")
+            names.append(name)
+        for name in (each for each in self.formula.scalars if each in self.used):
+            texts.append(f"{NAMES[computed(TYPES[self.formula.scalars[name]]).name]} {name}")
+            names.append(name)
+        return texts, tuple(names)
+
+    def arrays(self) -> list[str]:
+        """Arrays that the kernel reads or writes, those that it writes last."""
+        arrays = {each.array for each in self.tensors.values()}
+        return sorted((name for name in self.used if name in arrays), key=lambda name: name in self.stored)
+
+    def _array_type(self, name: str) -> str:
+        return next(each.type for each in self.tensors.values() if each.array == name)
+
+
+def _not_negative(index: Expr) -> Expr:
+    """`i >= 1` for i - 1."""
+    match index:
+        case Call(name="-", args=(left, right)):
+            return Call(">=", (left, right))
+    return Call(">=", (index, Num(0)))

@@ -1,0 +1,81 @@
+"""A formula as CUDA C++: the kernels, the launch function, the whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from warpwright.formulas.model import Formula
+from warpwright.formulas.normal import normal, tensors_of
+from warpwright.schedules.model import Schedule
+from warpwright.writer.code import Code, Kernel, Step, pruned
+from warpwright.writer.fast import ScheduleError, made_code, tried
+from warpwright.writer.helpers import helper_texts
+from warpwright.writer.launch import launch_function
+from warpwright.writer.names import with_free_names
+from warpwright.writer.partition import Group, partition
+from warpwright.writer.pointwise import pointwise
+from warpwright.writer.scatter import start
+from warpwright.writer.types import headers_for
+
+__all__ = ["ScheduleError", "candidates", "file_text", "plain", "written"]
+
+
+def plain(formula: Formula, name: str) -> Code:
+    """A thread for each element: right for every size, and as fast as a first version by hand."""
+    formula = with_free_names(normal(formula))
+    kernels: list[Kernel] = []
+    steps: list[Step] = []
+    kept: dict[str, None] = {}
+    groups = partition(formula)
+    for number, group in enumerate(groups):
+        own = f"{name}_kernel" if len(groups) == 1 else f"{name}_{group.stages[-1].name}"
+        if group.is_scatter and not group.stages[0].keeps:
+            filled = start(group.stages[0], formula)
+            extents = formula.tensors[filled.name].extents
+            wide = replace(formula, dims={**formula.dims, **dict(zip(filled.dims, extents, strict=True))})
+            kernel, step = pointwise(wide, Group(filled.dims, (filled,), frozenset()), f"{name}_fill_{filled.name}")
+            kernels.append(kernel)
+            steps.append(step)
+        if any(each.name == own for each in kernels):
+            own = f"{own}_{number}"
+        kernel, step = pointwise(formula, group, own)
+        kernels.append(kernel)
+        steps.append(step)
+        kept.update(dict.fromkeys(each.name for each in group.stages if each.name in group.kept))
+    tensors = tensors_of(formula)
+    return pruned(Code(name, formula, tuple(kernels), tuple(steps), tuple(tensors[each] for each in kept)))
+
+
+def written(
+    formula: Formula, name: str, schedule: Schedule | None = None, sizes: Mapping[str, int] | None = None
+) -> Code:
+    """The formula with the schedules that its shape, its types and, where given, `sizes` suggest, or with one that a
+    caller wants; each path is tested for at run time, and the general one stands last.
+
+    Raises ScheduleError where the wanted schedule does not fit.
+    """
+    return pruned(made_code(with_free_names(normal(formula)), name, schedule, sizes))
+
+
+def candidates(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
+    """The schedules that a search tries at some sizes."""
+    return tried(with_free_names(normal(formula)), sizes)
+
+
+def file_text(*codes: Code) -> str:
+    """The whole file, of one formula or several: includes, helpers, kernels, launch functions."""
+    kernels = [each for code in codes for each in code.kernels]
+    types = {each for kernel in kernels for each in kernel.types}
+    types |= {each.type for code in codes for each in code.formula.tensors.values()}
+    headers = ["algorithm", "climits", "cmath", "cstdint", "cuda_runtime.h", *headers_for(types)]
+    includes = "\n".join(f"#include <{each}>" for each in headers)
+    helpers = helper_texts({each for kernel in kernels for each in kernel.helpers})
+    host: list[str] = []
+    if any(path.aligned for code in codes for step in code.steps for path in step.paths):
+        test = "return reinterpret_cast<uintptr_t>(p) % bytes == 0;"
+        host.append(f"inline bool is_aligned(const void* p, size_t bytes) {{ {test} }}")
+    if any(code.temporaries for code in codes):
+        host.append("inline size_t aligned_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }")
+    parts = [includes, "namespace {", *helpers, *(each.text for each in kernels), *host, "}  // namespace"]
+    return "\n\n".join([*(each.rstrip() for each in parts), *(launch_function(code) for code in codes)]) + "\n"

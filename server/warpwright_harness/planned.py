@@ -1,0 +1,79 @@
+"""Runs a plan (`warpwright.formulas.aten.plan.document`) on torch's tensors: each formula by a function that is handed
+over, each other part by torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from warpwright_harness.exported import TYPES
+
+Evaluate = Callable[[Mapping[str, Any], Mapping[str, torch.Tensor]], Mapping[str, torch.Tensor]]
+"""What a formula's part computes of its arrays, by their names in the formula and in its extents."""
+_DTYPES = {name: kind for kind, name in TYPES.items()}
+
+
+def run(
+    plan: Mapping[str, Any], state: Mapping[str, torch.Tensor], inputs: Sequence[Any], evaluate: Evaluate
+) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
+    """The results in order, and new values of buffers by name. `state` are the module's parameters, buffers and
+    constants by name; `inputs` its arguments, of which those that are tensors count."""
+    tensors = iter([each for each in inputs if isinstance(each, torch.Tensor)])
+    arrays: dict[str, torch.Tensor] = {}
+    sizes: dict[str, int] = {}
+    for each in plan["inputs"]:
+        found = next(tensors) if each["kind"] == "user_input" else state[each["target"]]
+        arrays[each["name"]] = found.detach()
+        for extent, count in zip(each["extents"], found.shape, strict=True):
+            if extent.isidentifier():
+                sizes[extent] = count
+
+    def shaped(array: str, extents: Sequence[str]) -> torch.Tensor:
+        return arrays[array].reshape([number(each) for each in extents])
+
+    def number(extent: str) -> int:
+        return int(extent) if extent.isdigit() else int(eval(extent, {}, sizes))
+
+    def argument(each: Any) -> Any:
+        if isinstance(each, list):
+            return [argument(one) for one in each]
+        if isinstance(each, dict):
+            if "size" in each:
+                return number(each["size"])
+            moved = shaped(each["value"], each["extents"]).permute(each["order"])
+            return moved.reshape([number(one) for one in each["shape"]])
+        return each
+
+    for part in plan["parts"]:
+        if "formula" in part:
+            reads = {each["name"]: shaped(each["array"], each["extents"]) for each in part["reads"]}
+            made = evaluate(part, reads)
+            for each in part["writes"]:
+                arrays[each["array"]] = made[each["name"]]
+            continue
+        kwargs = {key: argument(value) for key, value in part["kwargs"].items()}
+        if isinstance(kwargs.get("dtype"), str):
+            kwargs["dtype"] = _DTYPES[kwargs["dtype"]]
+        results = _operator(part["operator"])(*argument(part["args"]), **kwargs)
+        several = results if isinstance(results, tuple | list) else (results,)
+        arrays.update(zip(part["writes"], (_packed(each) for each in several), strict=True))
+    results = [shaped(each["array"], each["extents"]) for each in plan["results"] if each["kind"] == "user_output"]
+    mutated = {
+        each["target"]: shaped(each["array"], each["extents"])
+        for each in plan["results"]
+        if each["kind"] != "user_output"
+    }
+    return results, mutated
+
+
+def _packed(each: Any) -> Any:
+    return each.contiguous() if isinstance(each, torch.Tensor) else each
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    found: Any = torch.ops
+    for each in name.split("."):
+        found = getattr(found, each)
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,43 @@
+"""A formula in its normal form computes what it did before."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from formula_catalogue import Entry, catalogue
+from warpwright.formulas.model import Formula
+from warpwright.formulas.normal import PLAIN, normal
+from warpwright.formulas.numpy_inputs import drawn
+from warpwright.formulas.numpy_reference import evaluate
+from warpwright.formulas.resolve import formula_of
+from warpwright.formulas.sampler import FAMILIES, samples
+from warpwright.formulas.tree import Reduce, walk
+
+FEW = (3, 5, 4, 2, 3, 2, 5, 3, 4)
+
+
+def same(formula: Formula, sizes: dict[str, int]) -> None:
+    form = normal(formula)
+    arrays, numbers = drawn(formula, sizes)
+    before, after = (evaluate(each, arrays, numbers, sizes) for each in (formula, form))
+    for stage in formula.outputs:
+        near = 1e-3 if formula.type_of(stage.name).bits < 32 else 1e-4
+        np.testing.assert_allclose(after[stage.name], before[stage.name], rtol=near, atol=near / 10, err_msg=stage.name)
+    for stage in form.stages:
+        reductions = [node for node in walk(stage.value) if isinstance(node, Reduce)]
+        assert all(each is stage.value and each.op in PLAIN for each in reductions)
+
+
+@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
+def test_formulas_of_the_catalogue(entry: Entry) -> None:
+    same(entry.formula, dict(entry.small))
+
+
+@pytest.mark.parametrize("turn", range(10))
+def test_samples(turn: int) -> None:
+    for each in islice(samples(f"normal {turn}"), len(FAMILIES)):
+        formula = formula_of(each.text)
+        sizes = dict(zip(formula.sizes, FEW, strict=False))
+        same(formula, sizes | {name: 16 for name in sizes if name in ("ld", "stride", "pitch")})

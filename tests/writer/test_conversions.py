@@ -1,0 +1,30 @@
+"""Values that are converted to types that do not hold them."""
+
+from __future__ import annotations
+
+import pytest
+from support.written import computes_plainly_and_by_schedules
+from warpwright.formulas.resolve import formula_of
+
+FORMULAS = (
+    "y: i8 y[i] = x[i] * 1e10",
+    "y: u8 y[i] = x[i] * 1000",
+    "y: i32 y[r] = sum[c] x[r, c]",
+    "x: f64 y: f32 y[r] = sum[c] x[r, c]",
+    "y[i] = i32(u8(x[i] * 1000)) + i32(i16(x[i] * 1e6))",
+    "y: i8 y[i] = clamp(round(x[i] * 100), -127, 127)",
+    "y: i16 y[r] = sum[c] x[r, c] * 100000",
+    "y: i16 y[c] = (sum[r] x[r, c]) * 100000",
+    "y: i8 y[i] = (sum[j <= i] x[j]) * 100",
+    "y[b, i] = all[s <= i] (h[b, s] < -1 or h[b, s] > 1)",
+    "x: bf16 y[r] = logsumexp:f64[c] x[r, c]",
+    "x: f64 y[b, i] = sum:f64[i - 7 <= j <= i] fma(asinh(x[b, j]), temperature, 0.25)",
+    "y = var[r] expm1(x[r])",
+    "x: c64 w: c64 y[r, c] = sum[l] x[r, l] * w[c, l] + b[c]",
+)
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("text", FORMULAS)
+def test_what_lies_beyond_a_small_type_becomes_its_nearest_value(text: str) -> None:
+    computes_plainly_and_by_schedules(formula_of(text), "k")

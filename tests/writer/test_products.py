@@ -1,0 +1,158 @@
+"""Products that are written from formulas: each path right in the emulator, and what is no product left to others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from warpwright.emulator.formula_memory import STORED
+from warpwright.emulator.formulas import Compiled, Ran, compiled, run_code
+from warpwright.formulas.extents import with_sizes
+from warpwright.formulas.model import Formula
+from warpwright.formulas.normal import normal
+from warpwright.formulas.numpy_reference import evaluate
+from warpwright.formulas.resolve import formula_of
+from warpwright.schedules.contraction import CoreProduct, TensorProduct
+from warpwright.writer.partition import partition
+from warpwright.writer.products import shape_of
+from warpwright.writer.write import ScheduleError, file_text, written
+
+SMALL = ({"I": 1, "J": 1, "K": 1}, {"I": 65, "J": 33, "K": 17}, {"I": 136, "J": 136, "K": 72}, {"I": 9, "J": 7, "K": 0})
+LIMITS = {"f32": 2e-6, "f16": 1e-3, "bf16": 4e-3}
+"""Relative errors in norm that rounding of the stored type explains; sums are in f32."""
+
+
+def bits_of(values: Any, kind: str) -> Any:
+    """As memory holds them: NumPy has no bf16."""
+    if kind != "bf16":
+        return values.astype(STORED[kind])
+    words = values.astype(np.float32).view(np.uint32)
+    return ((words + 0x7FFF + ((words >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def numbers_of(data: Any, kind: str) -> Any:
+    if kind != "bf16":
+        return data.view(STORED[kind]).astype(np.float64)
+    return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+def run(text: str, sizes: dict[str, int], schedule: Any = None, made: Compiled | None = None) -> Ran:
+    """Runs what is written of a formula, and compares it with the formula's own values."""
+    formula = formula_of(text)
+    code = written(formula, "product", schedule)
+    ready = made or compiled(file_text(code))
+    assert isinstance(ready, Compiled), ready
+    random = np.random.default_rng(3)
+    arrays, values = {}, {}
+    for each in formula.tensors.values():
+        shape = tuple(with_sizes(extent, sizes) for extent in each.extents)
+        data = bits_of(random.standard_normal(shape), each.type)
+        arrays[each.name] = data
+        if each.role == "in":
+            values[each.name] = numbers_of(data, each.type).reshape(shape)
+        if "column" in text and each.name == "a":
+            arrays[each.name] = data.T
+    ran = run_code(code, ready, arrays, {}, sizes)
+    assert isinstance(ran, Ran), ran
+    assert not ran.faults
+    for name, exact in evaluate(formula, values, {}, sizes).items():
+        kind = formula.tensors[name].type
+        found = numbers_of(ran.arrays[name], kind).reshape(exact.shape)
+        assert np.linalg.norm(found - exact) <= LIMITS[kind] * max(np.linalg.norm(exact), 1e-30)
+    return ran
+
+
+def kernels(ran: Ran) -> list[str]:
+    return [launch.kernel for path in ran.paths for launch in path.launches]
+
+
+def ready(text: str, schedule: Any = None) -> Compiled:
+    made = compiled(file_text(written(formula_of(text), "product", schedule)))
+    assert isinstance(made, Compiled), made
+    return made
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("kind", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize(("a", "b"), [("i, k", "k, j"), ("i, k", "j, k"), ("k, i", "k, j"), ("k, i", "j, k")])
+def test_operands_in_every_order(kind: str, a: str, b: str) -> None:
+    declared = f"a: {kind}[{a.upper()}] b: {kind}[{b.upper()}] y: {kind}[I, J]"
+    text = f"{declared} y[i, j] = sum[k] a[{a}] * b[{b}]"
+    made = ready(text)
+    for sizes in SMALL:
+        assert kernels(run(text, sizes, made=made)) == ["product_128x128_kernel"]
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("schedule", [CoreProduct(), TensorProduct(), CoreProduct(64, 64, 8, 8, 32, 64, 6, split=True)])
+def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
+    kind = "f32" if isinstance(schedule, CoreProduct) else "f16"
+    text = f"a: {kind}[I, K] b: {kind}[K, J] y: f32[I, J] y[i, j] = sum[k] a[i, k] * b[k, j]"
+    made = ready(text, schedule)
+    for sizes in ({"I": 65, "J": 33, "K": 17}, {"I": 264, "J": 136, "K": 24}):
+        assert kernels(run(text, sizes, schedule, made)) == ["product_kernel"]
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("y[i, j] = relu(sum[k] a[i, k] * b[k, j] + c[j])", {"I": 33, "J": 20, "K": 40}),
+        ("y[i, j] = 2 * sum[k] a[i, k] * b[k, j] + c[i, j] * d[j, i]", {"I": 33, "J": 21, "K": 40}),
+        ("y[l, i, j] = sum[k] a[l, i, k] * b[l, k, j] + c[l, j]", {"L": 3, "I": 40, "J": 24, "K": 72}),
+        ("y[l, i, j] = tanh(sum[k] a[l, i, k] * w[k, j]) + c[l, i]", {"L": 2, "I": 17, "J": 19, "K": 50}),
+        ("y[n, h, d] = sum[c] x[n, c] * w[c, h, d] + p[h, d]", {"N": 10, "H": 3, "D": 4, "C": 9}),
+        ("y[i, j] = sum[k, l] a[i, k, l] * b[j, k, l]", {"I": 20, "J": 33, "K": 7, "L": 5}),
+        ("a: f32[I, K] column y[i, j] = sum[k] a[i, k] * b[k, j]", {"I": 65, "J": 33, "K": 17}),
+        ("a: bf16[L, I, K] b: bf16[L, J, K] y: f32[L, I, J]"
+         " y[l, i, j] = (sum[k] a[l, i, k] * b[l, j, k]) / 8 + c[l, j]",
+         {"L": 2, "I": 24, "J": 40, "K": 64}),
+    ],
+)  # fmt: skip
+def test_epilogues_batches_and_indices_that_lie_together(text: str, sizes: dict[str, int]) -> None:
+    assert kernels(run(text, sizes)) == ["product_128x128_kernel"]
+
+
+@pytest.mark.nvcc
+def test_few_tiles_share_their_depth() -> None:
+    text = "y[l, i, j] = relu(sum[k] a[l, i, k] * b[l, k, j] + c[j])"
+    made = ready(text)
+    for sizes in ({"L": 2, "I": 33, "J": 136, "K": 264}, {"L": 1, "I": 9, "J": 7, "K": 390}):
+        assert kernels(run(text, sizes, made=made)) == ["product_128x128_kernel", "product_128x128_total"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("y[r] = sum[c] x[r, c]", "What is summed is no product of two elements."),
+        ("y[r] = sum[c] x[r, c] * w[c]", "no order that a matrix product reads"),
+        ("y[i, j] = sum[k <= i] a[i, k] * b[k, j]", "whole dimensions"),
+        ("y[i, j] = sum:f64[k] a[i, k] * b[k, j]", "added up in f32"),
+        ("a: i8[I, K] b: i8[K, J] y[i, j] = sum:i32[k] a[i, k] * b[k, j]", "f32, f16 and bf16"),
+        ("a: f32[I, K](ld, 1) y[i, j] = sum[k] a[i, k] * b[k, j]", "not packed"),
+        ("y[i, j] = sum[k] a[i + 1, k] * b[k, j] a: f32[I + 1, K]", "named by dimensions"),
+        ("y[i, j] = max[k] a[i, k] * b[k, j]", "sums over whole dimensions"),
+        ("y[j, i] = sum[k] a[i, k, j] * b[k, j]", "no order"),
+    ],
+)
+def test_what_is_no_product_says_why(text: str, reason: str) -> None:
+    formula: Formula = normal(formula_of(text))
+    found = [shape_of(formula, each) for each in partition(formula)]
+    assert all(isinstance(each, str) for each in found)
+    assert any(reason in str(each) for each in found)
+
+
+def test_a_schedule_that_cannot_be_says_why() -> None:
+    formula = formula_of("y[i, j] = sum[k] a[i, k] * b[k, j]")
+    assert "registers" in CoreProduct(256, 256, 16, 16, 64, 128).refusal()
+    assert "shared memory" in TensorProduct(stages=6).refusal()
+    with pytest.raises(ScheduleError, match="Tensor cores"):
+        written(formula, "product", TensorProduct())
+    with pytest.raises(ScheduleError, match="32 of them"):
+        written(formula, "product", CoreProduct(warp_m=32))
+
+
+def test_names_that_the_kernel_has_are_left_to_the_general_one() -> None:
+    code = written(formula_of("sums[i, j] = sum[k] left[i, k] * right[k, j]"), "product")
+    assert all("128" not in each.name for each in code.kernels)
