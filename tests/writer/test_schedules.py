@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import pytest
+from support.built import built
 from support.formulas import FORMULAS
-from warpwright.emulator.formula_check import Tried, compared
-from warpwright.emulator.formulas import Compiled, compiled
-from warpwright.formulas.model import Formula
 from warpwright.formulas.normal import normal
 from warpwright.formulas.numpy_inputs import Style
 from warpwright.formulas.resolve import formula_of
-from warpwright.missing import Missing
 from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
 from warpwright.schedules.rules import default, legal
 from warpwright.schedules.shape import row_shape
-from warpwright.writer.code import Code
 from warpwright.writer.write import ScheduleError, candidates, file_text, plain, written
 
 SOFTMAX = """y[r, c] = exp(x[r, c] - m[r]) / s[r]
@@ -119,30 +112,6 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         [{"N": 2, "C": c, "H": 3, "W": w} for c, w in ((1, 1), (3, 65), (32, 66), (64, 64))],
     ),
 }
-
-
-@dataclass(frozen=True)
-class Built:
-    """A formula, what was written, and its PTX."""
-
-    formula: Formula
-    code: Code
-    ptx: Compiled
-
-    def run(self, sizes: Mapping[str, int], style: Style = "normal", alignment: int = 256) -> Tried:
-        """Runs it and compares every output."""
-        found = compared(self.formula, self.code, self.ptx, sizes, 1, style, alignment)
-        assert not isinstance(found, Missing), found
-        assert found.ok, (sizes, style, found.reason)
-        return found
-
-
-def built(text: str, schedule: Schedule | None = None) -> Built:
-    formula = formula_of(text)
-    code = written(formula, "tried", schedule)
-    ptx = compiled(file_text(code))
-    assert not isinstance(ptx, Missing), (ptx, file_text(code))
-    return Built(formula, code, ptx)
 
 
 @pytest.mark.nvcc

@@ -58,4 +58,13 @@ class Tile:
     vector: int = 4
 
 
-Schedule = Pointwise | Rows | Columns | Tile | CoreProduct | TensorProduct
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """A scatter to few places: at most `blocks` blocks gather in shared memory, `vector` values of a thread at once."""
+
+    threads: int = 512
+    blocks: int = 528
+    vector: int = 4
+
+
+Schedule = Pointwise | Rows | Columns | Tile | Bins | CoreProduct | TensorProduct

@@ -14,9 +14,11 @@ from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, wal
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import flat, offset
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
+from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Schedule, Tile
 from warpwright.schedules.rules import alternatives, default, legal
 from warpwright.schedules.shape import RowShape, row_shape
+from warpwright.writer.bins import bins
+from warpwright.writer.bins import vector_of as bins_vector
 from warpwright.writer.code import Code, Kernel, Path, Step
 from warpwright.writer.packs import columns_of, packs, vector_of
 from warpwright.writer.partition import Group, inlined, partition
@@ -280,6 +282,14 @@ class _Writing:
                 if not isinstance(packed, str):
                     return Made(tuple(packed[0]), (packed[1],))
             reason = cols if isinstance(cols, str) else reason
+        if wanted is None or isinstance(wanted, Bins):
+            gathered = bins(formula, group, f"{name}_gathered", wanted or Bins(vector=bins_vector(formula, group)))
+            if not isinstance(gathered, str):
+                general = _plain(formula, group, name)
+                step = general.steps[-1]
+                step = replace(step, paths=(*gathered[1], *step.paths))
+                return Made((gathered[0], *general.kernels), (*general.steps[:-1], step))
+            reason = gathered if group.is_scatter else reason
         if wanted is None:
             scanned = scan(formula, group, f"{name}_kernel")
             if not isinstance(scanned, str):
@@ -352,6 +362,7 @@ def _as_in_memory(formula: Formula, group: Group) -> Group:
 
 
 def _plain(formula: Formula, group: Group, own: str) -> Made:
+    """A thread for each element, behind what fills the array of a scatter."""
     kernels: list[Kernel] = []
     steps: list[Step] = []
     if group.is_scatter and not group.stages[0].keeps:

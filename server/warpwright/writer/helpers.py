@@ -127,7 +127,9 @@ HELPERS: dict[str, Helper] = {
         "    do {\n"
         "        expected = seen;\n"
         "        T value = combine(*reinterpret_cast<T*>(&expected));\n"
-        "        seen = atomicCAS(word, expected, *reinterpret_cast<Word*>(&value));\n"
+        "        const Word wanted = *reinterpret_cast<Word*>(&value);\n"
+        "        if (wanted == expected) return;  // nothing to change, as of most values in a maximum\n"
+        "        seen = atomicCAS(word, expected, wanted);\n"
         "    } while (seen != expected);\n}\n"
     ),
     **{name: Helper(text.lstrip("\n"), needs) for name, (text, needs) in TEXTS.items()},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from warpwright.formulas.bounds import Polynomial, expression, polynomial, times
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product, rebuilt, walk
 from warpwright.schedules.access import flat, steps
 from warpwright.writer.code import evaluated
+from warpwright.writer.expressions import PRODUCT, Expressions
 
 
 def base_expression(
@@ -52,6 +54,21 @@ def divisible(base: Polynomial, sizes: Sequence[str], by: int) -> list[Expr] | N
             return None
         found.append(Call("==", (Call("%", (expression(step), Num(by))), Num(0))))
     return found
+
+
+def coordinates(
+    expressions: Expressions, dims: Sequence[str], extents: Mapping[str, Expr], flat: str, text: str
+) -> list[str]:
+    """Those of the dimensions that a text names, of a number over all of them."""
+    lines: list[str] = []
+    for place, dim in enumerate(dims):
+        if re.search(rf"\b{dim}\b", text):
+            behind = product([extents[each] for each in dims[place + 1 :]])
+            whole = flat if behind == Num(1) else f"{flat} / {expressions.of(behind, PRODUCT + 1)}"
+            wrap = f" % {expressions.of(extents[dim], PRODUCT + 1)}" if place else ""
+            value = whole[1:-1] if whole == flat and not wrap and flat.startswith("(") else f"{whole}{wrap}"
+            lines.append(f"const Index {dim} = {value};")
+    return lines
 
 
 def unique(conditions: Iterable[Expr]) -> tuple[Expr, ...]:

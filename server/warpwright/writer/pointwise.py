@@ -95,9 +95,9 @@ def _is_flat(formula: Formula, group: Group) -> bool:
         ):
             return False
         for load in (node for node in walk(stage.value) if isinstance(node, Load)):
-            if load.index and (load.index != own or not _is_packed(formula, load.tensor)):
+            if load.index and (load.index != own or not is_packed(formula, load.tensor)):
                 return False
-        if not _is_packed(formula, stage.name):
+        if not is_packed(formula, stage.name):
             return False
     return bool(group.dims)
 
@@ -109,7 +109,7 @@ def _outside_loads(node: Expr) -> list[Expr]:
     return [node, *(each for child in inner for each in _outside_loads(child))]
 
 
-def _is_packed(formula: Formula, name: str) -> bool:
+def is_packed(formula: Formula, name: str) -> bool:
     tensor = formula.tensors.get(name)
     if tensor is None or tensor.strides is None:
         return True

@@ -10,7 +10,8 @@ from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, written
 
-_OPS = {"+": "sum", "*": "prod", "max": "max", "min": "min"}
+OPS = {"+": "sum", "*": "prod", "max": "max", "min": "min"}
+"""The reduction that a sign of a scatter is."""
 _ADDED = ("f64", "f32", "f16", "bf16", "i32", "u32", "u64")
 _WORDS = {16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
 
@@ -21,7 +22,7 @@ class ScatterError(Exception):
 
 def start(stage: Stage, formula: Formula) -> Stage:
     """What fills the array before anything meets in it."""
-    value = identity(_OPS[stage.combine], TYPES[stage.type])
+    value = identity(OPS[stage.combine], TYPES[stage.type])
     tensor = formula.tensors[stage.name]
     dims = tuple(f"{stage.name}_{place}" for place in range(len(tensor.extents)))
     return Stage(stage.name, dims, Num(value), stage.type)
@@ -34,10 +35,11 @@ def meet(body: Text, scope: Scope, stage: Stage) -> None:
     scope.stored[tensor.array] = None
     place = f"&{scope.own_element(tensor, stage)}"
     value = scope.expressions.stored(stage.value, kind)
-    body(f"{_atomic(scope, stage, kind, place, value)};")
+    body(f"{atomic(scope, stage, kind, place, value)};")
 
 
-def _atomic(scope: Scope, stage: Stage, kind: ElementType, place: str, value: str) -> str:
+def atomic(scope: Scope, stage: Stage, kind: ElementType, place: str, value: str) -> str:
+    """The call that lets a value of a type meet what is at a place."""
     if stage.combine == "+" and kind.name in _ADDED:
         return f"atomicAdd({place}, {value})"
     if stage.combine == "+" and kind.name == "i64":
