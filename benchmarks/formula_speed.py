@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import fcntl
 import json
 import math
 import os
@@ -26,7 +27,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from formula_catalogue import Entry, catalogue
@@ -49,6 +50,9 @@ KINDS = {
 }  # fmt: skip
 LIMITS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3, "f8e4m3": 6e-2, "f8e5m2": 1.2e-1}
 """Relative errors (norm) that no right result exceeds: rounding of the stored type, sums in f32."""
+
+SHARES = 5
+"""How many processes share the cases while torch compiles them."""
 
 CASES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
     # The cases of the first measurements.
@@ -162,21 +166,17 @@ def _array(draw: Draw, shape: tuple[int, ...], kind: torch.dtype) -> torch.Tenso
 
 
 def peer(case: Case) -> Callable[..., Any]:
-    """The formula by torch, of the inputs in order."""
+    """The formula by torch, of the inputs in order. Its results lie as the formula's do: no view is handed back."""
     formula = case.formula
-    names = [each.name for each in formula.inputs]
-    code = compile(case.entry.torch, case.entry.name, "eval")
+    names = [*(each.name for each in formula.inputs), *formula.scalars]
+    scope: dict[str, Any] = {"torch": torch, "F": functional, "_packed": _packed, **case.sizes}
+    text = f"def peer({', '.join(names)}):\n    return _packed({case.entry.torch})\n"
+    exec(compile(text, case.entry.name, "exec"), scope)  # the catalogue is our own file
+    return cast(Callable[..., Any], scope["peer"])
 
-    def call(*given: Any) -> Any:
-        scope = {
-            "torch": torch,
-            "F": functional,
-            **case.sizes,
-            **dict(zip([*names, *formula.scalars], given, strict=True)),
-        }
-        return eval(code, scope)  # the catalogue is our own file
 
-    return call
+def _packed(found: Any) -> Any:
+    return tuple(each.contiguous() for each in found) if isinstance(found, tuple) else found.contiguous()
 
 
 def function_of(code: Code, library: Path) -> Callable[..., None]:
@@ -318,8 +318,8 @@ def try_sizes(case: Case) -> list[Mapping[str, int]]:
     return found
 
 
-def compile_times(chosen: list[Case], calls: int, seconds: float) -> dict[str, float]:
-    """Of torch.compile, by label."""
+def compile_times(chosen: list[Case], calls: int, seconds: float, lock: Path) -> dict[str, float]:
+    """Of torch.compile, by label. The GPU is this process's alone while it times."""
     begun, timer, found = time.monotonic(), Timer(calls), {}
     for case in chosen:
         if time.monotonic() - begun > seconds:
@@ -327,11 +327,33 @@ def compile_times(chosen: list[Case], calls: int, seconds: float) -> dict[str, f
         data = inputs_of(case, case.sizes, 1)
         try:
             torch._dynamo.reset()
-            made = torch.compile(peer(case), dynamic=False)
-            found[case.label] = timer(lambda made=made, data=data: made(*data.given))
+            made = torch.compile(peer(case), dynamic=False, fullgraph=True)
+            made(*data.given)
+            with lock.open("w") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                found[case.label] = timer(lambda made=made, data=data: made(*data.given))
         except Exception as error:
             print(f"{case.label}: torch.compile: {str(error)[:120]}", flush=True)
     return found
+
+
+def compiled_by_torch(options: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """torch.compile's best figure of some processes, by label. Each process has its own cache, so that each tunes anew;
+    the cases of a process are shared out among several, which compile side by side and time one after the other."""
+    running = []
+    for process in range(options.processes):
+        for share in range(SHARES):
+            out = folder / f"compile_{process}_{share}.json"
+            command = [sys.executable, __file__, "--compile-only", str(share), "--out", str(out)]
+            command += ["--only", options.only, "--calls", str(options.calls), "--seconds", str(options.seconds * 0.5)]
+            own = {"TORCHINDUCTOR_CACHE_DIR": str(out.with_suffix("")), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+            running.append((out, subprocess.Popen(command, env={**os.environ, **own})))
+    best: dict[str, float] = {}
+    for out, each in running:
+        each.wait()
+        for label, us in json.loads(out.read_text()).items() if out.exists() else ():
+            best[label] = min(us, best.get(label, math.inf))
+    return best
 
 
 def measure(case: Case, libraries: Mapping[str, Any], made: Mapping[str, Code], timer: Timer) -> dict[str, Any]:
@@ -400,8 +422,8 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=170, help="begin no further case after this")
     parser.add_argument("--default", action="store_true", help="no search: the schedules of the rules alone")
-    parser.add_argument("--processes", type=int, default=1, help="how many processes time torch.compile; 0: none")
-    parser.add_argument("--compile-only", action="store_true", help="write torch.compile's times alone")
+    parser.add_argument("--processes", type=int, default=0, help="how many processes time torch.compile; 0: none")
+    parser.add_argument("--compile-only", type=int, help="write torch.compile's times alone, of one share of the cases")
     parser.add_argument("--write-only", type=Path, help="write the files here, and nothing else")
     options = parser.parse_args()
     chosen = cases(options.only)
@@ -415,47 +437,23 @@ def main() -> None:
     hang = threading.Timer(options.seconds + 60, lambda: os._exit(3))  # a kernel that never ends
     hang.daemon = True
     hang.start()
-    if options.compile_only:
-        options.out.write_text(json.dumps(compile_times(chosen, options.calls, options.seconds)))
+    if options.compile_only is not None:
+        own = chosen[options.compile_only :: SHARES]
+        lock = options.out.parent / "timing.lock"
+        options.out.write_text(json.dumps(compile_times(own, options.calls, options.seconds, lock)))
         return
     begun = time.monotonic()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        peers = [
-            subprocess.Popen(
-                [
-                    sys.executable,
-                    __file__,
-                    "--compile-only",
-                    "--out",
-                    str(place / f"compile{n}.json"),
-                    "--only",
-                    options.only,
-                    "--calls",
-                    str(options.calls),
-                    "--seconds",
-                    str(options.seconds * 0.6),
-                ]
-            )
-            for n in range(min(1, options.processes))
-        ]
         made = [codes(case, number, options.default) for number, case in enumerate(chosen)]
         with ThreadPoolExecutor(16) as pool:
             libraries = [
                 {label: pool.submit(built, code.name, file_text(code), place) for label, code in each.items()}
                 for each in made
             ]
-            for each in peers:  # alone on the GPU while the compiler has the processors
-                each.wait()
-        for n in range(1, options.processes):
-            again = [sys.executable, __file__, "--compile-only", "--out", str(place / f"compile{n}.json"), "--only"]
-            subprocess.run([*again, options.only, "--seconds", str(options.seconds * 0.5)], check=False)
+            compiled = compiled_by_torch(options, place)
         print(f"built in {time.monotonic() - begun:.0f} s on {torch.cuda.get_device_name()}", flush=True)
-        compiled: dict[str, float] = {}
-        for each_file in sorted(place.glob("compile*.json")):
-            for label, us in json.loads(each_file.read_text()).items():
-                compiled[label] = min(us, compiled.get(label, math.inf))
         timer = Timer(options.calls)
         print(
             f"{'case, us':44} {'general':>9} {'default':>9} {'best':>9}{'eager':>9}{'compile':>9}{'copy':>9}",

@@ -22,8 +22,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ TOLERANCE = 1e-4
 """Of the norm of the difference to that of the result: both are of f32."""
 
 
+TIMED = 15
+"""Calls of which a time is the median."""
 GPU_TOLERANCE = 1e-3
 """The same on a GPU, at the tasks' own sizes."""
 LEAST_NORM = 1e-3
@@ -101,27 +104,37 @@ def main() -> int:
         for each in tasks(arguments.folder, arguments.level or ["level1", "level2"])
         if each[1].name.startswith(arguments.task)
     ]
-    outcomes = []
-    for level, path in wanted:
-        outcomes.append(tried(level, path, keeps))
-        if not arguments.gpu:
-            if outcomes[-1].through:
-                check(outcomes[-1], path, keeps)
-            _show(outcomes[-1], arguments.texts)
-        gc.collect()
+    with ProcessPoolExecutor() as processes:
+        outcomes = list(processes.map(partial(tried, keeps=keeps), *zip(*wanted, strict=True)))
+    if not arguments.gpu:
+        for (_, path), each in zip(wanted, outcomes, strict=True):
+            if each.through:
+                check(each, path, keeps)
+            _show(each, arguments.texts)
+            gc.collect()
     if arguments.gpu:
+        from formula_timer import Timer
         from kernelbench_gpu import Built
 
-        built = build(outcomes, lambda text: Built(text, arguments.build, arguments.nvcc, arguments.arch), arguments)
-        for (_, path), each in zip(wanted, outcomes, strict=True):
-            on_gpu(each, path, built, arguments.compile)
-            _show(each, arguments.texts)
+        arguments.build.mkdir(parents=True, exist_ok=True)
+        timer = Timer(TIMED)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = build(outcomes, lambda text: Built(text, arguments.build, arguments.nvcc, arguments.arch), pool)
+            for (_, path), each in zip(wanted, outcomes, strict=True):
+                on_gpu(each, path, made, timer, arguments.compile)
+                _show(each, arguments.texts)
+                if arguments.out:
+                    _keep(arguments.out, outcomes)
     print(table(outcomes))
     if arguments.out:
-        kept = [{k: v for k, v in asdict(each).items() if k not in ("texts", "plan")} for each in outcomes]
-        made = {"hardware": processor(), "torch": torch.__version__, "shares": shares(outcomes), "tasks": kept}
-        arguments.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+        _keep(arguments.out, outcomes)
     return 0
+
+
+def _keep(path: Path, outcomes: list[Outcome]) -> None:
+    kept = [{k: v for k, v in asdict(each).items() if k not in ("texts", "plan")} for each in outcomes]
+    made = {"hardware": processor(), "torch": torch.__version__, "shares": shares(outcomes), "tasks": kept}
+    path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 
 def tasks(folder: Path, levels: list[str]) -> Iterator[tuple[str, Path]]:
@@ -154,34 +167,23 @@ def tried(level: str, path: Path, keeps: Mapping[str, bool]) -> Outcome:
     return found
 
 
-def build(outcomes: list[Outcome], make: Callable[[str], Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """What is written for each formula, compiled: all of them at once, as many as there are processors."""
-    arguments.build.mkdir(parents=True, exist_ok=True)
-    built: dict[str, Any] = {}
-
-    def one(text: str) -> None:
-        try:
-            built[text] = make(text)
-        except RuntimeError as error:
-            built[text] = error
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, dict.fromkeys(text for each in outcomes for text in each.texts)))
-    return built
+def build(outcomes: list[Outcome], make: Callable[[str], Any], pool: ThreadPoolExecutor) -> dict[str, Future[Any]]:
+    """What is written for each formula, compiled in the background."""
+    return {text: pool.submit(make, text) for text in dict.fromkeys(text for each in outcomes for text in each.texts)}
 
 
-def on_gpu(found: Outcome, path: Path, built: Mapping[str, Any], with_compile: bool) -> None:
+def on_gpu(found: Outcome, path: Path, builds: Mapping[str, Future[Any]], timer: Any, with_compile: bool) -> None:
     """One task at its own sizes: right, and how fast."""
-    from kernelbench_gpu import ran, seconds
+    from kernelbench_gpu import ran
 
-    failed = next((built[text] for text in found.texts if isinstance(built[text], RuntimeError)), None)
-    if not found.through or failed is not None:
-        found.error = found.error or str(failed)
+    if not found.through:
         return
     names: dict[str, Any] = {"__name__": "task"}
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
     torch.manual_seed(0)
+    module = inputs = ours = compiled = None
     try:
+        built = {text: builds[text].result() for text in found.texts}
         with torch.device("cuda"), torch.no_grad():
             module = names["Model"](*names["get_init_inputs"]()).cuda()
             inputs = [each.cuda() if isinstance(each, torch.Tensor) else each for each in names["get_inputs"]()]
@@ -195,15 +197,15 @@ def on_gpu(found: Outcome, path: Path, built: Mapping[str, Any], with_compile: b
             if not found.difference <= GPU_TOLERANCE:
                 found.error = f"Its results differ by {found.difference:.2g}."
             del results, truth, truths
-            found.ours_us, found.eager_us = seconds(ours) * 1e6, seconds(lambda: module(*inputs)) * 1e6
+            found.ours_us, found.eager_us = timer(ours), timer(lambda: module(*inputs))
             if with_compile:
                 compiled = torch.compile(module)
-                found.compile_us = seconds(lambda: compiled(*inputs)) * 1e6
+                found.compile_us = timer(lambda: compiled(*inputs))
                 torch.compiler.reset()
-    except (RuntimeError, ValueError) as error:  # also where memory runs out
-        found.error = str(error).splitlines()[0]
+    except Exception as error:  # also where memory runs out
+        found.error = (str(error) or type(error).__name__).splitlines()[0]
     found.gpu = torch.cuda.get_device_name()
-    module = inputs = ours = None
+    module = inputs = ours = compiled = None
     gc.collect()
     torch.cuda.empty_cache()
 

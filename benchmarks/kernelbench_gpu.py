@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import statistics
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,15 +12,12 @@ from typing import Any
 import torch
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
-from warpwright.writer.code import Code
 from warpwright.writer.launch import arrays
 from warpwright.writer.write import file_text, written
 from warpwright_harness.exported import TYPES
 from warpwright_harness.planned import run
 
 _DTYPES = {name: kind for kind, name in TYPES.items()}
-TIMED = 15
-FLUSH_BYTES = 1 << 28
 
 
 class Built:
@@ -46,30 +42,27 @@ class Built:
             )
             if made.returncode:
                 raise RuntimeError(f"nvcc refuses {stem.with_suffix('.cu')}: {made.stderr.strip()[:300]}")
+        self.library = ctypes.CDLL(str(self.path))
+        self.workspace = 0
+        if self.code.temporaries:
+            self.library.part_workspace.restype = ctypes.c_size_t
+            self.workspace = self.library.part_workspace()
 
     def __call__(self, part: Mapping[str, Any], reads: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The arrays that the formula writes. Every size is fixed in its text."""
-        library = ctypes.CDLL(str(self.path))
         outputs = {
             each["name"]: torch.empty([int(e) for e in each["extents"]], dtype=_DTYPES[each["type"]], device="cuda")
             for each in part["writes"]
         }
         held = {**{name: each.contiguous() for name, each in reads.items()}, **outputs}
         handed: list[Any] = [ctypes.c_void_p(held[self.names[name]].data_ptr()) for name, _, _ in arrays(self.formula)]
-        workspace = _workspace(library, self.code)
-        if workspace is not None:
+        workspace = torch.empty(self.workspace, dtype=torch.uint8, device="cuda")
+        if self.workspace:
             handed.append(ctypes.c_void_p(workspace.data_ptr()))
-        error = library.part(*handed, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+        error = self.library.part(*handed, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
         if error:
             raise RuntimeError(f"The launch fails with the CUDA error {error}.")
         return outputs
-
-
-def _workspace(library: Any, code: Code) -> torch.Tensor | None:
-    if not code.temporaries:
-        return None
-    library.part_workspace.restype = ctypes.c_size_t
-    return torch.empty(library.part_workspace(), dtype=torch.uint8, device="cuda")
 
 
 def ran(plan: Mapping[str, Any], built: Mapping[str, Built], module: Any, inputs: list[Any]) -> Callable[[], Any]:
@@ -80,20 +73,3 @@ def ran(plan: Mapping[str, Any], built: Mapping[str, Built], module: Any, inputs
         return built[part["formula"]](part, reads)
 
     return lambda: run(plan, state, inputs, evaluate)[0]
-
-
-def seconds(function: Callable[[], Any]) -> float:
-    """The median of some calls; before each, the L2 cache is flushed by reading."""
-    flush = torch.zeros(FLUSH_BYTES // 4, device="cuda")
-    for _ in range(2):
-        function()
-    times = []
-    for _ in range(TIMED):
-        flush.sum()
-        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        first.record()
-        function()
-        last.record()
-        torch.cuda.synchronize()
-        times.append(first.elapsed_time(last) / 1000)
-    return statistics.median(times)
