@@ -43,7 +43,7 @@ class Built:
             if made.returncode:
                 raise RuntimeError(f"nvcc refuses {stem.with_suffix('.cu')}: {made.stderr.strip()[:300]}")
         self.library = ctypes.CDLL(str(self.path))
-        self.workspace = 0
+        self.workspace = 0  # bytes
         if self.code.temporaries:
             self.library.part_workspace.restype = ctypes.c_size_t
             self.workspace = self.library.part_workspace()
@@ -57,7 +57,7 @@ class Built:
         held = {**{name: each.contiguous() for name, each in reads.items()}, **outputs}
         handed: list[Any] = [ctypes.c_void_p(held[self.names[name]].data_ptr()) for name, _, _ in arrays(self.formula)]
         workspace = torch.empty(self.workspace, dtype=torch.uint8, device="cuda")
-        if self.workspace:
+        if self.code.temporaries:
             handed.append(ctypes.c_void_p(workspace.data_ptr()))
         error = self.library.part(*handed, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
         if error:
