@@ -11,6 +11,9 @@ import torch
 LONG = 0.5
 """Seconds: a call that takes longer is timed three times."""
 
+FLUSHES = 3
+"""Passes over 256 MiB before a call. One empties the cache; the others keep the GPU busy while Python launches."""
+
 
 class Timer:
     """Medians of CUDA events, the cache flushed by reading before each call; of fewer calls where one takes long."""
@@ -28,7 +31,8 @@ class Timer:
             call()
         pairs = []
         for _ in range(3 if is_long else self.calls):
-            self.flush.sum()
+            for _ in range(FLUSHES):
+                self.flush.sum()
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             begin.record()
             call()

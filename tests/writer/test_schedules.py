@@ -48,6 +48,10 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         "loss = mean[n] ((logsumexp[c] x[n, c]) - x[n, label[n]])",
         [{"N": 3, "C": 4}, {"N": 5000, "C": 3}],
     ),
+    "mean of gathered": (
+        "loss = mean[n] (x[n, label[n]] * w[n] if label[n] >= 0 else 0)",
+        [{"N": 3, "C": 4}, {"N": 5000, "C": 3}, {"N": 5001, "C": 2}],
+    ),
     "column sum": ("y[c] = sum[r] x[r, c]", [{"R": r, "C": c} for r, c in ((1, 1), (5, 7), (600, 120), (701, 97))]),
     "column softmax": (
         "p[r, c] = exp(x[r, c] - m[c]) / sum[r] exp(x[r, c] - m[c]) where m[c] = max[r] x[r, c]",

@@ -142,14 +142,22 @@ def pruned(code: Code) -> Code:
 
 
 def _possible(paths: Sequence[Path]) -> Iterator[Path]:
+    kept: list[Path] = []
     for path in paths:
         fixed = [each for each in path.conditions if not any(isinstance(node, Name) for node in walk(each))]
         if not all(evaluated(each, {}) for each in fixed):
             continue
-        left = tuple(each for each in path.conditions if each not in fixed)
-        yield replace(path, conditions=left)
-        if not left and not path.aligned:
-            return
+        left = replace(path, conditions=tuple(each for each in path.conditions if each not in fixed))
+        if any(_takes_all(each, left) for each in kept):
+            continue
+        kept.append(left)
+        yield left
+
+
+def _takes_all(path: Path, later: Path) -> bool:
+    """Whether nothing is left for a later path."""
+    aligned = all(later.aligned.get(name, 1) % size == 0 for name, size in path.aligned.items())
+    return aligned and set(path.conditions) <= set(later.conditions)
 
 
 def ceiling(count: Expr, size: int) -> Expr:

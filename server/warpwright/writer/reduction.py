@@ -112,7 +112,8 @@ def _round(formula: Formula, pending: list[Stage], after: list[Stage]) -> Round 
                 for n in loads
                 if varies(n.index, cols)
             ]
-            if arrays and any(runs) and all(moving):
+            # What blocks share along their own elements may be gathered beside; lanes along results read packs alone.
+            if arrays and any(runs) and (inner or all(moving)):
                 places = any(isinstance(s.value, Reduce) and s.value.op.startswith("arg") for s in pending)
                 if places and not inner:
                     return "Places are brought together along what is reduced alone."
@@ -181,7 +182,8 @@ class _Parts:
                     continue
                 tensor = scope.tensors[load.tensor]
                 base = along(tensor, load, found.cols, self.formula.dims)
-                assert base is not None
+                if base is None:
+                    continue
                 at = base_expression(base, (), "", self.formula.dims, Num(0), inner_loads(load))
                 before = "" if at == Num(0) else f"{scope.expressions.of(at, PRODUCT)} + "
                 text = f"{tensor.array} + {before}{self.column}"
