@@ -49,7 +49,7 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         [{"N": 3, "C": 4}, {"N": 5000, "C": 3}],
     ),
     "mean of gathered": (
-        "loss = mean[n] (x[n, label[n]] * w[n] if label[n] >= 0 else 0)",
+        "x: f32[N, C]\nloss = mean[n] (x[n, label[n]] * w[n] if label[n] >= 0 else 0)",
         [{"N": 3, "C": 4}, {"N": 5000, "C": 3}, {"N": 5001, "C": 2}],
     ),
     "column sum": ("y[c] = sum[r] x[r, c]", [{"R": r, "C": c} for r, c in ((1, 1), (5, 7), (600, 120), (701, 97))]),
