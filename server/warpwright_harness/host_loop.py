@@ -7,11 +7,9 @@ for all that it launched, since what a place costs is the host's time and the GP
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -19,6 +17,7 @@ import torch
 
 from warpwright_harness.events import Emit
 from warpwright_harness.gpu_lock import gpu_alone
+from warpwright_harness.libraries import Library
 from warpwright_harness.timing.intervals import is_enough, ratio_of
 
 LONGEST_US = 200_000.0
@@ -30,7 +29,7 @@ def run_host(request: Mapping[str, Any], emit: Emit, waiting: Callable[[], None]
     same when it runs again, and the times of both in microseconds, of rounds in which they take turns; "error" where
     one run takes longer than LONGEST_US."""
     emit({"event": "begin", "phase": "check", "case": 0, "side": "baseline"})
-    runs = [_loaded(path) for path in request["libraries"]]
+    runs = [_run_of(path) for path in request["libraries"]]
     torch.manual_seed(request["seed"])
     arrays = {each["name"]: _filled(each) for each in request["variables"] if each["kind"] == "pointer"}
     kept = {name: array.clone() for name, array in arrays.items()}
@@ -56,19 +55,9 @@ def run_host(request: Mapping[str, Any], emit: Emit, waiting: Callable[[], None]
     })  # fmt: skip
 
 
-def _loaded(path: str) -> Callable[[Any], None]:
+def _run_of(path: str) -> Callable[[Any], None]:
     """The place's function. Raises RuntimeError where the library cannot be loaded."""
-    torch.zeros(1, device="cuda")
-    maps = Path("/proc/self/maps").read_text()
-    runtime = next((line.split()[-1] for line in maps.splitlines() if "/libcudart" in line), "libcudart.so")
-    ctypes.CDLL(runtime, mode=ctypes.RTLD_GLOBAL)
-    loader = ctypes.CDLL(None)
-    loader.dlopen.restype = loader.dlsym.restype = ctypes.c_void_p
-    loader.dlerror.restype = ctypes.c_char_p
-    library = loader.dlopen(path.encode(), os.RTLD_LAZY | os.RTLD_LOCAL)
-    if not library:
-        raise RuntimeError(f"the host code cannot be loaded: {(loader.dlerror() or b'').decode(errors='replace')}")
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loader.dlsym(ctypes.c_void_p(library), b"warpwright_run"))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(Library(path).address("warpwright_run"))
 
 
 def _filled(variable: Mapping[str, Any]) -> torch.Tensor:

@@ -97,7 +97,7 @@ def _answer(request: Mapping[str, Any], emit: Emit) -> bool:
     except Exception as error:  # a user's reference may raise anything
         ending = ending_of(error)
     else:
-        ending = {"event": "done", "spent": "extension" in request or request.get("measure") == "host"}
+        ending = {"event": "done", "spent": "extension" in request or request.get("measure") in ("host", "formulas")}
     emit(ending)
     return ending["event"] in ("done", "refused") and not ending.get("spent")
 
@@ -123,6 +123,11 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
         from warpwright_harness.host_loop import run_host
 
         run_host(request, emit, waiting)
+        return
+    if request.get("measure") == "formulas":
+        from warpwright_harness.formula_timing import time_formulas
+
+        time_formulas(request, emit, waiting)
         return
     reference = None
     if request["reference"]:

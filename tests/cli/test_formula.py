@@ -34,6 +34,22 @@ def test_a_given_size_is_tried(tmp_path: Path) -> None:
     assert {"I": 777} in [case["shape"] for case in ran.json["report"]["cases"]]
 
 
+@pytest.mark.nvcc
+def test_sizes_that_are_too_large_are_cut_down_and_said(tmp_path: Path) -> None:
+    ran = run_command("formula", "y[r] = sum[c] x[r, c]", "--size", "R=100000", "--size", "C=4096", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "not covered: 1 size" in ran.stderr
+
+
+@pytest.mark.nvcc
+def test_the_best_schedule_of_a_search_is_written(tmp_path: Path) -> None:
+    ran = run_command("formula", "y[i] = gelu(x[i])", "--size", "I=100000", "--search", "5", cwd=tmp_path)
+    assert ran.status == 0, ran.stderr
+    assert "Schedules at I = 100000" in ran.stderr
+    assert "pointwise" in ran.stderr
+    assert "correct (emulator)" in ran.stderr
+
+
 def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
     (tmp_path / "scale.formula").write_text("# twice\ny[i] = 2 * x[i]\n")
     ran = run_command("formula", "scale.formula", "--no-check", "--output", "scale.cu", cwd=tmp_path)
@@ -48,6 +64,15 @@ def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
         (["nothing"], "error: 'nothing' is neither a formula, which has an =, nor a file\n"),
         (["y[i] = x[i]", "--size", "N=3"], "error: The formula has no size 'N': it has I.\n"),
         (["y[i] = x[i]", "--size", "I"], "error: --size takes a name and a number, as in I=1000, not 'I'\n"),
+        (["y[i] = x[i]", "--schedule", "rows"], "error: That schedule does not fit the formula. Nothing is reduced.\n"),
+        (
+            ["y[i] = x[i]", "--schedule", "pointwise:depth=2"],
+            "error: pointwise has no 'depth': it has threads, vector, packs\n",
+        ),
+        (
+            ["y[i] = x[i]", "--search", "5"],
+            "error: A schedule is searched for at given sizes: say --size I=1024.\n",
+        ),
         (["y[i] = x[i]", "--name", "a b"], "error: 'a b' cannot be the name of a function in CUDA\n"),
         (["y[i] = x[i]", "--name", "int"], "error: 'int' cannot be the name of a function in CUDA\n"),
         (

@@ -17,9 +17,12 @@ from warpwright.formulas.lexer import MOST_CHARACTERS, FormulaError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
 from warpwright.progress import Progress
+from warpwright.schedules.model import Schedule
+from warpwright.schedules.text import read_schedule
 from warpwright.syntax.encoding import decoded, shown_in
 from warpwright.verify.formulas import Asked, FormulaNotWrittenError, Written, written_and_checked
 from warpwright.verify.report import PASSED
+from warpwright.verify.schedule_search import Found
 from warpwright.verify.torch_export import NotExportedError, plan_of
 from warpwright.writer.extension import NoExtensionError
 from warpwright.writer.forms import extension_codes, extension_files
@@ -27,6 +30,8 @@ from warpwright.writer.header import header_text
 from warpwright.writer.names import free_name, is_reserved
 from warpwright.writer.write import file_text
 
+MOST_SHOWN = 12
+"""Schedules of a search."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -48,6 +53,20 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 @click.option("--name", metavar="NAME", help="The name of the function. [default: the first output's]")
 @click.option(
     "--size", "sizes", metavar="N=1000", multiple=True, help="A size to check at, beside those that are always tried."
+)
+@click.option(
+    "--schedule",
+    "wanted",
+    metavar="rows:lanes=128",
+    help="How the work is laid on blocks and threads, in place of what the rules say; --search lists what fits.",
+)
+@click.option(
+    "--search",
+    "seconds",
+    type=click.FloatRange(0.1, 3600),
+    metavar="SECONDS",
+    help="Try schedules at the sizes that --size gives: in the order of the cost model, and timed where a GPU is, for "
+    "about so long. The best is written.",
 )
 @click.option("--plain", "is_plain", is_flag=True, help="A thread for each element and nothing more.")
 @click.option(
@@ -71,6 +90,8 @@ def command(
     inputs: tuple[str, ...],
     name: str | None,
     sizes: tuple[str, ...],
+    wanted: str | None,
+    seconds: float | None,
     is_plain: bool,
     form: str,
     types: str,
@@ -94,6 +115,9 @@ def command(
         raise click.UsageError("--as extension writes three files: name a folder with --output")
     if name is not None and (not _NAME.fullmatch(name) or is_reserved(name)):
         raise CannotRun(f"{name!r} cannot be the name of a function in CUDA")
+    if sum((wanted is not None, seconds is not None, is_plain)) > 1:
+        raise click.UsageError("give one of --schedule, --search and --plain")
+    schedule = None if wanted is None else _schedule(wanted)
     with stop_on_ctrl_c() as is_cancelled, progress_line() as progress:
         texts, notes = ({}, []) if exported is None else _exported(exported, inputs, progress)
         if text is not None:
@@ -102,7 +126,8 @@ def command(
         for own, said in texts.items():
             formula = _formula(said)
             function = name or own or free_name(formula.outputs[0].name)
-            asked = Asked(function, arch, _sizes(sizes, formula.sizes), is_plain, not is_unchecked)
+            given = _sizes(sizes, formula.sizes)
+            asked = Asked(function, arch, given, is_plain, schedule, seconds, not is_unchecked)
             try:
                 made.append(written_and_checked(formula, asked, progress, is_cancelled))
             except FormulaNotWrittenError as error:
@@ -121,6 +146,13 @@ def command(
         for note in notes:
             say_note(note)
     return 0 if all(each.report is None or each.report.status in PASSED for each in made) else 1
+
+
+def _schedule(wanted: str) -> Schedule:
+    try:
+        return read_schedule(wanted)
+    except ValueError as error:
+        raise CannotRun(str(error)) from None
 
 
 def _formula(said: str) -> Formula:
@@ -173,10 +205,25 @@ def _say(made: Written, *, is_explained: bool, is_one_of_many: bool) -> None:
         click.echo(made.formula.text, err=True)
     if is_explained:
         click.echo(made.explanation, err=True)
+    if made.search is not None:
+        click.echo(_search_table(made.search), err=True)
     if made.report is not None:
         click.echo(report_text(made.report.to_json(), whole=False), err=True)
     for each in made.formula.promises:
         say_note(f"The caller sees to it that {each[0].lower()}{each[1:]}" if each[1:2].islower() else each)
+
+
+def _search_table(found: Found) -> str:
+    """The schedules from the best to the worst."""
+    where = f"measured on {found.gpu}" if found.gpu else "not timed, as there is no GPU: in the order of the cost model"
+    sizes = ", ".join(f"{name} = {number}" for name, number in found.sizes.items())
+    lines = [f"Schedules at {sizes or 'its sizes'}, {where}", f"{'predicted':>12}{'measured':>12}"]
+    for each in found.candidates[:MOST_SHOWN]:
+        figures = (each.predicted_us, each.measured_us)
+        lines.append("".join(f"{'-' if us is None else f'{us:.1f} us':>12}" for us in figures) + f"  {each.schedule}")
+        lines[-1] += f": {each.reason}" if each.reason else ""
+    left = len(found.candidates) - MOST_SHOWN
+    return "\n".join([*lines, *([f"and {left} more"] if left > 0 else [])])
 
 
 def _read(text: str) -> str:

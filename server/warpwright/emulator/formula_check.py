@@ -3,7 +3,7 @@ after size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from warpwright.emulator.formula_memory import in_memory, outputs_of
 from warpwright.emulator.formulas import Compiled, run_code
 from warpwright.emulator.launch import LaunchError
+from warpwright.emulator.machine.faults import FoundFault
+from warpwright.facts.profile import FaultKind
 from warpwright.formulas.inputs import NoInputsError
 from warpwright.formulas.model import Formula
 from warpwright.formulas.numpy_agreement import agreements, reference
@@ -27,6 +29,12 @@ MOST_ELEMENTS, MOST_OPERATIONS = 1 << 14, 1 << 18
 """Of a shape that is tried in the emulator."""
 MOST_LANE_STEPS = 400_000_000
 """Of one run: some seconds."""
+LEAST_CUT = 64
+"""To which a size is cut down before others are."""
+ENDING_OPERATIONS = 10_000
+"""Of a formula at some sizes: kernels of fewer that do not end within the steps of a run never end."""
+TOO_LONG = "steps"
+"""What is missing where kernels of many blocks are not run to their end."""
 ALIGNMENT = 256
 """Of what cudaMalloc gives."""
 STYLES: tuple[Style, ...] = ("normal", "ties", "nan", "inf")
@@ -51,13 +59,28 @@ class Tried:
 
 
 def shapes_for(formula: Formula, given: Mapping[str, int]) -> list[Shape]:
-    """The shapes that are tried, and before them the one that is given, if any; the sizes that it leaves open are
-    small."""
+    """The shapes that are tried, and before them the one that is given, if any, with its largest sizes cut down to what
+    the emulator gets through; the sizes that it leaves open are small."""
     shapes = to_try(formula, MOST_ELEMENTS, MOST_OPERATIONS)
     found = [each for each in shapes if operations(formula, each.sizes) <= 4 * MOST_OPERATIONS]
     if given:
         others = shapes[-1].sizes if shapes else {}
-        found.insert(0, Shape("given", {**others, **given}))
+        found.insert(0, Shape("given", cut_down(formula, {**others, **given})))
+    return found
+
+
+def cut_down(formula: Formula, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes, as few of them as can be halved until the emulator gets through, the largest first.
+
+    >>> from warpwright.formulas.resolve import formula_of
+    >>> cut_down(formula_of("y[r] = sum[c] x[r, c]"), {"R": 1 << 20, "C": 4096})
+    {'R': 128, 'C': 4096}
+    """
+    found = dict(sizes)
+    for least in (LEAST_CUT, 1):
+        for name in sorted(sizes, key=lambda each: -sizes[each]):
+            while found[name] > least and operations(formula, found) > 4 * MOST_OPERATIONS:
+                found[name] //= 2
     return found
 
 
@@ -83,8 +106,14 @@ def tried(
         except (NoInputsError, EvaluationError):
             continue  # such as an array without elements of which one is read
         yield found
+        if isinstance(found, Missing) and found.what == TOO_LONG:
+            continue
         if isinstance(found, Missing) or not found.ok:
             return
+
+
+def _is_cut(faults: Sequence[FoundFault]) -> bool:
+    return bool(faults) and all(each.kind is FaultKind.STEP_LIMIT for each in faults)
 
 
 def _makes_indices(formula: Formula) -> bool:
@@ -138,6 +167,9 @@ def compared(
         return Tried(sizes, style, f"A launch cannot be made: {error}")
     if isinstance(ran, Missing):
         return ran
+    if _is_cut(ran.faults) and operations(formula, sizes) > ENDING_OPERATIONS:
+        said = ", ".join(f"{name} = {number}" for name, number in sizes.items())
+        return Missing(TOO_LONG, f"{said} takes more steps than the emulator takes on", "")
     if ran.faults:
         return Tried(sizes, style, ran.faults[0].text, paths=ran.paths)
     changing = {each.array for each in code.formula.tensors.values() if each.role != "in"}

@@ -3,6 +3,7 @@ kernels."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,14 +23,21 @@ from warpwright.emulator.launch import (
 from warpwright.emulator.machine.faults import FoundFault
 from warpwright.emulator.program import Program
 from warpwright.emulator.ready import Ptx, translated
+from warpwright.emulator.work import work_of
+from warpwright.facts.work import Work
 from warpwright.formulas.types import TYPES, computed
 from warpwright.missing import Missing
+from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.syntax.encoding import encoded
 from warpwright.syntax.source import Source
 from warpwright.toolchain.compile import compile_ptx
 from warpwright.toolchain.names import instance_of
 from warpwright.writer.code import Code, Path, evaluated, taken
 from warpwright.writer.code import Launch as Planned
+
+COUNTED_THREADS = 1024
+"""Of a launch whose work is counted: a few blocks, all alike but for those at the end."""
+MOST_COUNTED_STEPS = 40_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +102,7 @@ def run_code(
     has not, the bits); `alignment` says at a multiple of how many bytes an array begins, 256 where it says nothing.
     Raises LaunchError."""
     held: dict[str, Any] = {name: np.ascontiguousarray(data).reshape(-1).copy() for name, data in arrays.items()}
-    for each in code.temporaries:
-        count = 1
-        for extent in each.extents:
-            count *= evaluated(extent, sizes)
-        held[each.name] = np.full(count * np.dtype(STORED[each.type]).itemsize, 0xFF, np.uint8).view(STORED[each.type])
+    held.update(_workspace(code, sizes))
     faults: list[FoundFault] = []
     paths: list[Path] = []
     spent = 0
@@ -122,6 +126,51 @@ def run_code(
             if not result.is_complete:
                 return Ran(held, tuple(faults), tuple(paths), spent)
     return Ran(held, tuple(faults), tuple(paths), spent)
+
+
+def counted(
+    code: Code,
+    made: Compiled,
+    arrays: Mapping[str, Any],
+    scalars: Mapping[str, float],
+    sizes: Mapping[str, int],
+    is_cancelled: IsCancelled = never_cancelled,
+) -> list[tuple[Planned, tuple[int, int, int], Work]] | Missing:
+    """What each launch has the machine do, with its grid: some of its blocks are run, and nobody looks at their
+    results. Raises LaunchError and CancelledError."""
+    held: dict[str, Any] = {**arrays, **_workspace(code, sizes)}
+    found: list[tuple[Planned, tuple[int, int, int], Work]] = []
+    for step in code.steps:
+        path = taken(step, sizes, {})
+        for launch in path.launches if path is not None else ():
+            program = made.program(launch.kernel, launch.arguments)
+            if isinstance(program, Missing):
+                return program
+            grid = tuple(evaluated(each, sizes) for each in launch.grid)
+            shape = Launch((grid[0], grid[1], grid[2]), launch.block, launch.shared_bytes)
+            threads = math.prod(launch.block)
+            blocks = min(math.prod(grid), max(1, COUNTED_THREADS // threads))
+            ran = run(
+                program,
+                shape,
+                _arguments(code, launch, held, scalars, sizes),
+                with_reach=True,
+                some_blocks=blocks,
+                most_lane_steps=MOST_COUNTED_STEPS,
+                is_cancelled=is_cancelled,
+            )
+            if not ran.is_complete:
+                return Missing("count", f"{launch.kernel} takes too many steps to be counted.", "")
+            found.append((launch, shape.grid, work_of(program, ran, blocks, threads)))
+    return found
+
+
+def _workspace(code: Code, sizes: Mapping[str, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in code.temporaries:
+        count = math.prod(evaluated(extent, sizes) for extent in each.extents)
+        found[each.name] = np.full(count * np.dtype(STORED[each.type]).itemsize, 0xFF, np.uint8).view(STORED[each.type])
+    return found
 
 
 def _arguments(

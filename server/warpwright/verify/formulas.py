@@ -10,22 +10,29 @@ from typing import Any
 from warpwright.formulas.model import Formula
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, Progress
-from warpwright.verify.report import CaseResult, Level, Report, Status
+from warpwright.schedules.model import Schedule
+from warpwright.schedules.text import read_schedule
+from warpwright.verify.harness import Gpu, find_gpu
+from warpwright.verify.report import CaseResult, Level, Report, Status, Uncovered, What
+from warpwright.verify.schedule_search import RULES, Found, searched
 from warpwright.writer.code import Code
 from warpwright.writer.explain import explained
 from warpwright.writer.scatter import ScatterError
-from warpwright.writer.write import file_text, plain, written
+from warpwright.writer.write import ScheduleError, file_text, plain, written
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What is to be written: the name of the function, for which architecture, at which `sizes` it is tried besides,
-    whether plainly (a thread for each element), and whether it is checked."""
+    whether plainly (a thread for each element), with which schedule where not that of the rules, for how many seconds
+    at most schedules are timed where they are searched for, and whether it is checked."""
 
     name: str
     arch: str = "sm_90"
     sizes: Mapping[str, int] = field(default_factory=dict)
     is_plain: bool = False
+    schedule: Schedule | None = None
+    search_seconds: float | None = None
     is_checked: bool = True
 
 
@@ -38,6 +45,7 @@ class Written:
     text: str
     explanation: str
     report: Report | None
+    search: Found | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The form of `formula --format json`."""
@@ -48,6 +56,7 @@ class Written:
             "explanation": self.explanation,
             "promises": list(self.formula.promises),
             "report": None if self.report is None else self.report.to_json(),
+            "search": None if self.search is None else self.search.to_json(),
         }
 
 
@@ -58,13 +67,37 @@ class FormulaNotWrittenError(Exception):
 def written_and_checked(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Written:
     """The kernels of a formula, and whether they compute it. Raises FormulaNotWrittenError."""
     progress("Writing the kernels", None)
+    found = None
+    schedule = asked.schedule
     try:
-        code = (plain if asked.is_plain else written)(formula, asked.name)
+        if asked.search_seconds is not None:
+            found = _searched(formula, asked, progress, is_cancelled)
+            best = found.candidates[0].schedule
+            schedule = None if best == RULES else read_schedule(best)
+        if asked.is_plain:
+            code = plain(formula, asked.name)
+        else:
+            code = written(formula, asked.name, schedule, asked.sizes if found is not None else None)
     except ScatterError as error:
         raise FormulaNotWrittenError(str(error)) from None
+    except ScheduleError as error:
+        raise FormulaNotWrittenError(f"That schedule does not fit the formula. {error}") from None
     text = file_text(code)
     report = checked(formula, code, text, asked, progress, is_cancelled) if asked.is_checked else None
-    return Written(formula, code, text, explained(code), report)
+    return Written(formula, code, text, explained(code), report, found)
+
+
+def _searched(formula: Formula, asked: Asked, progress: Progress, is_cancelled: IsCancelled) -> Found:
+    missing = [each for each in formula.sizes if each not in asked.sizes]
+    if missing:
+        raise FormulaNotWrittenError(f"A schedule is searched for at given sizes: say --size {missing[0]}=1024.")
+    gpu = find_gpu(is_cancelled)
+    on = gpu if isinstance(gpu, Gpu) else None
+    arch = asked.arch if on is None else on.arch
+    found = searched(formula, asked.sizes, arch, on, asked.search_seconds or 0.0, progress, is_cancelled)
+    if isinstance(found, Missing):
+        raise FormulaNotWrittenError(found.reason)
+    return found
 
 
 def checked(
@@ -74,7 +107,7 @@ def checked(
     precision."""
     if find_spec("numpy") is None:
         return _report(code, Status.NOT_RUN, (Level.PARSED,), not_run_because="NumPy is not installed")
-    from warpwright.emulator.formula_check import shapes_for, tried
+    from warpwright.emulator.formula_check import TOO_LONG, shapes_for, tried
     from warpwright.emulator.formulas import compiled
 
     progress("Compiling the kernels", None)
@@ -86,7 +119,11 @@ def checked(
     levels: tuple[Level, ...] = (Level.PARSED, Level.COMPILED)
     shapes = shapes_for(formula, asked.sizes)
     cases: list[CaseResult] = []
+    uncovered: list[Uncovered] = []
     for found in tried(formula, code, made, shapes, is_cancelled):
+        if isinstance(found, Missing) and found.what == TOO_LONG:
+            uncovered.append(Uncovered(What.SIZE, found.reason))
+            continue
         if isinstance(found, Missing):
             return _report(code, Status.NOT_RUN, levels, found.reason, cases, not_run_because=found.reason)
         progress("Comparing with the formula", len(cases) / (len(shapes) + 3))
@@ -95,9 +132,19 @@ def checked(
         )
     wrong = next((each for each in cases if not each.ok), None)
     if wrong is not None:
-        sizes = ", ".join(f"{name} = {number}" for name, number in wrong.shape.items())
-        return _report(code, Status.WRONG, levels, f"At {sizes}: {wrong.reason}", cases)
-    return _report(code, Status.CORRECT, (*levels, Level.CORRECT), "", cases)
+        return _report(code, Status.WRONG, levels, f"At {_said(wrong.shape)}: {wrong.reason}", cases)
+    wanted = {name: number for name, number in asked.sizes.items() if name in formula.sizes}
+    ran = cases[0].shape if cases else {}
+    if wanted and any(ran.get(name) != number for name, number in wanted.items()):
+        text = f"{_said(wanted)} was not run whole: the emulator takes on {_said(ran)}"
+        uncovered.append(Uncovered(What.SIZE, text))
+    if not cases:
+        return _report(code, Status.NOT_RUN, levels, uncovered[0].text, not_run_because=uncovered[0].text)
+    return _report(code, Status.CORRECT, (*levels, Level.CORRECT), "", cases, uncovered=tuple(uncovered))
+
+
+def _said(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {number}" for name, number in sizes.items())
 
 
 def _report(
@@ -107,6 +154,7 @@ def _report(
     reason: str = "",
     cases: list[CaseResult] | None = None,
     not_run_because: str = "",
+    uncovered: tuple[Uncovered, ...] = (),
 ) -> Report:
     backend = "emulator" if status in (Status.CORRECT, Status.WRONG) else "none"
     return Report(
@@ -119,4 +167,5 @@ def _report(
         environment={"judge": "formula"},
         not_run_because=not_run_because,
         goal="formula",
+        uncovered=uncovered,
     )
