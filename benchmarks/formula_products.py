@@ -27,6 +27,7 @@ from typing import Any
 import torch
 import torch.nn.attention
 from formula_timer import Timer
+from hardware import gpu_run
 from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
@@ -291,7 +292,7 @@ def product_rows(
 
 
 def kept(path: Path, rows: list[dict[str, object]]) -> None:
-    report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
+    report = {**gpu_run(), "rows": rows}
     path.write_text(json.dumps(report, indent=1) + "\n")
 
 

@@ -17,7 +17,6 @@ import fcntl
 import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,9 @@ from typing import Any, cast
 
 import torch
 from formula_catalogue import Entry, catalogue
+from formula_page import figures
 from formula_timer import Timer
+from hardware import gpu_run
 from torch.nn import functional
 from warpwright.formulas.extents import with_sizes
 from warpwright.formulas.inputs import Draw, draws_of
@@ -401,7 +402,7 @@ def shown(row: Mapping[str, Any]) -> list[str]:
     def number(value: float | None) -> str:
         return f"{value:9.1f}" if value is not None else "        -"
 
-    chosen = right.get("default")
+    chosen = right.get("general")
     share = f"{row['copy_us'] / chosen * 100:4.0f} %" if chosen else "     -"
     against = f"{row['compile_us'] / chosen:5.2f}" if chosen and row.get("compile_us") else "    -"
     lines = [
@@ -454,7 +455,7 @@ def main() -> None:
             ]
             compiled = compiled_by_torch(options, place)
         print(f"built in {time.monotonic() - begun:.0f} s on {torch.cuda.get_device_name()}", flush=True)
-        timer = Timer(options.calls)
+        timer, run = Timer(options.calls), gpu_run()
         print(
             f"{'case, us':44} {'general':>9} {'default':>9} {'best':>9}{'eager':>9}{'compile':>9}{'copy':>9}",
             flush=True,
@@ -467,23 +468,19 @@ def main() -> None:
             row["compile_us"] = compiled.get(case.label)
             rows.append(row)
             print("\n".join(shown(row)), flush=True)
-            report = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
+            report = {**run, "rows": rows}
             options.out.write_text(json.dumps(report, indent=1) + "\n")
     summary(rows)
     print(f"{time.monotonic() - begun:.0f} s in all", flush=True)
 
 
 def summary(rows: list[dict[str, Any]]) -> None:
-    """Shares of the bound and of torch.compile over all cases."""
-    done = [each for each in rows if "us" in each["ours"].get("default", {}) and not each["wrong"]]
-    shares = [each["copy_us"] / each["ours"]["default"]["us"] for each in done]
-    against = [each["compile_us"] / each["ours"]["default"]["us"] for each in done if each.get("compile_us")]
-    if shares:
-        print(f"{len(done)} of {len(rows)} right everywhere; median {statistics.median(shares) * 100:.0f} % of a copy")
-    if against:
-        near = sum(each > 1 / 1.03 for each in against)
-        mean = statistics.geometric_mean(against)
-        print(f"over torch.compile {mean:.2f}x; within 3 % or faster: {near} of {len(against)}")
+    """Shares of the bound and of torch.compile over all cases, of what is written without knowing sizes."""
+    found = figures(rows)
+    print(f"{found.right} of {len(rows)} right everywhere; median {found.of_copy:.0%} of a copy")
+    if found.compared:
+        near = f"within 3 % or faster: {found.near} of {found.compared}"
+        print(f"over torch.compile {found.over_compile:.2f}x; {near}")
 
 
 if __name__ == "__main__":

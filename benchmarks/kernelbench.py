@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from hardware import processor
+from hardware import gpu_run, processor
 from warpwright.formulas.aten.graph import graph_of
 from warpwright.formulas.aten.plan import Plan, document, plan
 from warpwright.formulas.lexer import FormulaError
@@ -133,7 +133,8 @@ def main() -> int:
 
 def _keep(path: Path, outcomes: list[Outcome]) -> None:
     kept = [{k: v for k, v in asdict(each).items() if k not in ("texts", "plan")} for each in outcomes]
-    made = {"hardware": processor(), "torch": torch.__version__, "shares": shares(outcomes), "tasks": kept}
+    where = gpu_run() if any(each.gpu for each in outcomes) else {"hardware": processor(), "torch": torch.__version__}
+    made = {**where, "shares": shares(outcomes), "tasks": kept}
     path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """Write the pages of rules and rewrites from their docstrings, docs/rules/*.md and docs/rewrites/*.md, and that of
-attacks on verification, docs/attacks.md, from tests/attacks and tests/honest and what a run of them gave; and what the
-search finds, docs/optimize.md, from results of benchmarks/optimize.py and benchmarks/plans.py.
+attacks on verification, docs/attacks.md, from tests/attacks and tests/honest and what a run of them gave; what the
+search finds, docs/optimize.md, from results of benchmarks/optimize.py and benchmarks/plans.py; and how fast written
+formulas are, docs/formulas-speed.md, from those of benchmarks/formula_speed.py and its like.
 
     python tools/generate.py            write them
     python tools/generate.py --check    exit 1 where a page is stale, missing or left over
@@ -27,6 +28,7 @@ from warpwright.syntax.source import Source
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
+from formula_page import page as formula_page  # noqa: E402
 from optimize_page import page as optimize_page  # noqa: E402
 from support.pairs import ATTACKS, HONEST, Pair, pairs_in  # noqa: E402
 
@@ -52,6 +54,11 @@ def pages() -> Iterator[tuple[str, str]]:
             _result("programs_unread_cuda.json"),
         ),
     )
+    if speed := _result("formula_speed.json"):
+        levels = [each for level in (1, 2) if (each := _result(f"kernelbench_level{level}.json"))]
+        names = ("catalogue", "sampled")
+        batches = {name: each for name in names if (each := _result(f"formula_batch_{name}.json"))}
+        yield "formulas-speed.md", formula_page(speed, _result("formula_products.json"), levels, batches)
 
 
 def rule_page(rule: Rule) -> str:
