@@ -59,6 +59,8 @@ class _Parser:
         self.tokens = tokens_of(text)
         self.position = 0
         self.depth = 0
+        self.last_load: tuple[Token, int] | None = None
+        """The element that was read last, and where the tokens go on behind it."""
 
     # Tokens
 
@@ -182,6 +184,7 @@ class _Parser:
         return kind.name
 
     def equation(self, temporary: bool) -> Equation:
+        begin = self.position
         name = self.name("An equation, as in y[i] = 2 * x[i],")
         self.not_reduction(name)
         primed = self.taken("'")
@@ -193,6 +196,9 @@ class _Parser:
             combine = self.next().text
             self.next()
         else:
+            if self.token.text != "=" and self.last_load is not None and self.last_load[1] == begin:
+                read = self.last_load[0]
+                self.fail(f"'{read.text}' is no reduction: there are {', '.join(REDUCTIONS)}.", read)
             self.expect("=", f"after {name.text}")
         value = self.expression()
         if height(value) > MOST_DEPTH or any(height(each) > MOST_DEPTH for each in index):
@@ -325,6 +331,7 @@ class _Parser:
             index.append(self.expression())
         if not index:
             self.fail(f"{name.text} names no index.", name)
+        self.last_load = (name, self.position)
         return Load(name.text, tuple(index), outside, name.at)
 
     def outside(self) -> Outside | Num:

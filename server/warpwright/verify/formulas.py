@@ -139,7 +139,8 @@ def checked(
         text = f"{_said(wanted)} was not run whole: the emulator takes on {_said(ran)}"
         uncovered.append(Uncovered(What.SIZE, text))
     if not cases:
-        return _report(code, Status.NOT_RUN, levels, uncovered[0].text, not_run_because=uncovered[0].text)
+        reason = uncovered[0].text if uncovered else "the emulator takes on none of its sizes"
+        return _report(code, Status.NOT_RUN, levels, reason, not_run_because=reason)
     return _report(code, Status.CORRECT, (*levels, Level.CORRECT), "", cases, uncovered=tuple(uncovered))
 
 
