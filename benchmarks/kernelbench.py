@@ -15,14 +15,18 @@ from __future__ import annotations
 
 import argparse
 import ast
+import fcntl
 import gc
 import json
+import math
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -52,6 +56,10 @@ TIMED = 15
 """Calls of which a time is the median."""
 GPU_TOLERANCE = 1e-3
 """The same on a GPU, at the tasks' own sizes."""
+NEAR = 1e-4
+"""KernelBench's own measure, relative and absolute, of each element of f32: results that are rounding alone pass it."""
+PART = 1 << 26
+"""Elements of a result that are compared at once."""
 LEAST_NORM = 1e-3
 """Of a result: that of what is normalised over one element is rounding."""
 
@@ -89,6 +97,8 @@ def main() -> int:
     parser.add_argument("--library-products", action="store_true", help="leave matrix products to torch")
     parser.add_argument("--gpu", action="store_true", help="run what is written on the GPU, instead of NumPy")
     parser.add_argument("--compile", action="store_true", help="time torch.compile, too")
+    parser.add_argument("--processes", type=int, default=1, help="that share the tasks; one of them times at a time")
+    parser.add_argument("--share", type=int, help="try every so manyth task alone: this is one of the processes")
     parser.add_argument(
         "--build", type=Path, default=Path(".build/kernelbench"), help="where compiled kernels are kept"
     )
@@ -104,7 +114,15 @@ def main() -> int:
         for each in tasks(arguments.folder, arguments.level or ["level1", "level2"])
         if each[1].name.startswith(arguments.task)
     ]
-    with ProcessPoolExecutor() as processes:
+    if arguments.share is not None:
+        wanted = wanted[arguments.share :: arguments.processes]
+    elif arguments.processes > 1:
+        outcomes = _shared(arguments)
+        print(table(outcomes))
+        if arguments.out:
+            _keep(arguments.out, outcomes)
+        return 0
+    with ProcessPoolExecutor(max(1, (os.cpu_count() or 1) // arguments.processes)) as processes:
         outcomes = list(processes.map(partial(tried, keeps=keeps), *zip(*wanted, strict=True)))
     if not arguments.gpu:
         for (_, path), each in zip(wanted, outcomes, strict=True):
@@ -118,10 +136,10 @@ def main() -> int:
 
         arguments.build.mkdir(parents=True, exist_ok=True)
         timer = Timer(TIMED)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // arguments.processes)) as pool:
             made = build(outcomes, lambda text: Built(text, arguments.build, arguments.nvcc, arguments.arch), pool)
             for (_, path), each in zip(wanted, outcomes, strict=True):
-                on_gpu(each, path, made, timer, arguments.compile)
+                on_gpu(each, path, made, timer, arguments.build, arguments.compile)
                 _show(each, arguments.texts)
                 if arguments.out:
                     _keep(arguments.out, outcomes)
@@ -129,6 +147,33 @@ def main() -> int:
     if arguments.out:
         _keep(arguments.out, outcomes)
     return 0
+
+
+def _shared(arguments: argparse.Namespace) -> list[Outcome]:
+    """The outcomes of several processes, in the tasks' order."""
+    arguments.build.mkdir(parents=True, exist_ok=True)
+    outs = [arguments.build / f"share_{n}.json" for n in range(arguments.processes)]
+    running = [
+        subprocess.Popen([sys.executable, *sys.argv, "--share", str(n), "--out", str(out)])
+        for n, out in enumerate(outs)
+    ]
+    for each in running:
+        each.wait()
+    found = [
+        Outcome(**{**each, "calls": tuple(each["calls"])})
+        for out in outs
+        if out.exists()
+        for each in json.loads(out.read_text(encoding="utf-8"))["tasks"]
+    ]
+    return sorted(found, key=lambda each: (each.level, int(each.task.split("_")[0])))
+
+
+@contextmanager
+def gpu(folder: Path, alone: bool) -> Iterator[None]:
+    """The GPU, together with other processes, or alone, as while something is timed."""
+    with (folder / "gpu.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 def _keep(path: Path, outcomes: list[Outcome]) -> None:
@@ -173,7 +218,9 @@ def build(outcomes: list[Outcome], make: Callable[[str], Any], pool: ThreadPoolE
     return {text: pool.submit(make, text) for text in dict.fromkeys(text for each in outcomes for text in each.texts)}
 
 
-def on_gpu(found: Outcome, path: Path, builds: Mapping[str, Future[Any]], timer: Any, with_compile: bool) -> None:
+def on_gpu(
+    found: Outcome, path: Path, builds: Mapping[str, Future[Any]], timer: Any, folder: Path, with_compile: bool
+) -> None:
     """One task at its own sizes: right, and how fast."""
     from kernelbench_gpu import ran
 
@@ -186,22 +233,27 @@ def on_gpu(found: Outcome, path: Path, builds: Mapping[str, Future[Any]], timer:
     try:
         built = {text: builds[text].result() for text in found.texts}
         with torch.device("cuda"), torch.no_grad():
-            module = names["Model"](*names["get_init_inputs"]()).cuda()
-            inputs = [each.cuda() if isinstance(each, torch.Tensor) else each for each in names["get_inputs"]()]
-            ours = ran(found.plan, built, module, inputs)
-            torch.manual_seed(1)
-            results = ours()
-            torch.manual_seed(1)
-            truth = module(*inputs)
-            truths = list(truth) if isinstance(truth, tuple | list) else [truth]
-            found.difference = max(distance(one, other) for one, other in zip(results, truths, strict=True))
-            if not found.difference <= GPU_TOLERANCE:
-                found.error = f"Its results differ by {found.difference:.2g}."
-            del results, truth, truths
-            found.ours_us, found.eager_us = timer(ours), timer(lambda: module(*inputs))
+            with gpu(folder, alone=False):
+                module = names["Model"](*names["get_init_inputs"]()).cuda()
+                inputs = [each.cuda() if isinstance(each, torch.Tensor) else each for each in names["get_inputs"]()]
+                ours = ran(found.plan, built, module, inputs)
+                torch.manual_seed(1)
+                results = ours()
+                torch.manual_seed(1)
+                truth = module(*inputs)
+                truths = list(truth) if isinstance(truth, tuple | list) else [truth]
+                found.difference = max(distance(one, other) for one, other in zip(results, truths, strict=True))
+                near = all(map(partial(torch.allclose, rtol=NEAR, atol=NEAR), results, truths))
+                if not (near or found.difference <= GPU_TOLERANCE):
+                    found.error = f"Its results differ by {found.difference:.2g}."
+                del results, truth, truths
+            with gpu(folder, alone=True):
+                found.ours_us, found.eager_us = timer(ours), timer(lambda: module(*inputs))
             if with_compile:
                 compiled = torch.compile(module)
-                found.compile_us = timer(lambda: compiled(*inputs))
+                compiled(*inputs)
+                with gpu(folder, alone=True):
+                    found.compile_us = timer(lambda: compiled(*inputs))
                 torch.compiler.reset()
     except Exception as error:  # also where memory runs out
         found.error = (str(error) or type(error).__name__).splitlines()[0]
@@ -268,13 +320,17 @@ def by_numpy(part: Mapping[str, Any], reads: Mapping[str, torch.Tensor]) -> dict
 
 
 def distance(one: torch.Tensor, other: torch.Tensor) -> float:
-    """The norm of the difference to that of `other`; infinite where one has a NaN alone."""
-    a, b = one.double(), other.double()
-    if not torch.equal(a.isnan(), b.isnan()):
-        return float("inf")
-    same = (a == b) | a.isnan()
-    a, b = a.masked_fill(same, 0.0), b.masked_fill(same & ~b.isfinite(), 0.0)
-    return float((a - b.masked_fill(same, 0.0)).norm() / max(float(b.norm()), 1e-30))
+    """The norm of the difference to that of `other`; infinite where one has a NaN alone. A part at a time: in double
+    precision the whole takes more memory than there may be."""
+    apart = whole = 0.0
+    for a, b in zip(one.flatten().split(PART), other.flatten().split(PART), strict=True):
+        if not torch.equal(a.isnan(), b.isnan()):
+            return float("inf")
+        same = (a == b) | a.isnan()
+        exact = b.double().masked_fill(same & ~b.isfinite(), 0.0)
+        apart += float((a.double() - exact).masked_fill(same, 0.0).square().sum())
+        whole += float(exact.square().sum())
+    return math.sqrt(apart) / max(math.sqrt(whole), 1e-30)
 
 
 class _Cut(ast.NodeTransformer):
