@@ -36,6 +36,7 @@ processes, as it varies between them. f32 and other types as given.
 | over torch.compile, geometric mean | {over_compile:.2f}x |
 | within 3 % of torch.compile or faster | {near} of {compared} |
 | with the size known: share of the bound, over torch.compile | {sized_of_copy:.0%}, {sized_over:.2f}x |
+| sizes at which a thread for each element is faster by 5 % and 0.5 us | {slower} of {sizes} |
 
 | formula, type, size | written, us | for the size | torch eager | torch.compile | copy | of the copy | over compile |
 |---|--:|--:|--:|--:|--:|--:|--:|
@@ -87,6 +88,17 @@ def figures(rows: Sequence[Mapping[str, Any]], label: str = "general") -> Figure
     )
 
 
+def slower_than_plain(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The sizes at which what is written is slower than a thread for each element by more than noise."""
+    return [
+        f"{row['case']} at {', '.join(f'{name} = {size}' for name, size in each['sizes'].items())}: "
+        f"{each['general']:.1f} us, plain {each['plain']:.1f}"
+        for row in rows
+        for each in row.get("sizes", ())
+        if each["general"] > 1.05 * each["plain"] + 0.5
+    ]
+
+
 def page(
     speed: Mapping[str, Any],
     products: Mapping[str, Any],
@@ -98,6 +110,7 @@ def page(
     parts = [HEAD.format(**_of(speed)), MEMORY.format(
         command=speed["command"], right=general.right, rows=len(speed["rows"]), of_copy=general.of_copy,
         over_compile=general.over_compile, near=general.near, compared=general.compared,
+        slower=len(slower_than_plain(speed["rows"])), sizes=sum(len(each.get("sizes", ())) for each in speed["rows"]),
         sized_of_copy=sized.of_copy, sized_over=sized.over_compile,
     ), _lines(map(_memory_row, speed["rows"]))]  # fmt: skip
     if products:

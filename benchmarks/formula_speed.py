@@ -30,7 +30,7 @@ from typing import Any, cast
 
 import torch
 from formula_catalogue import Entry, catalogue
-from formula_page import figures
+from formula_page import figures, slower_than_plain
 from formula_timer import Timer
 from hardware import gpu_run
 from torch.nn import functional
@@ -38,11 +38,11 @@ from warpwright.formulas.extents import with_sizes
 from warpwright.formulas.inputs import Draw, draws_of
 from warpwright.formulas.model import Formula
 from warpwright.formulas.resolve import formula_of
-from warpwright.formulas.shapes import bytes_of
+from warpwright.formulas.shapes import bytes_of, operations
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.model import Schedule
 from warpwright.writer.code import Code
-from warpwright.writer.write import ScheduleError, candidates, file_text, written
+from warpwright.writer.write import ScheduleError, candidates, file_text, plain, written
 
 KINDS = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8,
@@ -52,6 +52,7 @@ KINDS = {
 LIMITS = {"f64": 1e-12, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3, "f8e4m3": 6e-2, "f8e5m2": 1.2e-1}
 """Relative errors (norm) that no right result exceeds: rounding of the stored type, sums in f32."""
 
+MOST_PLAIN_US = 50_000.0
 SHARES = 5
 """How many processes share the cases while torch compiles them."""
 
@@ -298,7 +299,11 @@ def name_of(schedule: Schedule | None) -> str:
 def codes(case: Case, number: int, default_only: bool) -> dict[str, Code]:
     """The written code by schedule: by the rules without sizes, with them, and by each that a search would try."""
     formula = case.formula
-    found = {"general": written(formula, f"f{number}_g"), "default": written(formula, f"f{number}_d", sizes=case.sizes)}
+    found = {
+        "general": written(formula, f"f{number}_g"),
+        "default": written(formula, f"f{number}_d", sizes=case.sizes),
+        "plain": plain(formula, f"f{number}_p"),
+    }
     if not default_only:
         for place, each in enumerate(candidates(formula, case.sizes)):
             try:
@@ -384,6 +389,7 @@ def measure(case: Case, libraries: Mapping[str, Any], made: Mapping[str, Code], 
             row["ours"][label] = {"failed": str(problem)[-400:]}
             if "CUDA error" in str(problem) and not str(problem).endswith((" 1", " 9", " 98")):
                 raise
+    row["sizes"] = beside_plain(case, libraries, made)
     data = inputs_of(case, case.sizes, 4)
     if case.entry.torch:
         reference = peer(case)
@@ -392,11 +398,40 @@ def measure(case: Case, libraries: Mapping[str, Any], made: Mapping[str, Code], 
     return row
 
 
+def beside_plain(case: Case, libraries: Mapping[str, Any], made: Mapping[str, Code]) -> list[dict[str, Any]]:
+    """What is written beside a thread for each element, at small sizes, odd ones, and those of the case, as long as a
+    thread for each element is not expected to take longer than MOST_PLAIN_US."""
+    timer = Timer(15)
+    rate = 0.0
+    largest = max(case.sizes.values(), default=1)
+    names = [name for name, size in case.sizes.items() if size * 8 >= largest]
+    smaller = [{**case.sizes, **{each: case.sizes[each] // part for each in names}} for part in (130, 17, 3)]
+    found = []
+    for sizes in (case.entry.small, *smaller, case.sizes):
+        row: dict[str, Any] = {"sizes": dict(sizes)}
+        work = operations(case.formula, sizes)
+        if rate * work > MOST_PLAIN_US:
+            break
+        for label in ("general", "plain"):
+            try:
+                call = function_of(made[label], libraries[label].result()[0])
+                data = inputs_of(case, sizes, 4)
+                row[label] = timer(lambda call=call, data=data: call(data.arrays, data.scalars, data.sizes))
+            except (RuntimeError, IndexError, ValueError) as problem:
+                if "CUDA error" in str(problem):
+                    raise
+        if "general" in row and "plain" in row:
+            found.append(row)
+            rate = row["plain"] / max(1, work)
+    return found
+
+
 def shown(row: Mapping[str, Any]) -> list[str]:
     """A row of the table, and the schedules below it."""
     times = {label: each["us"] for label, each in row["ours"].items() if "us" in each}
     wrong = {each["schedule"] for each in row["wrong"]}
     right = {label: us for label, us in times.items() if label not in wrong}
+    right.pop("plain", None)
     best = min(right, key=lambda label: right[label]) if right else "none"
 
     def number(value: float | None) -> str:
@@ -410,6 +445,7 @@ def shown(row: Mapping[str, Any]) -> list[str]:
         f"{number(row.get('eager_us'))}{number(row.get('compile_us'))}{number(row['copy_us'])} {share} {against}"
     ]
     lines += [f"    WRONG {each}" for each in row["wrong"][:4]]
+    lines += [f"    slower than plain: {each}" for each in slower_than_plain([row])]
     ranked = sorted(right, key=lambda label: right[label])
     lines += [f"    {right[label]:9.1f} {label} {row['ours'][label]['spills'][:60]}" for label in ranked[:4]]
     lines += [f"    {label}: {each['failed'][-300:]}" for label, each in row["ours"].items() if "failed" in each]
@@ -481,6 +517,7 @@ def summary(rows: list[dict[str, Any]]) -> None:
     if found.compared:
         near = f"within 3 % or faster: {found.near} of {found.compared}"
         print(f"over torch.compile {found.over_compile:.2f}x; {near}")
+    print(f"slower than plain at {len(slower_than_plain(rows))} of {sum(len(each['sizes']) for each in rows)} sizes")
 
 
 if __name__ == "__main__":
