@@ -195,9 +195,9 @@ LIMITS = """
 
 PTX as nvcc 12 and 13 emit it for sm_75 to sm_90: scalar integers and floats (f16, bf16, f32, f64), conversions,
 predicates, vector loads and stores, local, shared, constant and global memory, shuffles, votes, `match`, `redux`,
-barriers, atomics, `cp.async`, `ldmatrix`, `stmatrix`, `mma`, `wmma`, device functions, `printf`, `assert`, cooperative
-grids. Refused by name, before anything runs: wgmma, TMA, mbarriers, thread block clusters, textures and surfaces,
-programmatic dependent launch, recursion, the sparse and the 8-bit float forms of `mma`.
+barriers, atomics, `cp.async`, `ldmatrix`, `stmatrix`, `mma`, `wmma`, `wgmma`, device functions, `printf`, `assert`,
+cooperative grids. Refused by name, before anything runs: TMA, mbarriers, thread block clusters, textures and surfaces,
+programmatic dependent launch, recursion, the sparse and the 8-bit float forms of `mma` and `wgmma`.
 
 ## Limits
 

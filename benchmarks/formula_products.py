@@ -109,7 +109,12 @@ VARIANTS = (
     Variant("bf16_linear", TensorProduct(), "bf16", "depth", "depth", timed=(CUBE,)),
     Variant("bf16_bias_relu", TensorProduct(), "bf16", epilogue=True, timed=(CUBE,)),
     Variant("f16_128x256", TensorProduct(), "f16", timed=(CUBE,)),
-    Variant("f16_batched", TensorProduct(128, 128, 64, 64, 3, 2), "f16", batch=True, timed=((64, 512, 512, 64),)),
+    Variant("bf16_wgmma", type="bf16", timed=(*SIZES, LARGE_ODD), arch="sm_90a"),
+    Variant("bf16_wgmma_turned", None, "bf16", "free", "depth", timed=(CUBE, THOUSAND), arch="sm_90a"),
+    Variant("bf16_wgmma_linear", None, "bf16", "depth", "depth", timed=(*SIZES, LARGE_ODD), arch="sm_90a"),
+    Variant("bf16_wgmma_bias_relu", type="bf16", epilogue=True, timed=(CUBE, THOUSAND), arch="sm_90a"),
+    Variant("f16_wgmma_batched", type="f16", batch=True, timed=((64, 512, 512, 64),), arch="sm_90a"),
+    Variant("f16_batched", type="f16", batch=True, timed=((64, 512, 512, 64),)),
 )  # fmt: skip
 
 

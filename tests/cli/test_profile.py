@@ -219,7 +219,7 @@ def test_the_emulator_runs_a_kernel(tmp_path: Path) -> None:
 def test_what_the_emulator_does_not_run_is_named_with_its_line(tmp_path: Path) -> None:
     text = """\
 __global__ void k(float* a) {
-    asm volatile("wgmma.fence.sync.aligned;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
     a[threadIdx.x] = 1;
     asm volatile("griddepcontrol.wait;");
 }
@@ -229,7 +229,7 @@ int main() { float* a; cudaMalloc(&a, 128); k<<<1, 32>>>(a); }
     env = {"WARPWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
     ran = run_command("profile", "a.cu", "--arch", "sm_90a", cwd=tmp_path, env=env)
     assert ran.status == 2
-    assert "a.cu:2: warpgroup matrix multiplication (wgmma) is not emulated" in ran.stderr
+    assert "a.cu:2: an exchange of registers between warps (setmaxnreg) is not emulated" in ran.stderr
     assert "a.cu:4: programmatic dependent launch (griddepcontrol) is not emulated" in ran.stderr
 
 

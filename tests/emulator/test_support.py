@@ -37,8 +37,11 @@ def refused(body: str, before: str = "", directives: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("instruction", "words"),
     [
-        ("wgmma.fence.sync.aligned;", "warpgroup matrix multiplication (wgmma) is not emulated"),
-        ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1, 0, 0;", "(wgmma)"),
+        (
+            "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 0, 0, 1, 1, 1;",
+            "`wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16` is not emulated",
+        ),
+        ("wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1;", "not emulated"),
         (
             "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
             "[%r1], [%rd1, {%r2, %r3}], [%r4];",
@@ -99,7 +102,7 @@ def test_a_function_that_the_module_does_not_hold() -> None:
 
 
 def test_a_refused_instruction_in_a_called_function_counts_for_each_kernel_that_reaches_it() -> None:
-    function = ".func f() {\n.loc 1 3 1\nwgmma.fence.sync.aligned;\nret;\n}\n.entry other() { ret; }"
+    function = ".func f() {\n.loc 1 3 1\nsetmaxnreg.inc.sync.aligned.u32 240;\nret;\n}\n.entry other() { ret; }"
     module = parse(text("call.uni f;", function))
     assert unsupported(module, "k")[0].startswith("a.cu:3: ")
     assert unsupported(module, "other") == []
@@ -107,12 +110,12 @@ def test_a_refused_instruction_in_a_called_function_counts_for_each_kernel_that_
 
 def test_all_are_listed_in_order_and_the_like_together() -> None:
     body = (
-        "frobnicate.u32 %r1, %r2;\n.loc 1 8 1\nwgmma.fence.sync.aligned;\n"
+        "frobnicate.u32 %r1, %r2;\n.loc 1 8 1\ngriddepcontrol.wait;\n"
         "frobnicate.u32 %r3, %r2;\nmov.u32 %r4, %clusterid.x;\nadd.u32 %r1, %r2, %r3;\nfrobnicate.u32 %r3, %r2;"
     )
     assert refused(body) == [
         "a.cu:7: the instruction `frobnicate.u32` is not known to the emulator, and 2 more like it.",
-        "a.cu:8: warpgroup matrix multiplication (wgmma) is not emulated (`wgmma.fence.sync.aligned`).",
+        "a.cu:8: programmatic dependent launch (griddepcontrol) is not emulated (`griddepcontrol.wait`).",
         "a.cu:8: the special register %clusterid.x is not emulated (`mov.u32`).",
     ]
 

@@ -67,8 +67,8 @@ def kernels(ran: Ran) -> list[str]:
     return [launch.kernel for path in ran.paths for launch in path.launches]
 
 
-def ready(text: str, schedule: Any = None) -> Compiled:
-    made = compiled(file_text(written(formula_of(text), "product", schedule)))
+def ready(text: str, schedule: Any = None, arch: str = "sm_90") -> Compiled:
+    made = compiled(file_text(written(formula_of(text), "product", schedule)), arch)
     assert isinstance(made, Compiled), made
     return made
 
@@ -81,7 +81,16 @@ def test_operands_in_every_order(kind: str, a: str, b: str) -> None:
     text = f"{declared} y[i, j] = sum[k] a[{a}] * b[{b}]"
     made = ready(text)
     for sizes in SMALL:
-        assert kernels(run(text, sizes, made=made)) == ["product_128x128_kernel"]
+        assert kernels(run(text, sizes, made=made)) == launched(kind, a, b, sizes)
+
+
+def launched(kind: str, a: str, b: str, sizes: dict[str, int]) -> list[str]:
+    """What multiplies matrices of few tiles; rows of 16 bits an element that are no whole words are copied first."""
+    if kind == "f32":
+        return ["product_128x128_kernel"]
+    if all(sizes[each[-1].upper()] % 8 == 0 for each in (a, b)):
+        return ["product_64x128_kernel"]
+    return ["product_pad", "product_64x128_kernel"] if sizes["K"] else ["product_general"]
 
 
 @pytest.mark.nvcc
@@ -91,7 +100,7 @@ def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
     text = f"a: {kind}[I, K] b: {kind}[K, J] y: f32[I, J] y[i, j] = sum[k] a[i, k] * b[k, j]"
     made = ready(text, schedule)
     for sizes in ({"I": 65, "J": 33, "K": 17}, {"I": 264, "J": 136, "K": 24}):
-        assert kernels(run(text, sizes, schedule, made)) == ["product_kernel"]
+        assert kernels(run(text, sizes, schedule, made))[-1] == "product_kernel"
 
 
 @pytest.mark.nvcc
@@ -108,10 +117,31 @@ def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
         ("a: bf16[L, I, K] b: bf16[L, J, K] y: f32[L, I, J]"
          " y[l, i, j] = (sum[k] a[l, i, k] * b[l, j, k]) / 8 + c[l, j]",
          {"L": 2, "I": 24, "J": 40, "K": 64}),
+        ("a: bf16[L, K, I] b: bf16[L, K, J] y: bf16[L, I, J] y[l, i, j] = relu(sum[k] a[l, k, i] * b[l, k, j] + c[i])",
+         {"L": 3, "I": 21, "J": 67, "K": 70}),
     ],
 )  # fmt: skip
 def test_epilogues_batches_and_indices_that_lie_together(text: str, sizes: dict[str, int]) -> None:
-    assert kernels(run(text, sizes)) == ["product_128x128_kernel"]
+    tile = "64x128" if "bf16" in text else "128x128"
+    assert kernels(run(text, sizes))[-1] == f"product_{tile}_kernel"
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "schedule"),
+    [
+        ("bf16", "i, k", "k, j", TensorProduct()),
+        ("f16", "k, i", "j, k", TensorProduct(256, 128)),
+        ("f16", "i, k", "j, k", TensorProduct(64, 128, 32, 64, 4, 2)),
+        ("bf16", "k, i", "k, j", TensorProduct(128, 128, 64, 64, 3, 2)),
+    ],
+)
+def test_warpgroups_multiply_where_the_build_is_for_sm_90a(kind: str, a: str, b: str, schedule: TensorProduct) -> None:
+    text = f"a: {kind}[{a.upper()}] b: {kind}[{b.upper()}] y: {kind}[I, J] y[i, j] = sum[k] a[{a}] * b[{b}]"
+    made = ready(text, schedule, "sm_90a")
+    assert any("wgmma.mma_async" in each for each in made.kernels.values())
+    for sizes in ({"I": 65, "J": 33, "K": 17}, {"I": 264, "J": 136, "K": 344}):
+        assert "product_kernel" in kernels(run(text, sizes, schedule, made))
 
 
 @pytest.mark.nvcc

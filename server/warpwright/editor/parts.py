@@ -120,7 +120,7 @@ def _emulator() -> Part:
         return Part(
             name, False, "NumPy is not installed.", gives, "Install it with `pip install 'warpwright[emulator]'`."
         )
-    covers = "runs nvcc's PTX for sm_75 to sm_90, but no wgmma, TMA, clusters or textures"
+    covers = "runs nvcc's PTX for sm_75 to sm_90, but no TMA, clusters or textures"
     return Part(name, True, f"NumPy {_version('numpy')}: {covers}", gives)
 
 

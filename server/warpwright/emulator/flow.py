@@ -226,6 +226,8 @@ def reads_and_writes(instruction: Instruction) -> tuple[set[str], set[str]]:
     for place, operand in enumerate(operands):
         is_memory = hasattr(operand, "base")
         (writes if place == 0 and first_is_result and not is_memory else reads).update(registers_in(operand))
+    if instruction.opcode == "wgmma":
+        reads |= writes
     if instruction.guard is not None:
         reads.add(instruction.guard.register)
         reads |= writes

@@ -183,8 +183,9 @@ def _arguments(
     kernel = code.kernel(launch.kernel)
     found: list[Argument] = []
     for name in kernel.parameters:
-        if name in held:
-            found.append(ArrayArgument(name, held[name]))
+        array = launch.arrays.get(name, name)
+        if array in held:
+            found.append(ArrayArgument(array, held[array]))
         elif name in sizes:
             wide = (launch.index or kernel.size_type) == "long long"
             found.append(ScalarArgument(name, (np.int64 if wide else np.int32)(sizes[name]).tobytes()))

@@ -12,7 +12,6 @@ from warpwright.emulator.ptx.model import Instruction, Module
 from warpwright.emulator.translate.registry import UnsupportedError, translator_of
 
 _FEATURES = {
-    "warpgroup matrix multiplication (wgmma)": ("wgmma.",),
     "a bulk copy (TMA)": ("cp.async.bulk", "cp.reduce.async.bulk", "tensormap.", "applypriority.", "discard."),
     "tensor memory (tcgen05)": ("tcgen05.",),
     "an mbarrier": ("mbarrier.", "cp.async.mbarrier"),

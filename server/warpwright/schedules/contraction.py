@@ -51,7 +51,8 @@ class CoreProduct:
 
 @dataclass(frozen=True, slots=True)
 class TensorProduct:
-    """A product by mma.sync: slices of both operands come by cp.async, `stages` of them under way."""
+    """A product by tensor cores: slices of both operands come by cp.async, `stages` of them under way. A warp
+    multiplies `warp_m` x `warp_n` by mma.sync; in a build for sm_90a warpgroups share the tile of a block by rows."""
 
     tile_m: int = 128
     tile_n: int = 256
@@ -70,6 +71,11 @@ class TensorProduct:
         """Bytes of shared memory."""
         return (self.tile_m + self.tile_n) * self.depth * 2 * self.stages
 
+    @property
+    def staged(self) -> int:
+        """Bytes of shared memory through which results go, 16 rows of each warp at a time."""
+        return self.threads // 32 * 16 * (max(self.tile_n, self.warp_n) + 8) * 4
+
     def refusal(self) -> str:
         """Why no kernel can be written so; empty where one can."""
         if self.depth != 64:
@@ -78,8 +84,12 @@ class TensorProduct:
             return "Warps do not divide the tile evenly, or hold no whole products of 16 x 16."
         if self.shared * self.blocks > _SHARED_LIMIT:
             return f"{self.shared} bytes of shared memory, {self.blocks} blocks: over {_SHARED_LIMIT}."
-        if any(self.threads * 8 % side or self.threads * 8 // side % 8 for side in (self.tile_m, self.tile_n, 64)):
-            return "A pass of copies is no multiple of 8 rows: the swizzle would change from copy to copy."
+        if self.threads % 128 or self.tile_m * 128 // self.threads % 64 or self.tile_n not in (64, 128, 256):
+            return "Warpgroups of four warps hold no whole products of 64 rows x 64, 128 or 256 columns."
+        if self.threads > 512 or self.tile_m % 64:
+            return "The threads of a block copy more rows at once than there are in 64."
+        if self.staged > self.shared:
+            return f"{self.staged} bytes of results, which leave by way of {self.shared} bytes of shared memory."
         held = self.warp_m * self.warp_n // 32 + self.warp_m // 2 + self.warp_n // 2 + 50
         if held > _REGISTERS or held * self.threads * self.blocks > 65536:
             return f"About {held} registers a thread, {self.threads} threads, {self.blocks} blocks: over 65,536."

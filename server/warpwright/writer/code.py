@@ -32,7 +32,7 @@ class Kernel:
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One launch. The grid is of expressions over sizes, `index` the argument of a template: "int", "long long" or
-    "". `template` are the arguments of one that has others."""
+    "". `template` are the arguments of one that has others, `arrays` those that it gets for others of its kernel's."""
 
     kernel: str
     grid: tuple[Expr, Expr, Expr]
@@ -40,6 +40,7 @@ class Launch:
     index: str = ""
     shared_bytes: int = 0
     template: tuple[str, ...] = ()
+    arrays: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -8,71 +8,142 @@ from warpwright.writer.contraction_parts import Operand, Product, filled, indent
 _KERNEL = """\
 // $text
 //
-// A block computes a tile of kTileM x kTileN, a warp kWarpM x kWarpN of that, by mma.sync m16n8k16. kStages slices of
-// both operands are in shared memory or on their way to it. kWhole: rows are whole 16-byte words, which cp.async
-// copies; else elements are copied one by one.
-template <bool kWhole>
+// A block computes a tile of kTileM x kTileN, a warp kWarpM x kWarpN of that: built for sm_90a by wgmma, else by
+// mma.sync. kStages slices of both operands are in shared memory or on their way to it. Rows of $a and $b in memory are
+// whole 16-byte words, if need be with zeros at their ends.
 $head
     constexpr int kTileM = $tile_m, kTileN = $tile_n, kTileK = 64;
-    constexpr int kWarpM = $warp_m, kWarpN = $warp_n;
     constexpr int kStages = $stages;
+    constexpr int kWord = $word;  // elements of $out in 16 bytes
     constexpr int kThreads = $threads;
     constexpr int kBytesA = kTileM * kTileK * 2;
     constexpr int kBytesB = kTileK * kTileN * 2;
     constexpr int kStageBytes = kBytesA + kBytesB;
     extern __shared__ __align__(1024) char shared[];
 $lines
+    const int ${a}_leading = $a_leading, ${b}_leading = $b_leading;
 $place
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    // Four warps compute a piece of 64 rows, each 16 rows of it.
+    constexpr int kWarpM = 16 * kTileM * 128 / 64 / kThreads, kWarpN = kTileN;
+    constexpr int kApartM = 64;  // between two pieces of a warp
+    const int warp_row = warp / 4 * (kTileM * 128 / kThreads) + warp % 4 * 16;
+    const int warp_col = 0;
+#else
+    constexpr int kWarpM = $warp_m, kWarpN = $warp_n;
+    constexpr int kApartM = 16;
     const int warp_row = warp / (kTileN / kWarpN) * kWarpM;
     const int warp_col = warp % (kTileN / kWarpN) * kWarpN;
+#endif
     const unsigned shared_at = static_cast<unsigned>(__cvta_generic_to_shared(shared));
 
-    // Copies of this thread. The 16-byte pieces of a row are permuted by the row, so that eight rows of one column lie
-    // in different banks; its rows are a multiple of 8 apart, so one permutation serves them all. What lies beyond the
-    // last row or column is read from the last one: those sums are never stored. Beyond the last $k are zeros.
+    // Copies of this thread. Slices lie in rows of 128 bytes, whose 16-byte pieces are permuted by the row: eight rows
+    // of one column are then in different banks. The rows of a thread are a multiple of 8 apart, so one permutation
+    // serves them all. What lies beyond the last row or column is read from the last one: those sums are never stored.
+    // Beyond the last $k are zeros.
 $begin
-    auto fetch = [&](int from, unsigned to) {
+    constexpr int kFetches = 4;  // parts of a slice, so that copies are spread over the products of another
+    auto fetch = [&](int from, unsigned to, int fetched) {
 $fetch
-        asm volatile("cp.async.commit_group;");
     };
 
+    float sums[kWarpM / 16][kWarpN / 8][4] = {};
+    const int slices = ($k + kTileK - 1) / kTileK;
+    int ahead = 0;  // where the next slice begins that is not under way
+    unsigned reading = shared_at;
+    const unsigned shared_end = shared_at + kStages * kStageBytes;
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+$wgmma
+#else
+$mma
+#endif
+$epilogue
+    if ($n % kWord == 0 && reinterpret_cast<unsigned long long>($out) % 16 == 0) {
+        // By way of shared memory, so that a warp stores whole 16-byte words of few rows.
+        constexpr int kPitch = kWarpN + 8;  // 8 more: no bank twice
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        __syncthreads();  // slices are done with
+        $out_element* const staged = reinterpret_cast<$out_element*>(shared) + warp * 16 * kPitch;
+#pragma unroll
+        for (int down = 0; down < kWarpM / 16; ++down) {
+            const int top = first_row + warp_row + down * kApartM;
+#pragma unroll
+            for (int along = 0; along < kWarpN / 8; ++along) {
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    $pair* const to = reinterpret_cast<$pair*>(
+                        &staged[(half * 8 + lane / 4) * kPitch + along * 8 + lane % 4 * 2]);
+$store_pair
+                }
+            }
+            __syncwarp();
+#pragma unroll
+            for (int at = lane * kWord; at < 16 * kWarpN; at += 32 * kWord) {
+                const int row = top + at / kWarpN;
+                const int col = first_col + warp_col + at % kWarpN;
+                const uint4 word = *reinterpret_cast<const uint4*>(&staged[at / kWarpN * kPitch + at % kWarpN]);
+                $out_element* const to = $out_base + static_cast<long long>(row) * $n + col;
+                if (row < $m && col < $n) *reinterpret_cast<uint4*>(to) = word;
+            }
+            __syncwarp();
+        }
+    } else {
+#pragma unroll
+        for (int down = 0; down < kWarpM / 16; ++down) {
+#pragma unroll
+            for (int along = 0; along < kWarpN / 8; ++along) {
+#pragma unroll
+                for (int part = 0; part < 4; ++part) {
+                    const int row = first_row + warp_row + down * kApartM + part / 2 * 8 + lane / 4;
+                    const int col = first_col + warp_col + along * 8 + lane % 4 * 2 + part % 2;
+                    if (row >= $m || col >= $n) continue;
+                    $out_base[static_cast<long long>(row) * $n + col] = $one;
+                }
+            }
+        }
+    }
+}
+"""
+
+_MMA = """\
     // Where this lane's fragments lie. With a step in k or along a row of a slice, only an XOR with a constant changes.
 $lanes
     unsigned left[2][kWarpM / 16][4];
     unsigned right[2][kWarpN / 16][4];
     auto load_fragments = [&](int half, unsigned stage, int step) {
 #pragma unroll
-        for (int down = 0; down < kWarpM / 16; ++down) $load_a;
+        for (int down = 0; down < kWarpM / 16; ++down) {
+            $load_a;
+        }
 #pragma unroll
-        for (int along = 0; along < kWarpN / 16; ++along) $load_b;
+        for (int along = 0; along < kWarpN / 16; ++along) {
+            $load_b;
+        }
     };
 
-    float sums[kWarpM / 16][kWarpN / 8][4] = {};
-    const int slices = ($k + kTileK - 1) / kTileK;
-    int ahead = 0;  // where the next slice begins that is not under way
 #pragma unroll
     for (int stage = 0; stage < kStages - 1; ++stage) {
-        fetch(ahead, shared_at + stage * kStageBytes);
+#pragma unroll
+        for (int part = 0; part < kFetches; ++part) fetch(ahead, shared_at + stage * kStageBytes, part);
+        asm volatile("cp.async.commit_group;");
         ahead += kTileK;
     }
-    unsigned reading = shared_at;
     unsigned filling = shared_at + (kStages - 1) * kStageBytes;
-    const unsigned shared_end = shared_at + kStages * kStageBytes;
     asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
     __syncthreads();
     load_fragments(0, reading, 0);
     for (int slice = 0; slice < slices; ++slice) {
-        fetch(ahead, filling);  // into the stage that all warps have left
-        ahead += kTileK;
-        filling = filling + kStageBytes == shared_end ? shared_at : filling + kStageBytes;
 #pragma unroll
         for (int step = 0; step < kTileK; step += 16) {
             const int half = step / 16 % 2;
             if (step + 16 < kTileK) {
                 load_fragments(half ^ 1, reading, step + 16);  // there when these products are done
+                fetch(ahead, filling, step / 16);  // into the stage that all warps have left
             } else {
+                fetch(ahead, filling, step / 16);
+                asm volatile("cp.async.commit_group;");
                 asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
                 __syncthreads();
                 reading = reading + kStageBytes == shared_end ? shared_at : reading + kStageBytes;
@@ -87,29 +158,59 @@ $lanes
                 }
             }
         }
+        ahead += kTileK;
+        filling = filling + kStageBytes == shared_end ? shared_at : filling + kStageBytes;
     }
-$epilogue
+"""
+
+_WGMMA = """\
+#pragma unroll
+    for (int stage = 0; stage < kStages - 2; ++stage) {
+#pragma unroll
+        for (int part = 0; part < kFetches; ++part) fetch(ahead, shared_at + stage * kStageBytes, part);
+        asm volatile("cp.async.commit_group;");
+        ahead += kTileK;
+    }
+    unsigned filling = shared_at + (kStages - 2) * kStageBytes;
+    for (int slice = 0; slice < slices; ++slice) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 3) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads past the cache of generic stores
+        __syncthreads();
+        // The products of the slice before are still under way: all warps have left the one before that.
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int step = 0; step < kTileK; step += 16) {
+#pragma unroll
+            for (int down = 0; down < kWarpM / 16; ++down) {
+                const unsigned long long a = matrix_descriptor($wgmma_a);
+                const unsigned long long b = matrix_descriptor($wgmma_b);
+                wgmma_${ptx}_$wide<$turned_a, $turned_b>(sums[down], a, b);
+            }
+        }
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int part = 0; part < kFetches; ++part) fetch(ahead, filling, part);
+        asm volatile("cp.async.commit_group;");
+        ahead += kTileK;
+        filling = filling + kStageBytes == shared_end ? shared_at : filling + kStageBytes;
+        reading = reading + kStageBytes == shared_end ? shared_at : reading + kStageBytes;
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
     for (int down = 0; down < kWarpM / 16; ++down) {
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int row = first_row + warp_row + down * 16 + half * 8 + lane / 4;
-            if (row >= $m) continue;
+        for (int along = 0; along < kWarpN / 8; ++along) {
 #pragma unroll
-            for (int along = 0; along < kWarpN / 8; ++along) {
-                const int col = first_col + warp_col + along * 8 + lane % 4 * 2;
-                $out_element* const to = $out_base + static_cast<long long>(row) * $n + col;
-                if constexpr (kWhole) {
-                    if (col < $n) *reinterpret_cast<$pair*>(to) = $to_pair;
-                } else {
-                    if (col < $n) to[0] = $first_result;
-                    if (col + 1 < $n) to[1] = $second_result;
-                }
-            }
+            for (int part = 0; part < 4; ++part) asm volatile("" : "+f"(sums[down][along][part]));  // not read before
         }
     }
-}
 """
+
+_STORE_INSIDE = """\
+const int row = top + half * 8 + lane / 4;
+const int col = first_col + warp_col + along * 8 + lane % 4 * 2;
+if (row < $m && col < $n) $pair"""
 
 _DEPTH_BEGIN = """\
 constexpr int kCopies_$o = $tile * kTileK / 8 / kThreads;
@@ -121,67 +222,68 @@ const $element* ${o}_from[kCopies_$o];
 #pragma unroll
 for (int nth = 0; nth < kCopies_$o; ++nth) {
     const long long row = min($first + ${o}_row + nth * kApart_$o, $extent - 1);
-    ${o}_from[nth] = $base + row * $leading + ${o}_depth;
+    ${o}_from[nth] = $base + row * ${o}_leading + ${o}_depth;
 }
 """
 _DEPTH_FETCH = """\
 #pragma unroll
-for (int nth = 0; nth < kCopies_$o; ++nth) {
+for (int nth = fetched * kCopies_$o / kFetches; nth < (fetched + 1) * kCopies_$o / kFetches; ++nth) {
     const unsigned place = to + ${o}_to + nth * kApart_$o * 128;
-    if constexpr (kWhole) {
-        copy16(place, ${o}_from[nth], from + ${o}_depth < $k);
-    } else {
-        copy_each(place, ${o}_from[nth], $k - from - ${o}_depth);
-    }
+    copy16(place, ${o}_from[nth], from + ${o}_depth < $k);
     ${o}_from[nth] += kTileK;
 }
 """
 _FREE_BEGIN = """\
-constexpr int kCopies_$o = $tile * kTileK / 8 / kThreads;
-constexpr int kApart_$o = kThreads * 8 / $tile;  // rows of $o between two copies of a thread
-const int ${o}_depth = threadIdx.x / ($tile / 8);
-const int ${o}_piece = threadIdx.x % ($tile / 8);
-const unsigned ${o}_to = $stage${o}_depth * $tile * 2 + (${o}_piece ^ (${o}_depth & 7)) * 16;
-const int ${o}_place = kWhole ? min($first + ${o}_piece * 8, $extent - 8) : $first + ${o}_piece * 8;
-const $element* ${o}_from = $base + static_cast<long long>(${o}_depth) * $leading + ${o}_place;
-const long long ${o}_apart = static_cast<long long>(kApart_$o) * $leading;
+constexpr int kCopies_$o = kTileK * 8 / kThreads;  // for 64 columns of $o
+const int ${o}_depth = threadIdx.x / 8;
+const unsigned ${o}_to = $stage${o}_depth * 128 + (threadIdx.x % 8 ^ (${o}_depth & 7)) * 16;
+const $element* ${o}_from[$tile / 64];
+#pragma unroll
+for (int piece = 0; piece < $tile / 64; ++piece) {
+    const int place = min($first + piece * 64 + static_cast<int>(threadIdx.x) % 8 * 8, ${o}_leading - 8);
+    ${o}_from[piece] = $base + static_cast<long long>(${o}_depth) * ${o}_leading + place;
+}
+const long long ${o}_apart = static_cast<long long>(kThreads / 8) * ${o}_leading;
 """
 _FREE_FETCH = """\
 #pragma unroll
-for (int nth = 0; nth < kCopies_$o; ++nth) {
-    const unsigned place = to + ${o}_to + nth * kApart_$o * $tile * 2;
-    const bool there = from + ${o}_depth + nth * kApart_$o < $k;
-    if constexpr (kWhole) {
-        copy16(place, ${o}_from, there);
-    } else {
-        copy_each(place, ${o}_from, there ? $extent - ${o}_place : 0);
+for (int piece = fetched * ($tile / 64) / kFetches; piece < (fetched + 1) * ($tile / 64) / kFetches; ++piece) {
+#pragma unroll
+    for (int nth = 0; nth < kCopies_$o; ++nth) {
+        const unsigned place = to + ${o}_to + piece * 64 * 128 + nth * kThreads / 8 * 128;
+        copy16(place, ${o}_from[piece], from + ${o}_depth + nth * kThreads / 8 < $k);
+        ${o}_from[piece] += ${o}_apart;
     }
-    ${o}_from += ${o}_apart;
 }
 """
 _LANES = {
     ("a", "depth"): """\
-const int ${o}_lane_row = warp_row + lane % 16;
-const unsigned ${o}_lane = ${o}_lane_row * 128 + (lane / 16 ^ (lane & 7)) * 16;
+const unsigned ${o}_lane = (warp_row + lane % 16) * 128 + (lane / 16 ^ (lane & 7)) * 16;
 """,
     ("a", "free"): """\
-const int ${o}_lane_k = lane % 8 + lane / 16 * 8;
-const unsigned ${o}_lane = ${o}_lane_k * kTileM * 2 + ((warp_row / 8 + lane / 8 % 2) ^ (lane & 7)) * 16;
+const int ${o}_lane_k = warp_row / 64 * kTileK + lane % 8 + lane / 16 * 8;
+const unsigned ${o}_lane = ${o}_lane_k * 128 + ((warp_row % 64 / 8 + lane / 8 % 2) ^ (lane & 7)) * 16;
 """,
     ("b", "depth"): """\
 const int ${o}_lane_row = warp_col + lane % 8 + lane / 16 * 8;
 const unsigned ${o}_lane = kBytesA + ${o}_lane_row * 128 + (lane / 8 % 2 ^ (lane & 7)) * 16;
 """,
     ("b", "free"): """\
-const int ${o}_lane_k = lane % 16;
-const unsigned ${o}_lane = kBytesA + ${o}_lane_k * kTileN * 2 + ((warp_col / 8 + lane / 16) ^ (lane & 7)) * 16;
+const int ${o}_lane_k = warp_col / 64 * kTileK + lane % 16;
+const unsigned ${o}_lane = kBytesA + ${o}_lane_k * 128 + ((warp_col % 64 / 8 + lane / 16) ^ (lane & 7)) * 16;
 """,
 }
 _LOADS = {
     ("a", "depth"): "load_matrices(left[half][down], stage + (${o}_lane ^ step * 2) + down * 16 * 128)",
-    ("a", "free"): "load_matrices_turned(left[half][down], stage + (${o}_lane ^ down * 32) + step * kTileM * 2)",
+    ("a", "free"): "load_matrices_turned(left[half][down], stage + (${o}_lane ^ down * 32) + step * 128)",
     ("b", "depth"): "load_matrices(right[half][along], stage + (${o}_lane ^ step * 2) + along * 16 * 128)",
-    ("b", "free"): "load_matrices_turned(right[half][along], stage + (${o}_lane ^ along * 32) + step * kTileN * 2)",
+    ("b", "free"): "load_matrices_turned(right[half][along], stage + (${o}_lane ^ along * 32) + step * 128)",
+}
+_PIECES = {
+    ("a", "depth"): "reading + (warp_row / 64 + down) * 64 * 128 + step * 2",
+    ("a", "free"): "reading + (warp_row / 64 + down) * kTileK * 128 + step * 128",
+    ("b", "depth"): "reading + kBytesA + step * 2",
+    ("b", "free"): "reading + kBytesA + step * 128",
 }
 
 
@@ -190,40 +292,86 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
     if reason := schedule.refusal():
         raise ValueError(reason)
     a, b, n, k, element = product.a, product.b, product.n, product.k, product.element
-    sides: tuple[tuple[Operand, str, str, str, str, str], ...] = (
-        (a, "kTileM", "first_row", product.m, product.a_leading, ""),
-        (b, "kTileN", "first_col", n, product.b_leading, "kBytesA + "),
+    sides: tuple[tuple[Operand, str, str, str, str], ...] = (
+        (a, "kTileM", "first_row", product.m, ""),
+        (b, "kTileN", "first_col", n, "kBytesA + "),
     )
 
     def each(depth: str, free: str) -> str:
         return "".join(
             filled(
                 depth if o.inner == "depth" else free,
-                o=o.name, base=product.base(o.name), tile=tile, first=first, extent=extent, leading=leading,
+                o=o.name, base=product.base(o.name), tile=tile, first=first, extent=extent,
                 stage=stage, k=k, element=element,
             )
-            for o, tile, first, extent, leading, stage in sides
+            for o, tile, first, extent, stage in sides
         )  # fmt: skip
 
-    def stored(total: str, col: str) -> str:
-        value = product.result(total, "row", col)
-        return value if product.out_type == "f32" else f"{_NARROW[product.out_type]}({value})"
+    def total(part: str) -> str:
+        return f"sums[down][along][{part}]"
 
-    totals = ("sums[down][along][half * 2]", "sums[down][along][half * 2 + 1]")
-    pair = f"{product.result(totals[0], 'row', 'col')}, {product.result(totals[1], 'row', 'col + 1')}"
+    first, second = (product.result(total(f"half * 2{more}"), "row", f"col{more}") for more in ("", " + 1"))
+    pair = f"*to = {_TO_PAIR[product.out_type]}({first}, {second});"
+    one = product.result(total("part"), "row", "col")
     return filled(
         _KERNEL,
-        name=product.name, text=product.text, m=product.m, n=n, k=k, ptx=product.type,
+        name=product.name, text=product.text, a=a.name, b=b.name, out=product.out, m=product.m, n=n, k=k,
         out_element=product.out_element, out_base=product.base(product.out), tile_m=schedule.tile_m,
         tile_n=schedule.tile_n, warp_m=schedule.warp_m, warp_n=schedule.warp_n, stages=schedule.stages,
         threads=schedule.threads, head=product.head(schedule.threads, schedule.blocks),
-        lines=indented(product.lines), place=indented(place(product)), epilogue=indented(product.epilogue),
+        a_leading=_whole_words(product.a_leading), b_leading=_whole_words(product.b_leading),
+        lines=indented(product.lines), place=indented(place(product, "leading")), epilogue=indented(product.epilogue),
         begin=indented(each(_DEPTH_BEGIN, _FREE_BEGIN)),
         fetch=indented(each(_DEPTH_FETCH, _FREE_FETCH), 8).rstrip("\n"),
-        lanes=indented(filled(_LANES["a", a.inner], o=a.name) + filled(_LANES["b", b.inner], o=b.name)),
-        load_a=filled(_LOADS["a", a.inner], o=a.name), load_b=filled(_LOADS["b", b.inner], o=b.name),
-        pair=_PAIRS[product.out_type], to_pair=f"{_TO_PAIR[product.out_type]}({pair})",
-        first_result=stored(totals[0], "col"), second_result=stored(totals[1], "col + 1"),
+        mma=filled(
+            _MMA, ptx=product.type, load_a=filled(_LOADS["a", a.inner], o=a.name),
+            load_b=filled(_LOADS["b", b.inner], o=b.name),
+            lanes=indented(filled(_LANES["a", a.inner], o=a.name) + filled(_LANES["b", b.inner], o=b.name)),
+        ).rstrip("\n"),
+        wgmma=filled(
+            _WGMMA, ptx=product.type, wide=schedule.tile_n, wgmma_a=_PIECES["a", a.inner],
+            wgmma_b=_PIECES["b", b.inner], turned_a=int(a.inner == "free"), turned_b=int(b.inner == "free"),
+        ).rstrip("\n"),
+        pair=_PAIRS[product.out_type], one=f"{_NARROW[product.out_type]}({one})" if product.out_type != "f32" else one,
+        store_pair=indented(filled(_STORE_INSIDE, m=product.m, n=n, pair=pair) if product.epilogue else pair, 20),
+        word=8 if product.out_type != "f32" else 4,
+    )  # fmt: skip
+
+
+def _whole_words(extent: str) -> str:
+    """The elements of a row up to a whole number of 16-byte words.
+
+    >>> _whole_words("K"), _whole_words("100")
+    ('(K + 7) / 8 * 8', '104')
+    """
+    return str(-(-int(extent) // 8) * 8) if extent.isdigit() else f"({extent} + 7) / 8 * 8"
+
+
+_PAD = """\
+// Copies of $a and $b whose rows are whole 16-byte words, with zeros at their ends: what cp.async can copy.
+$head
+$lines
+    const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+    if (blockIdx.y == 0) {
+        pad_word($a, ${a}_padded, $a_rows, $a_leading, at);
+    } else {
+        pad_word($b, ${b}_padded, $b_rows, $b_leading, at);
+    }
+}
+"""
+
+
+def pad_kernel(product: Product) -> str:
+    """The kernel that copies both operands to where their rows are whole 16-byte words."""
+
+    def rows(operand: Operand, free: str) -> str:
+        batch = f"static_cast<long long>({product.batch}) * " if operand.batched else ""
+        return batch + (free if operand.inner == "depth" else product.k)
+
+    return filled(
+        _PAD, head=product.head(256), lines=indented(product.lines), a=product.a.name, b=product.b.name,
+        a_rows=rows(product.a, product.m), a_leading=product.a_leading,
+        b_rows=rows(product.b, product.n), b_leading=product.b_leading,
     )  # fmt: skip
 
 

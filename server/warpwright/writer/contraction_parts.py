@@ -108,16 +108,18 @@ const int first_col = in_band / band_rows * kTileN;
 """
 
 
-def place(product: Product) -> str:
-    """The lines that say which tile a block computes, and where the arrays of its batch begin."""
+def place(product: Product, leading: str = "") -> str:
+    """The lines that say which tile a block computes, and where the arrays of its batch begin. `leading`: how the name
+    ends of the distance of an operand's rows, where that is not their length."""
     m, n, k = product.m, product.n, product.k
     if not product.batch:
         return filled(_PLACE, m=m, n=n, tile="const int tile = blockIdx.x;")
     lines = ["const int batch = blockIdx.x / (tile_rows * tile_cols);"]
     lines.append("const int tile = blockIdx.x - batch * tile_rows * tile_cols;")
-    for each, one, other in ((product.a, m, k), (product.b, k, n)):
+    for each, free, length in ((product.a, m, product.a_leading), (product.b, n, product.b_leading)):
         if each.batched:
-            offset = f"static_cast<long long>(batch) * {one} * {other}"
+            count = free if each.inner == "depth" else k
+            offset = f"static_cast<long long>(batch) * {count} * {f'{each.name}_{leading}' if leading else length}"
             lines.append(f"const {product.element}* const {each.name}_batch = {each.name} + {offset};")
     offset = f"static_cast<long long>(batch) * {m} * {n}"
     lines.append(f"{product.out_element}* const {product.out}_batch = {product.out} + {offset};")

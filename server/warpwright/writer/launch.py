@@ -194,6 +194,8 @@ def _path(text: Text, code: Code, path: Path) -> None:
 
 
 def _argument(code: Code, kernel: Kernel, launch: Launch, name: str) -> str:
+    if name in launch.arrays:
+        return launch.arrays[name]
     if name in code.formula.sizes:
         kind = launch.index or kernel.size_type
         return name if kind == "long long" else f"static_cast<{kind}>({name})"

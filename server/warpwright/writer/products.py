@@ -14,8 +14,8 @@ from warpwright.formulas.types import TYPES
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling, evaluated
 from warpwright.writer.contraction import LEAST_DEPTH, MOST_PARTS, core_product, total_kernel
-from warpwright.writer.contraction_mma import tensor_product
-from warpwright.writer.contraction_parts import Operand, Product
+from warpwright.writer.contraction_mma import pad_kernel, tensor_product
+from warpwright.writer.contraction_parts import CUDA_TYPES, Operand, Product
 from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import pointwise
 from warpwright.writer.scope import Scope
@@ -25,7 +25,7 @@ from warpwright.writer.types import NAMES
 LARGE = CoreProduct()
 SMALL = CoreProduct(128, 128, 16, 8, 64, 64, 2, split=True)
 WIDE = TensorProduct()
-SQUARE = TensorProduct(128, 128, 64, 64, 3, 2)
+NARROW = TensorProduct(64, 128, 32, 64, 4, 2)
 _PROCESSORS = 132
 _OWN = """
 ahead along at band band_rows batch both col cols count depth down fetch filling first_col first_row from half
@@ -35,6 +35,8 @@ tile_rows tiles to total warp warp_col warp_row
 """
 _OWN_NAMES = frozenset(_OWN.split())
 """What the texts of kernels call their own; a formula with such a name is written by the general kernel."""
+_ENDS = ("leading", "padded")
+"""How names end that begin with the name of an operand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def candidates(formula: Formula, group: Group) -> tuple[CoreProduct | TensorProd
         return ()
     if shape.left.type == "f32":
         return (LARGE, SMALL, CoreProduct(128, 256, 8, 16, 64, 64), CoreProduct(64, 64, 8, 8, 32, 64, 6, split=True))
-    return (WIDE, SQUARE, TensorProduct(256, 128), TensorProduct(stages=3))
+    return (WIDE, NARROW, TensorProduct(256, 128), TensorProduct(128, 128, 64, 64, 3, 2))
 
 
 def _factor(formula: Formula, node: Expr) -> tuple[Tensor, tuple[str, ...]] | str:
@@ -198,15 +200,22 @@ class _Written:
         return scope
 
     def product(
-        self, name: str, scope: Scope, *, parts: str = "", operands: bool = True
+        self,
+        name: str,
+        scope: Scope,
+        *,
+        others: Mapping[str, str] | None = None,
+        operands: bool = True,
+        result: bool = True,
     ) -> tuple[Product, tuple[str, ...]]:
-        """The product with the names of one kernel, and the kernel's parameters. `parts` says how the array of the
-        parts' sums is declared where the kernel has one, `operands` whether it reads both arrays."""
+        """The product with the names of one kernel, and the kernel's parameters. `others` are arrays between kernels
+        and how they are declared, `operands` says whether it reads both arrays, `result` whether it has the result."""
         shape, used = self.shape, scope.used
         if operands:
             used[shape.left.array] = used[shape.right.array] = None
-        used[self.out.name] = scope.stored[self.out.name] = None
-        epilogue = self._epilogue(scope)
+        if result:
+            used[self.out.name] = scope.stored[self.out.name] = None
+        epilogue = self._epilogue(scope) if result else ""
         names: dict[str, str] = {}
         lines: list[str] = []
         for key, extent in self.extents.items():
@@ -216,11 +225,11 @@ class _Written:
                 lines.append(f"const int {names[key]} = {text};")
         texts, parameters = scope.parameters("int")
         count = len(scope.arrays())
-        if parts:
-            texts.insert(count, parts)
-            parameters = (*parameters[:count], self.parts_name, *parameters[count:])
+        if others:
+            texts[count:count] = others.values()
+            parameters = (*parameters[:count], *others, *parameters[count:])
         batched = bool(shape.batch)
-        lefts, rights = (set(shape.batch) <= self._names(each) for each in (shape.left, shape.right))
+        lefts, rights = (set(shape.batch) <= self.names(each) for each in (shape.left, shape.right))
         made = Product(
             name,
             self._said(),
@@ -239,7 +248,7 @@ class _Written:
         )
         return made, parameters
 
-    def _names(self, tensor: Tensor) -> set[str]:
+    def names(self, tensor: Tensor) -> set[str]:
         assert isinstance(self.shape.stage.value, Reduce)
         loads = (e for e in walk(self.shape.stage.value) if isinstance(e, Load) and e.tensor == tensor.name)
         return {each.name for load in loads for each in load.index if isinstance(each, Name)}
@@ -297,12 +306,16 @@ class _Written:
         every = {str(polynomial(each)): each for each in sums}
         return tuple(Call("<=", (each, limit)) for each in (*every.values(), tiles) if not _is_number(each))
 
-    def whole(self, words: int) -> tuple[Expr, ...] | None:
-        """That rows in memory are whole 16-byte words; None where they are not, whatever the sizes."""
+    @property
+    def lengths(self) -> tuple[Expr, Expr]:
+        """The lengths of the operands' rows in memory."""
         left = self.extents["depth" if self.shape.left_inner == "depth" else "rows"]
-        right = self.extents["depth" if self.shape.right_inner == "depth" else "cols"]
+        return left, self.extents["depth" if self.shape.right_inner == "depth" else "cols"]
+
+    def whole(self, words: int, lengths: Sequence[Expr]) -> tuple[Expr, ...] | None:
+        """That rows of such lengths are whole 16-byte words; None where they are not, whatever the sizes."""
         found: list[Expr] = []
-        for each in {str(each): each for each in (left, right, self.extents["cols"])}.values():
+        for each in {str(each): each for each in lengths}.values():
             if not _is_number(each):
                 found.append(Call("==", (Call("%", (each, Num(words))), Num(0))))
             elif evaluated(each, {}) % words:
@@ -330,8 +343,9 @@ def products(
         return shape
     taken = {*formula.sizes, *formula.scalars, *(each.array for each in formula.tensors.values())}
     taken |= {each.name for each in formula.stages}
-    if taken & _OWN_NAMES:
-        return f"{min(taken & _OWN_NAMES)} is a name of the kernel's own."
+    own_names = _OWN_NAMES | {f"{each.array}_{end}" for each in (shape.left, shape.right) for end in _ENDS}
+    if taken & own_names:
+        return f"{min(taken & own_names)} is a name of the kernel's own."
     if shape.left.array == shape.right.array:
         return f"{shape.left.array} is both factors, whose tiles a kernel names after their arrays."
     made = _Written(formula, group, shape, name)
@@ -339,7 +353,7 @@ def products(
         if each is not shape.stage and made.scope().expressions.type_of(each.value).name != "f32":
             return "What is done to the elements is not computed in f32."
     is_core = shape.left.type == "f32"
-    chosen = [*schedules] or ([LARGE, SMALL] if is_core else [WIDE, SQUARE])
+    chosen = [*schedules] or ([LARGE, SMALL] if is_core else [WIDE, NARROW])
     if any(isinstance(each, CoreProduct) != is_core for each in chosen):
         return "Tensor cores multiply f16 and bf16, the other units f32."
     if refused := next((each.refusal() for each in chosen if each.refusal()), ""):
@@ -356,20 +370,20 @@ def products(
             more, more_paths, tensors = _tensor(made, layout, f"{own}_kernel")
         if number + 1 < len(chosen):
             # Where tiles are few for each multiprocessor, smaller ones divide the work better.
-            least = Num(2 * _PROCESSORS if is_core else _PROCESSORS)
+            least = Num(2 * _PROCESSORS if is_core else 3 * _PROCESSORS // 4)
             enough = Call(">=", (made.tiles(layout.tile_m, layout.tile_n), least))
             more_paths = [replace(path, conditions=(enough, *path.conditions)) for path in more_paths]
-        kernels += more
+        kernels += [each for each in more if each not in kernels]
         paths += more_paths
-        between += tensors
+        between += [each for each in tensors if each not in between]
     steps = [Step((*paths, *step.paths), step.count)]
     return [*kernels, plain], steps, between
 
 
 def _core(made: _Written, schedule: CoreProduct, name: str) -> tuple[list[Kernel], list[Path], list[Tensor]]:
     scope = made.scope()
-    parts_of = "float* __restrict__ part_sums" if schedule.split else ""
-    described, parameters = made.product(name, scope, parts=parts_of)
+    parts_of = {made.parts_name: "float* __restrict__ part_sums"} if schedule.split else None
+    described, parameters = made.product(name, scope, others=parts_of)
     text = core_product(described, schedule)
     helpers = frozenset({*scope.expressions.helpers, "load_or_zero"})
     types = frozenset({"f32", *scope.expressions.types, *(scope.type_named(e).name for e in scope.arrays())})
@@ -377,15 +391,15 @@ def _core(made: _Written, schedule: CoreProduct, name: str) -> tuple[list[Kernel
     tiles = made.tiles(schedule.tile_m, schedule.tile_n)
     fits = made.fits(scope, tiles)
     block = (schedule.threads, 1, 1)
-    whole = made.whole(4)
+    whole = made.whole(4, (*made.lengths, made.extents["cols"]))
     vectors = [("4", whole, made.aligned)] if whole is not None else []
     vectors.append(("1", (), {}))
     paths: list[Path] = []
     between: list[Tensor] = []
     if schedule.split:
         total_scope = made.scope()
-        total_parts = "const float* __restrict__ part_sums"
-        total, total_parameters = made.product(name, total_scope, parts=total_parts, operands=False)
+        total_parts = {made.parts_name: "const float* __restrict__ part_sums"}
+        total, total_parameters = made.product(name, total_scope, others=total_parts, operands=False)
         own = f"{name.removesuffix('_kernel')}_total"
         body = total_kernel(replace(total, name=own), schedule)
         more = frozenset(total_scope.expressions.helpers)
@@ -417,22 +431,57 @@ def _tensor(made: _Written, schedule: TensorProduct, name: str) -> tuple[list[Ke
     scope = made.scope()
     described, parameters = made.product(name, scope)
     text = tensor_product(described, schedule)
-    own = {"copy16", "copy_each", f"mma_{made.shape.left.type}"}
+    kind = made.shape.left.type
+    own = {"copy16", f"mma_{kind}", "matrix_descriptor", f"wgmma_{kind}_{schedule.tile_n}"}
     own |= {each for each in ("load_matrices", "load_matrices_turned") if f"{each}(" in text}
     helpers = frozenset({*scope.expressions.helpers, *own})
     types = frozenset({"f32", *scope.expressions.types, *(scope.type_named(e).name for e in scope.arrays())})
+    kernels = [Kernel(name, text, parameters, size_type="int", helpers=helpers, types=types)]
     tiles = made.tiles(schedule.tile_m, schedule.tile_n)
     fits = made.fits(scope, tiles)
-    whole = made.whole(8)
-    flags = [("true", whole, made.aligned)] if whole is not None else []
-    flags.append(("false", (), {}))
-    paths = [
-        Path(
-            (Launch(name, (tiles, Num(1), Num(1)), (schedule.threads, 1, 1), "", schedule.shared, (flag,)),),
-            (*conditions, *fits),
-            aligned,
-            "Rows are whole 16-byte words." if flag == "true" else "",
-        )
-        for flag, conditions, aligned in flags
-    ]
-    return [Kernel(name, text, parameters, size_type="int", helpers=helpers, types=types)], paths, []
+    grid = (tiles, Num(1), Num(1))
+    launch = Launch(name, grid, (schedule.threads, 1, 1), shared_bytes=schedule.shared)
+    left, right = made.shape.left.array, made.shape.right.array
+    paths: list[Path] = []
+    whole = made.whole(8, made.lengths)
+    if whole is not None:
+        reason = "Rows are whole 16-byte words."
+        paths.append(Path((launch,), (*whole, *fits), dict.fromkeys((left, right), 16), reason))
+    copies, kernel, pads = _padded(made)
+    if kernel is not None:
+        launches = (pads, replace(launch, arrays=dict(zip((left, right), (each.name for each in copies), strict=True))))
+        needed, some = copies[0].extents[0], Call(">=", (made.extents["depth"], Num(1)))
+        paths.append(Path(launches, (needed, some, *fits), {}, "Rows get zeros at their ends first."))
+        kernels.append(kernel)
+    return kernels, paths, copies
+
+
+def _padded(made: _Written) -> tuple[list[Tensor], Kernel | None, Launch]:
+    """Copies of both operands in rows of whole 16-byte words, the kernel that makes them and its launch. They are made
+    where a row is no whole number of words; no kernel where that is never so."""
+    shape = made.shape
+    name = f"{made.name}_pad"
+    copies: list[Tensor] = []
+    rests: list[Expr] = []
+    words: list[Expr] = []
+    declared: dict[str, str] = {}
+    scope = made.scope()
+    for tensor, length, inner, free in zip(
+        (shape.left, shape.right), made.lengths, (shape.left_inner, shape.right_inner), ("rows", "cols"), strict=True
+    ):
+        batch = made.extents["batch"] if set(shape.batch) <= made.names(tensor) else Num(1)
+        outer = product([batch, made.extents[free if inner == "depth" else "depth"]])
+        row = ceiling(length, 8)
+        copies.append(Tensor(f"{tensor.array}_padded", tensor.type, (outer, product([row, Num(8)])), "out"))
+        rests.append(Call("%", (length, Num(8))))
+        words.append(product([outer, row]))
+        declared[copies[-1].name] = f"{CUDA_TYPES[tensor.type]}* __restrict__ {copies[-1].name}"
+    needed: Expr = Call(">=", (Call("+", (rests[0], rests[1])), Num(1)))
+    grid = (ceiling(Call("max", (words[0], words[1])), 256), Num(2), Num(1))
+    launch = Launch(name, grid, (256, 1, 1))
+    if all(map(_is_number, rests)) and not evaluated(needed, {}):
+        return [], None, launch
+    described, parameters = made.product(name, scope, others=declared, result=False)
+    types = frozenset({shape.left.type})
+    kernel = Kernel(name, pad_kernel(described), parameters, False, "int", frozenset({"pad_word"}), types)
+    return [replace(each, extents=(needed, *each.extents)) for each in copies], kernel, launch

@@ -29,6 +29,7 @@ from warpwright.facts.profile import FaultKind, Thread
 
 if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
+    from warpwright.emulator.machine.warpgroup import Warpgroups
 
 
 class Access:
@@ -50,6 +51,7 @@ class Access:
         self.shared = Stretch(layout.blocks * self.shared_stride, ALLOCATED)
         self.races = Races(prepared.watch, layout, first_block, self.shared.size)
         self.local = Stretch(layout.lanes * self.local_stride, ALLOCATED)
+        self.warpgroups: Warpgroups | None = None
 
     # What translated code asks for
 
@@ -193,6 +195,8 @@ class Access:
                 stretch.mark(place, size, READY)
         if space == "global":
             self.memory.note_written(index, total)
+        elif space == "shared" and self.warpgroups is not None:
+            self.warpgroups.note_store(step, group, index, total)
 
     def _atomic(
         self,

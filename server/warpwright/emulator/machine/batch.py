@@ -15,6 +15,7 @@ from warpwright.emulator.machine.faults import FoundFault, KernelFaultError
 from warpwright.emulator.machine.group import Array, Group, Layout, layout_of
 from warpwright.emulator.machine.held import Held
 from warpwright.emulator.machine.special import special_register
+from warpwright.emulator.machine.warpgroup import Warpgroups
 from warpwright.facts.profile import FaultKind
 from warpwright.progress import CancelledError
 
@@ -42,6 +43,8 @@ class Batch(Access):
         self._order: list[tuple[float, int]] = []
         self._special: dict[str, Array] = {}
         self.copies = Copies(self)
+        has_products = any(each.opcode == "wgmma" for each in self.program.steps)
+        self.warpgroups = Warpgroups(self) if has_products else None
         self.send(Goto(0, 0.0), self.everyone)
 
     # What happens to lanes
@@ -265,6 +268,11 @@ class Batch(Access):
         here, _ = self._split(group, mask)
         if here.size:
             self.races.order.fence(here)
+
+    def fence_proxy(self, group: Group, mask: Array | None) -> None:
+        """What was stored before is there for what reads past the generic proxy."""
+        if self.warpgroups is not None:
+            self.warpgroups.fence_proxy(group, mask)
 
     def arrive(self, step: int, group: Group, numbers: tuple[Array, ...], mask: Array | None) -> None:
         """`bar.arrive`: count these lanes as come, without letting them wait."""

@@ -67,6 +67,9 @@ class Copies:
             inner, places = group.where(reading)
             batch.count(step, inner, "global", source[places], size)
         batch.count(step, group, "shared", target, size)
+        if batch.warpgroups is not None:
+            index = target.astype(np.int64) + group.block * batch.shared_stride
+            batch.warpgroups.note_store(step, group, index, size, is_done=False)
         self.started += 1
         number = self.committed[group.lanes].copy()
         self.under_way.append(_Copy(step, group, target.copy(), tuple(values), word, number))

@@ -8,7 +8,7 @@ from warpwright.emulator.flow import reads_and_writes, registers_in
 from warpwright.emulator.ptx.model import Instruction
 from warpwright.emulator.ptx.types import bytes_per_lane
 
-ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma"}
+ACCESSES = {"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "wmma", "wgmma"}
 _ORDERED = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
 
 
@@ -66,13 +66,15 @@ def is_fence(instruction: Instruction) -> bool:
 
 def spaces_of(instruction: Instruction) -> set[str]:
     """The spaces that an access may be of; a generic one those in which threads may meet."""
+    if instruction.opcode == "wgmma":
+        return {"shared"} if "mma_async" in instruction.modifiers else set()
     named = {m.split("::")[0] for m in instruction.modifiers} & {"global", "shared", "local", "const", "param"}
     return named or {"global", "shared"}
 
 
 def stores_to(steps: Sequence[Instruction], space: str) -> bool:
     """Whether any instruction may change a space."""
-    return any(i.opcode in ACCESSES - {"ld", "ldu", "ldmatrix"} and space in spaces_of(i) for i in steps)
+    return any(i.opcode in ACCESSES - {"ld", "ldu", "ldmatrix", "wgmma"} and space in spaces_of(i) for i in steps)
 
 
 def narrowest_access(steps: Sequence[Instruction], space: str) -> int:

@@ -106,7 +106,9 @@ class Watch:
         compiler unrolls loops, and what one copy stores may be read where another's is not. None where a load was
         never come to, which other inputs may come to."""
         steps = self.prepared.program.steps
-        loads = {n for n in self.steps if steps[n].opcode in {"ld", "ldmatrix"} and "shared" in spaces_of(steps[n])}
+        loads = {
+            n for n in self.steps if steps[n].opcode in {"ld", "ldmatrix", "wgmma"} and "shared" in spaces_of(steps[n])
+        }
         if not loads <= self.loads:
             return []
         read = {_line(steps[step]) for number, step in enumerate(self.steps) if self.was_read[number]}

@@ -101,7 +101,9 @@ def atomic(w: Writer, i: Instruction) -> None:
 @translates("membar", "fence")
 def fence(w: Writer, i: Instruction) -> None:
     """Memory is one and in order here; a fence counts for what blocks may know of each other."""
-    if not {"cta", "proxy"} & set(i.modifiers):
+    if {"proxy", "async"} <= set(i.modifiers):
+        w.emit(f"m.fence_proxy(g, {w.mask})")
+    elif not {"cta", "proxy"} & set(i.modifiers):
         w.emit(f"m.fence(g, {w.mask})")
 
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 Translator = Callable[["Writer", Instruction], None]
 
-FAMILIES = ("control", "convert", "floating", "integer", "matrix", "memory", "move", "warp")
+FAMILIES = ("control", "convert", "floating", "integer", "matrix", "memory", "move", "warp", "warpgroup")
 _BY_OPCODE: dict[str, Translator] = {}
 
 
 class UnsupportedError(Exception):
-    """An instruction, or a form of one, that is not run. The message names it: `wgmma.mma_async is not emulated`."""
+    """An instruction, or a form of one, that is not run. The message names it: `tcgen05.mma is not emulated`."""
 
 
 def translates(*opcodes: str) -> Callable[[Translator], Translator]:
