@@ -97,6 +97,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, w: F.conv_transpose2d(a, w, stride=2, padding=1, groups=2), (x(2, 4, 4, 3), x(4, 3, 3, 2))
     ),
     "upsampling": (lambda a: F.interpolate(a, scale_factor=2), (x(1, 2, 3, 3),)),
+    "pixel shuffle": (lambda a: F.pixel_shuffle(a, 2) + 1, (x(2, 8, 3, 2),)),
+    "channel shuffle": (lambda a: F.channel_shuffle(a * 2, 2), (x(2, 6, 3, 2),)),
+    "group norm and mean": (lambda a: F.group_norm(a, 2).mean((1, 2, 3)), (x(2, 6, 3, 4),)),
+    "maxima of groups": (lambda a: a.view(3, 4, 2).softmax(1).view(3, 8).argmax(1), (x(3, 8),)),
     "losses": (
         lambda a, b: (F.mse_loss(a, b), F.huber_loss(a, b), F.l1_loss(a, b), F.kl_div(a, b.softmax(1))),
         (x(3, 4), x(3, 4) + 1),
@@ -152,6 +156,14 @@ def test_a_softmax_reads_as_in_a_paper() -> None:
         "  where softmax_max[i] = max[j] args_0[i, j],",
         "        softmax_sum[i] = sum[j] exp(args_0[i, j] - softmax_max[i])",
     ]
+
+
+def test_views_become_dimensions() -> None:
+    """No quotient is left, nor three dimensions where one place in memory is read."""
+    (_, part) = planned(lambda a: F.group_norm(a, 2).mean((1, 2, 3)), x(2, 6, 3, 4)).formulas
+    assert part.text.splitlines()[-1] == (
+        "mean_out[i] = mean[j, k, l] (args_0[i, j, k, l] - group_norm_mean[i, j]) * rsqrt(group_norm_var[i, j] + 1e-05)"
+    )
 
 
 def test_a_convolution_stays_the_library_s() -> None:

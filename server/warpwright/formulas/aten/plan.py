@@ -12,6 +12,7 @@ from warpwright.formulas.aten.graph import Graph, Node, Ref, Shape, Type
 from warpwright.formulas.aten.indices import ONE
 from warpwright.formulas.aten.operators import OPERATORS
 from warpwright.formulas.aten.parts import parted
+from warpwright.formulas.aten.regroup import regrouped
 from warpwright.formulas.aten.texts import Array, text_of
 from warpwright.formulas.aten.values import Builder, NoFormulaError, Value, number, weight
 from warpwright.formulas.functions import FUNCTIONS, KEYWORDS, REDUCTIONS
@@ -309,7 +310,7 @@ class _Planner:
             if isinstance(item, CallPart):
                 made.append(item)
                 continue
-            text, reads, writes = text_of(item, b, outside)
+            text, reads, writes = text_of(*regrouped(item, b), outside)
             made.append(FormulaPart(writes[-1].array, text, reads, writes))
         return tuple(made)
 
