@@ -20,7 +20,7 @@ from warpwright.schedules.shape import RowShape, row_shape
 from warpwright.writer.bins import bins
 from warpwright.writer.bins import vector_of as bins_vector
 from warpwright.writer.code import Code, Kernel, Path, Step
-from warpwright.writer.packs import columns_of, packs, vector_of
+from warpwright.writer.packs import columns_of, packs, schedule_of
 from warpwright.writer.partition import Group, inlined, partition
 from warpwright.writer.pointwise import pointwise
 from warpwright.writer.products import candidates, is_product, products
@@ -277,8 +277,7 @@ class _Writing:
         if wanted is None or isinstance(wanted, Pointwise):
             cols = columns_of(formula, group)
             if not isinstance(cols, str):
-                chosen = wanted or Pointwise(vector=vector_of(formula, group, cols))
-                packed = packs(formula, group, f"{name}_kernel", (chosen,))
+                packed = packs(formula, group, f"{name}_kernel", wanted or schedule_of(formula, group, cols))
                 if not isinstance(packed, str):
                     return Made(tuple(packed[0]), (packed[1],))
             reason = cols if isinstance(cols, str) else reason
@@ -393,7 +392,7 @@ def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
                 continue
             cols = columns_of(part.formula, group)
             if not isinstance(cols, str):
-                vector = vector_of(part.formula, group, cols)
+                vector = schedule_of(part.formula, group, cols).vector
                 shapes = ((256, 1), (256, 2), (128, 1), (128, 2), (512, 1), (256, 4), (128, 4))
                 found += [Pointwise(threads, vector, count) for threads, count in shapes]
             elif any(isinstance(each.value, Reduce) for each in group.stages):

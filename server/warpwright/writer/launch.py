@@ -25,7 +25,8 @@ def host(node: Expr, least: int = 0) -> str:
     """
     if _is_fixed(node):
         value = evaluated(node, {})
-        return "INT_MAX" if value == MOST_INDEX else str(value)
+        below = MOST_INDEX - value
+        return f"INT_MAX{f' - {below}' if below else ''}" if 0 <= below < 1 << 20 else str(value)
     match node:
         case Name(name=name):
             return name
@@ -148,7 +149,7 @@ def _tests(path: Path) -> dict[str, tuple[str, ...]]:
     all."""
     found: dict[str, list[str]] = {"packed": [], "small": [], "other": []}
     for each in path.conditions:
-        is_small = isinstance(each, Call) and each.args[-1] == Num(MOST_INDEX)
+        is_small = isinstance(each, Call) and host(each.args[-1]).startswith("INT_MAX")
         kind = "packed" if _divides(each) else "small" if is_small else "other"
         found[kind].append(host(each, 1))
     found["packed"] += [f"is_aligned({name}, {size})" for name, size in path.aligned.items()]

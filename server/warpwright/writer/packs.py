@@ -1,8 +1,9 @@
-"""Element by element, a pack of elements side by side for each thread."""
+"""Element by element, packs of elements side by side for each thread."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Polynomial
@@ -14,11 +15,16 @@ from warpwright.schedules.model import Pointwise
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
-from warpwright.writer.places import base_expression, divisible, inner_loads, unique
-from warpwright.writer.pointwise import pointwise, reach
+from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
+from warpwright.writer.pointwise import reach
+from warpwright.writer.rows import length_of
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, read
+
+
+ANY = Pointwise(vector=1, packs=8)
+"""What is right for arrays of any length that begin anywhere."""
 
 
 def columns_of(formula: Formula, group: Group) -> tuple[str, ...] | str:
@@ -45,60 +51,59 @@ def columns_of(formula: Formula, group: Group) -> tuple[str, ...] | str:
     return "Its arrays do not run along one dimension together."
 
 
-def vector_of(formula: Formula, group: Group, cols: tuple[str, ...]) -> int:
-    """How many elements are 16 bytes of the narrowest array, and at most 32 of the widest."""
+def schedule_of(formula: Formula, group: Group, cols: tuple[str, ...]) -> Pointwise:
+    """A pack is 16 bytes of the narrowest array, at most 32 of the widest one that is read and 16 of the widest result:
+    a warp that stores packs of more fills parts of sectors only. Where loads wait for others, a thread has several packs
+    under way."""
     scope = Scope(formula)
+    loads = _loads(group)
+    stored = [each.name for each in group.stages if not each.temporary or each.name in group.kept]
+    sizes = {name: max(1, TYPES[scope.tensors[name].type].bits // 8) for name in (*(n.tensor for n in loads), *stored)}
+    read = [sizes[n.tensor] for n in loads if varies(n.index, group.dims[: -len(cols)] or cols)]
+    written = [sizes[name] for name in stored]
+    vector = max(1, min(16 // min(*read, *written), 32 // max(read, default=1), 16 // max(written)))
+    gathers = any(isinstance(node, Load) for load in loads for index in load.index for node in walk(index))
+    return Pointwise(vector=vector, packs=4 if gathers else 1)
+
+
+def _loads(group: Group) -> list[Load]:
+    """What is read from memory."""
     own = {each.name for each in group.stages if not each.primed}
-    loads = [n for each in group.stages for n in walk(each.value) if isinstance(n, Load) and n.tensor not in own]
-    names = {n.tensor for n in loads if varies(n.index, group.dims[: -len(cols)] or cols)}
-    names |= {each.name for each in group.stages if not each.temporary or each.name in group.kept}
-    sizes = [max(1, TYPES[scope.tensors[name].type].bits // 8) for name in names]
-    return max(1, min(16 // min(sizes), 32 // max(sizes)))
+    return [n for each in group.stages for n in walk(each.value) if isinstance(n, Load) and n.tensor not in own]
 
 
 @dataclass
 class PacksText:
-    """One kernel being written. `whole`: rows are made of whole packs; else a pack may reach over the end of one, and
-    what does not run along all dimensions is read for each element by itself."""
+    """One kernel being written. `whole`: rows are made of whole packs; else a pack may reach over the end of a row, what
+    does not run along all dimensions is read for each element by itself, and so are the last elements of all."""
 
     formula: Formula
     group: Group
     cols: tuple[str, ...]
     whole: bool
-    body: Text = field(default_factory=lambda: Text(depth=2))
+    body: Text = field(init=False)
     moved: list[tuple[str, str, Polynomial]] = field(default_factory=list)
     scope: Scope = field(init=False)
 
     def __post_init__(self) -> None:
+        self.body = Text(depth=2 if self.whole else 1)
         self.scope = Scope(self.formula)
         self.scope.index_type = "Index"
         free = self.scope.free
-        self.first, self.element, self.count_name = (
-            free("first"),
-            next(
-                n
-                for n in ("j", "k", "m", "j_")
-                if n not in {*self.formula.dims, *self.scope.tensors, *self.formula.scalars}
-            ),
-            free("count"),
-        )
-        rows = self.group.dims[: -len(self.cols)]
-        self.rows = rows
-        self.row = rows[0] if len(rows) == 1 else free("own_row")
-        self.column = free("column")
+        taken = {*self.formula.dims, *self.scope.tensors, *self.formula.scalars}
+        self.first, self.count_name, self.column = free("first"), free("count"), free("column")
+        self.element = next(each for each in ("j", "k", "m", "j_") if each not in taken)
+        self.rows = self.group.dims[: -len(self.cols)]
+        self.row = self.rows[0] if len(self.rows) == 1 else free("own_row")
         self.count = product([self.formula.dims[each] for each in self.group.dims])
         self.length = product([self.formula.dims[each] for each in self.cols])
 
     def write(self, name: str) -> Kernel:
         """The kernel, a template over the type of indices and the packs."""
         scope, body = self.scope, self.body
-        own = {each.name for each in self.group.stages if not each.primed}
-        loads = dict.fromkeys(
-            n for each in self.group.stages for n in walk(each.value) if isinstance(n, Load) and n.tensor not in own
-        )
-        inner = Text(depth=3)
+        inner = Text(depth=body.depth + 1)
         packs: dict[tuple[str, str], str] = {}
-        for load in loads:
+        for load in dict.fromkeys(_loads(self.group)):
             tensor = scope.tensors[load.tensor]
             kind = TYPES[tensor.type]
             place = self._place(load)
@@ -107,14 +112,13 @@ class PacksText:
             text, base = place
             key = (tensor.array, text)
             if key not in packs:
-                packs[key] = scope.free(f"{tensor.array}_pack")
-                while list(packs.values()).count(packs[key]) > 1:
-                    packs[key] += "_"
+                packs[key] = self._pack_name(tensor.array, packs.values())
                 scope.used[tensor.array] = None
+                scope.expressions.helpers.add("load_pack")
                 self.moved.append((tensor.array, tensor.type, base))
-                body(f"const Pack<{NAMES[tensor.type]}, kVector> {packs[key]} = {self._loaded(text)};")
+                body(f"const Pack<{NAMES[tensor.type]}, kVector> {packs[key]} = load_pack<kVector>({text});")
             scope.places[load] = (read(kind, f"{packs[key]}.at[{self.element}]"), computed(kind))
-        results: list[tuple[Stage, str]] = []
+        results: dict[str, Stage] = {}
         for stage in self.group.stages:
             kind = TYPES[stage.type]
             at = Load(stage.name, stage.own_index)
@@ -124,30 +128,35 @@ class PacksText:
                 inner(f"const {NAMES[computed(kind).name]} {stage.name} = {text};")
                 scope.places[at] = (stage.name, computed(kind))
                 continue
-            pack = scope.free(
-                f"{stage.name}_pack" if f"{stage.name}_pack" not in packs.values() else f"{stage.name}_new"
-            )
+            pack = self._pack_name(stage.name, (*packs.values(), *results), "new")
             body(f"Pack<{NAMES[stage.type]}, kVector> {pack};")
             inner(f"{pack}.at[{self.element}] = {scope.expressions.stored(stage.value, kind)};")
             if not stage.primed:
                 scope.places[at] = (read(kind, f"{pack}.at[{self.element}]"), computed(kind))
-            results.append((stage, pack))
+            results[pack] = stage
         body("#pragma unroll")
         with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
             for line in self._coordinates(str(inner)):
                 body(line)
             body.lines += inner.lines
-        for stage, pack in results:
+        scope.expressions.helpers.add("store_pack")
+        for pack, stage in results.items():
             tensor = scope.tensors[stage.name]
             begin = along(tensor, Load(stage.name, stage.own_index), self.group.dims, self.formula.dims)
             assert begin is not None
             scope.used[tensor.array] = scope.stored[tensor.array] = None
             self.moved.append((tensor.array, tensor.type, begin))
-            helper = "store_pack" if self.whole else "store_some"
-            scope.expressions.helpers.add(helper)
-            rest = "" if self.whole else f", {self.count_name} - {self.first}"
-            body(f"{helper}({tensor.array} + {self._flat(begin)}, {pack}{rest});")
+            body(f"store_pack({tensor.array} + {self._flat(begin)}, {pack});")
         return self._kernel(name)
+
+    def _pack_name(self, array: str, taken: Iterable[str], other: str = "pack") -> str:
+        base = array.replace(".", "_").rstrip("_")
+        free = self.scope.free(f"{base}_pack")
+        if free in taken:
+            free = self.scope.free(f"{base}_{other}")
+        while free in taken:
+            free += "_"
+        return free
 
     def _place(self, load: Load) -> tuple[str, Polynomial] | None:
         """Where a pack of a load begins; None where it is read for each element, or is the same for all of a row."""
@@ -168,148 +177,131 @@ class PacksText:
         at = base_expression(base, (), "", self.formula.dims, Num(0), ())
         return f"{self.scope.expressions.of(at, PRODUCT)} + {self.first}"
 
-    def _loaded(self, text: str) -> str:
-        helper = "load_pack" if self.whole else "load_some"
-        self.scope.expressions.helpers.add(helper)
-        return f"{helper}<kVector>({text}{'' if self.whole else f', {self.count_name} - {self.first}'})"
-
     def _coordinates(self, text: str) -> list[str]:
         """The dimensions that the text names, of one element."""
-        named = [each for each in self.group.dims if re.search(rf"\b{each}\b", text)]
-        if self.whole:
-            named = [each for each in named if each in self.cols]
-        if not named:
-            return []
         dims = self.cols if self.whole else self.group.dims
-        lines: list[str] = []
-        if self.whole:
-            at = f"({self.column} + {self.element})"
-        else:
-            at = self.scope.free("at")
-            text = f"{self.first} + {self.element}"
-            lines.append(f"const Index {at} = {text} < {self.count_name} ? {text} : {self.count_name} - 1;")
-        for place in range(len(dims) - 1, -1, -1):
-            if dims[place] in named:
-                lines.append(f"const Index {dims[place]} = {self._split(at, dims, place)};")
+        at = f"({self.column if self.whole else self.first} + {self.element})"
+        lines = coordinates(self.scope.expressions, dims, self.formula.dims, at, text)
+        if len(lines) > 1:
+            name = self.scope.free("at")
+            head = f"const Index {name} = {at[1:-1]};"
+            lines = [head, *coordinates(self.scope.expressions, dims, self.formula.dims, name, text)]
         return lines
 
-    def _split(self, at: str, dims: tuple[str, ...], place: int) -> str:
-        behind = product([self.formula.dims[each] for each in dims[place + 1 :]])
-        whole = at if behind == Num(1) else f"{at} / {self._factor(behind)}"
-        is_first = place == 0
-        text = f"{whole}{'' if is_first else f' % {self._factor(self.formula.dims[dims[place]])}'}"
-        return text[1:-1] if text == at and at.startswith("(") else text
-
-    def _factor(self, node: Expr) -> str:
-        return self.scope.expressions.of(node, PRODUCT + 1)
-
     def _kernel(self, name: str) -> Kernel:
-        scope = self.scope
-        text = str(self.body)
-        head = Text(depth=2)
-        number = "(static_cast<Index>(blockIdx.x) * kPacks + pack) * kThreads + threadIdx.x"
-        head(f"const Index {self.first} = ({number}) * kVector;")
+        scope, first = self.scope, self.first
+        own_texts, own_parameters = scope.parameters("Index")
         count = scope.expressions.of(self.count, PRODUCT)
-        if re.search(rf"\b{self.count_name}\b", text):
-            limit = self.count_name
-            begin = [f"    const Index {limit} = {count};"]
-        else:
-            limit, begin = count, []
-        head(f"if ({self.first} >= {limit}) break;")
-        if self.whole:
-            for line in self._row_lines(text):
-                head(line)
-        lines = [
-            *begin,
-            "#pragma unroll",
-            "    for (int pack = 0; pack < kPacks; ++pack) {",
-            *head.lines,
-            text,
-            "    }",
-        ]
         texts, parameters = scope.parameters("Index")
-        head_lines = ["template <typename Index, int kThreads, int kVector, int kPacks>"]
-        head_lines += listed(texts, f"__global__ void __launch_bounds__(kThreads) {name}(", ") {")
+        lines = ["template <typename Index, int kThreads, int kVector, int kPacks>"]
+        lines += listed(texts, f"__global__ void __launch_bounds__(kThreads) {name}(", ") {")
+        kernel = Text(depth=1)
+        if not self.whole:
+            kernel(f"const Index {self.count_name} = {count};")
+        kernel("#pragma unroll")
+        with kernel.block("for (int pack = 0; pack < kPacks; ++pack)"):
+            number = "(static_cast<Index>(blockIdx.x) * kPacks + pack) * kThreads + threadIdx.x"
+            kernel(f"const Index {first} = ({number}) * kVector;")
+            if self.whole:
+                kernel(f"if ({first} >= {count}) break;")
+                for line in self._row_lines(str(self.body)):
+                    kernel(line)
+                kernel.lines += self.body.lines
+            else:
+                lines = [*self._function(f"{name}_elements", own_texts), "", *lines]
+                self._calls(kernel, f"{name}_elements", own_parameters)
         types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
         helpers = frozenset(scope.expressions.helpers | {"Pack"})
-        body = "\n".join([*head_lines, *lines, "}"])
-        return Kernel(name, body, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+        text = "\n".join([*lines, str(kernel), "}"])
+        return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+
+    def _function(self, name: str, parameters: list[str]) -> list[str]:
+        """What is done with one pack, as a function for packs of each length."""
+        results = " and ".join(dict.fromkeys(array for array in self.scope.arrays() if array in self.scope.stored))
+        head = [f"// kVector elements of {results}, from `{self.first}` on.", "template <int kVector, typename Index>"]
+        head += listed([*parameters, f"Index {self.first}"], f"__device__ __forceinline__ void {name}(", ") {")
+        return [*head, *self.body.lines, "}"]
+
+    def _calls(self, kernel: Text, name: str, arguments: Sequence[str]) -> None:
+        at = self.scope.free("at")
+        with kernel.block(f"if ({self.first} + kVector <= {self.count_name})", "} else {"):
+            kernel(f"{name}<kVector>({', '.join([*arguments, self.first])});")
+        kernel.depth += 1
+        with kernel.block(f"for (Index {at} = {self.first}; {at} < {self.count_name}; ++{at})"):
+            kernel(f"{name}<1>({', '.join([*arguments, at])});")
+        kernel.depth -= 1
+        kernel("}")
 
     def _row_lines(self, text: str) -> list[str]:
         """The row and the column in it, where they are named."""
-        length = self._factor(self.length)
-        lines: list[str] = []
+        length = self.scope.expressions.of(self.length, PRODUCT + 1)
+        names_column = re.search(rf"\b{self.column}\b", text)
         if not self.rows:
-            return [f"const Index {self.column} = {self.first};"] if re.search(rf"\b{self.column}\b", text) else []
-        names = [each for each in self.rows if re.search(rf"\b{each}\b", text)]
-        needs_row = bool(names) or re.search(rf"\b{self.row}\b", text)
-        if needs_row:
-            lines.append(f"const Index {self.row} = {self.first} / {length};")
-        if re.search(rf"\b{self.column}\b", text):
-            lines.append(f"const Index {self.column} = {self.first} % {length};")
+            return [f"const Index {self.column} = {self.first};"] if names_column else []
+        lines: list[str] = []
+        split = []
         if len(self.rows) > 1:
-            for place, dim in enumerate(self.rows):
-                if dim in names:
-                    lines.append(f"const Index {dim} = {self._split(self.row, self.rows, place)};")
-        return lines
+            split = coordinates(self.scope.expressions, self.rows, self.formula.dims, self.row, text)
+        if split or re.search(rf"\b{self.row}\b", text):
+            lines.append(f"const Index {self.row} = {self.first} / {length};")
+        if names_column:
+            lines.append(f"const Index {self.column} = {self.first} % {length};")
+        return [*lines, *split]
 
 
-def packs(
-    formula: Formula, group: Group, name: str, schedules: tuple[Pointwise, ...]
-) -> tuple[list[Kernel], Step] | str:
+def packs(formula: Formula, group: Group, name: str, schedule: Pointwise) -> tuple[list[Kernel], Step] | str:
     """The kernels of a group and their launches, the general one last; or why packs do not fit."""
     cols = columns_of(formula, group)
     if isinstance(cols, str):
         return cols
-    plain_kernel, plain_step = pointwise(formula, group, f"{name}_plain")
-    flat = len(cols) == len(group.dims)
     kernels: list[Kernel] = []
     paths: list[Path] = []
-    for whole in (True, False):
-        # Where all arrays run along all dimensions, a pack may reach over the end of a row.
-        if whole and flat:
-            continue
+    slack = max(each.threads * each.vector * each.packs for each in (schedule, ANY))
+    # Where all arrays run along all dimensions, a pack may reach over the end of a row.
+    for whole in (False,) if len(cols) == len(group.dims) else (True, False):
         text = PacksText(formula, group, cols, whole)
         kernel = text.write(f"{name}_rows" if whole else name)
-        found = [_paths(text, kernel, each) for each in schedules]
-        if any(found):
+        found = _paths(text, kernel, schedule, slack) if schedule.vector > 1 or whole else []
+        found += [] if whole else _paths(text, kernel, ANY, slack)
+        if found:
             kernels.append(kernel)
-            paths += [path for each in found for path in each]
-    return [*kernels, plain_kernel], Step((*paths, *plain_step.paths), plain_step.count)
+            paths += found
+    return kernels, Step(tuple(paths), text.count)
 
 
-def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise) -> list[Path]:
+def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise, slack: int) -> list[Path]:
+    """With indices of 32 bits, and of 64. The threads of the last block reach beyond the last element by at most
+    `slack`."""
     formula, conditions = text.formula, []
     aligned: dict[str, int] = {}
-    for array, kind, base in text.moved:
-        more = divisible(base, formula.sizes, schedule.vector)
-        if more is None:
-            return []
-        # The row itself begins at a whole pack where its length is one of whole packs.
-        conditions += more if text.whole or base else []
-        aligned[array] = min(16, schedule.vector * TYPES[kind].bits // 8)
+    if schedule.vector > 1:
+        for array, kind, base in text.moved:
+            more = divisible(base, formula.sizes, schedule.vector)
+            if more is None:
+                return []
+            conditions += more
+            aligned[array] = min(16, schedule.vector * TYPES[kind].bits // 8)
     if text.whole:
         length = divisible(
-            {("@row", *key): factor for key, factor in _poly(text.length).items()}, formula.sizes, schedule.vector
+            {("@row", *key): factor for key, factor in length_of(text.length).items()}, formula.sizes, schedule.vector
         )
         if length is None:
             return []
         conditions += length
-    small = [Call("<=", (text.count, Num(MOST_INDEX - 2 * 1024 * 16 * 8)))]
-    arrays = [each for name, each in text.scope.tensors.items() if name in text.scope.used]
-    small += [Call("<=", (reach(each), Num(MOST_INDEX))) for each in arrays]
+    small = [Call("<=", (text.count, Num(MOST_INDEX - slack)))]
+    small += [Call("<=", (reach(each), Num(MOST_INDEX))) for each in map(text.scope.tensors.get, text.scope.used) if each]
     grid = ceiling(text.count, schedule.threads * schedule.vector * schedule.packs)
+    if schedule.vector == 1:
+        said = "Any length and alignment: elements one by one."
+    elif text.whole:
+        said = "Rows are made of whole packs."
+    else:
+        said = "Packs of elements side by side; the last ones one by one."
     found = []
     for index in ("int", "long long"):
         template = (index, str(schedule.threads), str(schedule.vector), str(schedule.packs))
         launch = Launch(kernel.name, (grid, Num(1), Num(1)), (schedule.threads, 1, 1), index, template=template)
         both = (*conditions, *small) if index == "int" else tuple(conditions)
-        said = "Rows are made of whole packs" if text.whole else "A thread takes a pack of elements side by side"
-        found.append(Path((launch,), unique(both), aligned, f"{said}."))
+        reason = said if index == "int" else "The same with indices of 64 bits."
+        found.append(Path((launch,), unique(both), aligned, reason))
     return found
-
-
-def _poly(node: Expr) -> Polynomial:
-    from warpwright.writer.rows import length_of
-
-    return length_of(node)

@@ -74,7 +74,7 @@ def _counts(scope: Scope, count: Expr) -> list[Expr]:
 
 def reach(tensor: Tensor) -> Expr:
     """Behind how many elements the last one of an array lies."""
-    if tensor.strides is None:
+    if tensor.strides is None or tensor.strides == _packed(tensor):
         return product(list(tensor.extents))
     total: Expr = Num(0)
     for extent, stride in zip(tensor.extents, tensor.strides, strict=True):
