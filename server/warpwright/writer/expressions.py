@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Bounds
 from warpwright.formulas.functions import COMPARISONS, LOGIC
-from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.formulas.typing_rules import settled, type_of
 from warpwright.writer.types import NAMES, limits, literal, saturated, written
@@ -29,6 +29,9 @@ _MATH = {
 }  # fmt: skip
 """Functions of CUDA's mathematical library; that of a float has an f behind it."""
 _HELPERS = ("square", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus", "relu", "sign", "uniform", "normal")
+_FAST = ("sigmoid", "silu", "gelu", "gelu_tanh")
+"""Helpers that have a faster version for results of 16 bits or less."""
+_KEEPS_RELATIVE_ERRORS = ("*", "/", "neg", "abs", "fmax", "fmin", "max", "min", "relu", "copysign", "f32", "f16", "bf16")
 _COMPLEX = ("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "pow")
 
 
@@ -36,13 +39,14 @@ _COMPLEX = ("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "pow")
 class Expressions:
     """Writes expressions of one kernel. `place` gives the C++ of a load and its own type (the one that the text has,
     such as float for what was converted); `named` that of a dimension, an extent or a scalar. `helpers` collects what
-    is called."""
+    is called; `fast` are the functions of which the faster version does."""
 
     type_named: Callable[[str], ElementType]
     place: Callable[[Load], tuple[str, ElementType]]
     named: Callable[[str], str]
     bounds: Bounds
     helpers: set[str] = field(default_factory=set)
+    fast: frozenset[Expr] = frozenset()
     types: set[str] = field(default_factory=set)
 
     def of(self, node: Expr, least: int = TERNARY, wanted: ElementType | None = None) -> str:
@@ -68,6 +72,11 @@ class Expressions:
         own = self.type_of(node)
         if isinstance(node, Num):
             own = computed(kind)
+        if kind.is_float and kind.bits <= 16:
+            self.fast = _whose_errors_round_away(node)
+            text = written(kind, self.of(node, wanted=computed(kind)), own)
+            self.fast = frozenset()
+            return text
         if _is_within(node, kind):
             return f"static_cast<{NAMES[kind.name]}>({self.of(node, wanted=computed(kind))})"
         return written(kind, self.of(node, wanted=computed(kind)), own)
@@ -113,6 +122,9 @@ class Expressions:
         if name in _LEVELS:
             level = _LEVELS[name]
             return f"{self.of(args[0], level, kind)} {name} {self.of(args[1], level + 1, kind)}", level
+        if node in self.fast and kind.name == "f32":
+            self.helpers.add(f"fast_{name}")
+            return f"fast_{name}({self._exact(args[0], kind)})", ATOM
         return self._function(name, args, kind), ATOM
 
     def _common(self, args: tuple[Expr, ...], wanted: ElementType | None) -> ElementType:
@@ -280,6 +292,32 @@ class Expressions:
         text = self.of(node, wanted=kind)
         # A dimension has the type of the kernel's index, which `own` does not know.
         return text if own == kind and isinstance(node, Load) else f"static_cast<{NAMES[kind.name]}>({text})"
+
+
+def _whose_errors_round_away(node: Expr) -> frozenset[Expr]:
+    """The functions behind which nothing makes a relative error larger before the value is stored: one far below the
+    rounding to 16 bits is lost in it. A difference behind them could leave nothing but their errors."""
+    inside: set[Expr] = set()
+    elsewhere: set[Expr] = set()
+
+    def visit(each: Expr) -> None:
+        if not isinstance(each, Call):
+            return
+        if each.name in _FAST:
+            inside.add(each)
+            elsewhere.update(node for arg in each.args for node in walk(arg))
+        elif each.name in _KEEPS_RELATIVE_ERRORS:
+            for arg in each.args:
+                visit(arg)
+        elif each.name == "select":
+            elsewhere.update(walk(each.args[0]))
+            visit(each.args[1])
+            visit(each.args[2])
+        else:
+            elsewhere.update(walk(each))
+
+    visit(node)
+    return frozenset(inside - elsewhere)
 
 
 def _is_within(node: Expr, kind: ElementType) -> bool:

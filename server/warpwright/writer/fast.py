@@ -22,13 +22,13 @@ from warpwright.writer.bins import vector_of as bins_vector
 from warpwright.writer.code import Code, Kernel, Path, Step
 from warpwright.writer.packs import columns_of, packs, schedule_of
 from warpwright.writer.partition import Group, inlined, partition
-from warpwright.writer.pointwise import pointwise
+from warpwright.writer.pointwise import elements_each, pointwise
 from warpwright.writer.products import candidates, is_product, products
 from warpwright.writer.reduction import Round, reduced, rounds
 from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
 from warpwright.writer.scan import scan
 from warpwright.writer.scatter import start
-from warpwright.writer.tile import tile, turn
+from warpwright.writer.tile import schedules_of, tile, turn
 
 MOST_DIMENSIONS = 5
 """Of which every order is tried."""
@@ -266,14 +266,10 @@ class _Writing:
                 return Made(tuple(multiplied[0]), tuple(multiplied[1]), tuple(multiplied[2]))
             reason = multiplied
         if wanted is None or isinstance(wanted, Tile):
-            found = turn(formula, group)
-            if not isinstance(found, str):
-                vector = 16 // max(4, TYPES[group.stages[0].type].bits // 8)
-                tiles = (wanted,) if wanted is not None else (Tile(64, 16, vector), Tile(64, 8, 1))
-                turned = tile(formula, group, f"{name}_kernel", tuple(dict.fromkeys(tiles)))
-                if not isinstance(turned, str):
-                    return Made(tuple(turned[0]), (turned[1],))
-            reason = found if isinstance(found, str) else reason
+            turned = tile(formula, group, f"{name}_kernel", wanted)
+            if not isinstance(turned, str):
+                return Made(tuple(turned[0]), (turned[1],))
+            reason = turned
         if wanted is None or isinstance(wanted, Pointwise):
             cols = columns_of(formula, group)
             if not isinstance(cols, str):
@@ -368,10 +364,11 @@ def _plain(formula: Formula, group: Group, own: str) -> Made:
         filled = start(group.stages[0], formula)
         extents = formula.tensors[filled.name].extents
         wide = replace(formula, dims={**formula.dims, **dict(zip(filled.dims, extents, strict=True))})
-        kernel, step = pointwise(wide, Group(filled.dims, (filled,), frozenset()), f"{own}_fill")
+        filling = Group(filled.dims, (filled,), frozenset())
+        kernel, step = pointwise(wide, filling, f"{own}_fill", elements_each(filling))
         kernels.append(kernel)
         steps.append(step)
-    kernel, step = pointwise(formula, group, f"{own}_kernel")
+    kernel, step = pointwise(formula, group, f"{own}_kernel", elements_each(group))
     return Made((*kernels, kernel), (*steps, step))
 
 
@@ -383,9 +380,11 @@ def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
             found += alternatives(part.formula, part.shape, sizes)
             continue
         for group in partition(part.formula):
-            if not isinstance(turn(part.formula, group), str):
-                found += [Tile(64, 16, 4), Tile(64, 8, 4), Tile(32, 8, 4), Tile(64, 16, 2)]
-                found += [Tile(64, 8, 1), Tile(64, 4, 1), Tile(32, 8, 1)]
+            turned = turn(part.formula, group)
+            if not isinstance(turned, str):
+                for each in schedules_of(turned):
+                    found += [each, replace(each, rows=each.rows // 2), replace(each, side=each.side // 2)]
+                    found += [replace(each, vector=max(1, each.vector // 2))]
                 continue
             if any(is_product(part.formula, each) for each in group.stages):
                 found += candidates(part.formula, group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.model import Formula, Tensor
 from warpwright.formulas.tree import Call, Expr, Name, Num, product, walk
 from warpwright.formulas.types import TYPES, computed
@@ -15,6 +16,25 @@ from warpwright.writer.types import NAMES
 _LEVELS = {"*": 3, "//": 3, "%": 3, "+": 2, "-": 2, "<=": 1, "<": 1, ">=": 1, ">": 1, "==": 1}
 _SIGNS = {"//": "/"}
 _SHARED_WITHOUT_ASKING = 48 * 1024
+
+
+HOST_HELPERS = {
+    "is_aligned": "inline bool is_aligned(const void* p, size_t bytes) "
+    "{ return reinterpret_cast<uintptr_t>(p) % bytes == 0; }",
+    "aligned_bytes": "inline size_t aligned_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }",
+    "are_countable": """// Whether no size is below 0 and 64 bits hold the product of those that are not 0.
+inline bool are_countable(std::initializer_list<long long> sizes) {
+    double product = 1.0;
+    for (const long long size : sizes) {
+        if (size < 0) return false;
+        product *= static_cast<double>(std::max(size, 1LL));
+    }
+    return product < 9e18;
+}""",
+    "grid_of": """// More blocks than a grid holds become none, and the launch fails.
+inline unsigned grid_of(long long blocks) { return blocks <= INT_MAX ? static_cast<unsigned>(blocks) : 0; }""",
+}
+"""Functions on the host, by name; a text has those that it calls."""
 
 
 def host(node: Expr, least: int = 0) -> str:
@@ -80,6 +100,9 @@ def launch_function(code: Code) -> str:
     _lines(text, [f"// {each}" for each in code.formula.promises])
     _lines(text, listed(signature(code), f'extern "C" cudaError_t {code.name}(', ") {"))
     text.depth += 1
+    tests = [f"!are_countable({{{', '.join(each)}}})" for each in _products(code)]
+    for line in _broken("if (", tests, 116, ") return cudaErrorInvalidValue;", "||") if tests else []:
+        text(line)
     if code.temporaries:
         text("char* place = static_cast<char*>(workspace);")
     for number, each in enumerate(code.temporaries):
@@ -93,6 +116,16 @@ def launch_function(code: Code) -> str:
     text.depth -= 1
     text("}")
     return str(text)
+
+
+def _products(code: Code) -> list[tuple[str, ...]]:
+    """The sizes that the launch function multiplies; those in one product, without products in others."""
+    extents = [each.extents for each in (*code.formula.tensors.values(), *code.temporaries)]
+    counts = [*map(product, map(list, extents)), *(step.count for step in code.steps)]
+    found = {tuple(sorted(key)) for each in counts for key in polynomial(each) or {} if len(key) > 1}
+    most = [key for key in found if not any(key != other and not Counter(key) - Counter(other) for other in found)]
+    order = code.formula.sizes
+    return sorted(tuple(sorted(key, key=order.index)) for key in most if all(name in order for name in key))
 
 
 def _lines(text: Text, lines: list[str]) -> None:
@@ -163,11 +196,11 @@ def _divides(test: Expr) -> bool:
     return False
 
 
-def _broken(head: str, tests: list[str], width: int, tail: str) -> list[str]:
+def _broken(head: str, tests: list[str], width: int, tail: str, sign: str = "&&") -> list[str]:
     """`head`, all tests and `tail`, on several lines where one does not hold them."""
     lines, line = [], head
     for number, each in enumerate(tests):
-        piece = each + (" && " if number + 1 < len(tests) else tail)
+        piece = each + (f" {sign} " if number + 1 < len(tests) else tail)
         if len(line) + len(piece.rstrip()) > width and line != head:
             lines.append(line.rstrip())
             line = " " * 8
@@ -207,7 +240,7 @@ def _dim3(grid: tuple[Expr, Expr, Expr]) -> str:
     used = list(grid)
     while len(used) > 1 and used[-1] == Num(1):
         used.pop()
-    texts = [host(each) if _is_fixed(each) else f"static_cast<unsigned>({host(each)})" for each in used]
+    texts = [host(each) if _is_fixed(each) else f"grid_of({host(each)})" for each in used]
     return texts[0] if len(texts) == 1 else f"dim3({', '.join(texts)})"
 
 

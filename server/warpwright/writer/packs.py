@@ -12,11 +12,11 @@ from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, wal
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Pointwise
-from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
+from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads, unique
-from warpwright.writer.pointwise import reach
+from warpwright.writer.pointwise import within_int
 from warpwright.writer.rows import length_of
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
@@ -227,6 +227,7 @@ class PacksText:
         with kernel.block(f"if ({self.first} + kVector <= {self.count_name})", "} else {"):
             kernel(f"{name}<kVector>({', '.join([*arguments, self.first])});")
         kernel.depth += 1
+        kernel("#pragma unroll 1")
         with kernel.block(f"for (Index {at} = {self.first}; {at} < {self.count_name}; ++{at})"):
             kernel(f"{name}<1>({', '.join([*arguments, at])});")
         kernel.depth -= 1
@@ -288,8 +289,7 @@ def _paths(text: PacksText, kernel: Kernel, schedule: Pointwise, slack: int) -> 
         if length is None:
             return []
         conditions += length
-    small = [Call("<=", (text.count, Num(MOST_INDEX - slack)))]
-    small += [Call("<=", (reach(each), Num(MOST_INDEX))) for each in map(text.scope.tensors.get, text.scope.used) if each]
+    small = within_int(text.scope, text.count, slack)
     grid = ceiling(text.count, schedule.threads * schedule.vector * schedule.packs)
     if schedule.vector == 1:
         said = "Any length and alignment: elements one by one."

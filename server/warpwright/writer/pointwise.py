@@ -9,50 +9,72 @@ from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
-from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
+from warpwright.writer.places import coordinates
 from warpwright.writer.scatter import meet
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, literal, written
 
 THREADS = 256
+SHORT = 40
+"""Nodes of an expression of which a thread computes several elements at once."""
 
 
-def pointwise(formula: Formula, group: Group, name: str) -> tuple[Kernel, Step]:
-    """The kernel of a group, and its launch: with indices of 32 bits where all arrays are small enough, else of 64."""
+def pointwise(formula: Formula, group: Group, name: str, each: int = 1) -> tuple[Kernel, Step]:
+    """The kernel of a group, and its launch: with indices of 32 bits where all arrays are small enough, else of 64. A
+    thread computes `each` elements, a block's threads apart."""
     scope = Scope(formula)
-    body = Text(depth=1)
     flat = _is_flat(formula, group)
     index_type = "long long" if flat or not group.dims else "Index"
+    scope.index_type = index_type
     count = product([formula.dims[each] for each in group.dims])
+    own = group.dims[0] if len(group.dims) == 1 else _free_name(scope)
+    _flatten(scope, group, own)
+    body = Text(depth=1 if each == 1 else 2)
+    _stages(body, scope, group, index_type)
+    head = Text(depth=body.depth)
     if group.dims:
-        scope.expressions.of(count)
-        begin = f"static_cast<{index_type}>(blockIdx.x) * blockDim.x + threadIdx.x"
-        _begin(body, scope, group, flat, begin, count)
-    _stages(body, scope, group, flat, index_type)
+        block = f"static_cast<{index_type}>(blockIdx.x)"
+        block = block if each == 1 else f"({block} * {each} + part)"
+        head(f"const {index_type} {own} = {block} * blockDim.x + threadIdx.x;")
+        head(f"if ({own} >= {scope.expressions.of(count)}) {'return' if each == 1 else 'break'};")
+    if len(group.dims) > 1:
+        for line in coordinates(scope.expressions, group.dims, formula.dims, own, str(body)):
+            head(line)
     types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
     texts, parameters = scope.parameters(index_type)
     is_indexed = bool(group.dims) and not flat
-    head = ["template <typename Index>"] if is_indexed else []
-    head += listed(texts, f"__global__ void __launch_bounds__({THREADS if group.dims else 1}) {name}(", ") {")
-    text = "\n".join([*head, str(body), "}"])
+    lines = ["template <typename Index>"] if is_indexed else []
+    lines += listed(texts, f"__global__ void __launch_bounds__({THREADS if group.dims else 1}) {name}(", ") {")
+    if each > 1:
+        lines += ["#pragma unroll", f"    for (int part = 0; part < {each}; ++part) {{"]
+    text = "\n".join([*lines, *head.lines, *body.lines, *(["    }"] if each > 1 else []), "}"])
     helpers = frozenset(scope.expressions.helpers)
     kernel = Kernel(
         name, text, parameters, is_indexed, "long long", helpers, frozenset(types | scope.expressions.types)
     )
-    return kernel, _launches(scope, kernel, group, count)
+    return kernel, _launches(scope, kernel, group, count, THREADS * each)
 
 
-def _launches(scope: Scope, kernel: Kernel, group: Group, count: Expr) -> Step:
+def elements_each(group: Group) -> int:
+    """How many elements a thread computes at best: of short expressions so many that their loads keep the memory
+    busy."""
+    if not group.dims or group.is_scatter or any(isinstance(stage.value, Reduce) for stage in group.stages):
+        return 1
+    nodes = sum(1 for stage in group.stages for _ in walk(stage.value))
+    return 8 if nodes <= SHORT else 2
+
+
+def _launches(scope: Scope, kernel: Kernel, group: Group, count: Expr, block_elements: int) -> Step:
     if not group.dims:
         one = Launch(kernel.name, (Num(1), Num(1), Num(1)), (1, 1, 1))
         return Step((Path((one,)),), Num(1))
-    grid = (ceiling(count, THREADS), Num(1), Num(1))
+    grid = (ceiling(count, block_elements), Num(1), Num(1))
     block = (THREADS, 1, 1)
     if not kernel.is_indexed:
         return Step((Path((Launch(kernel.name, grid, block),)),), count)
-    small = tuple(Call("<=", (each, Num(MOST_INDEX))) for each in _counts(scope, count))
+    small = tuple(within_int(scope, count, block_elements))
     paths = (
         Path((Launch(kernel.name, grid, block, "int"),), small, reason="Indices of 32 bits reach all elements."),
         Path((Launch(kernel.name, grid, block, "long long"),)),
@@ -60,16 +82,14 @@ def _launches(scope: Scope, kernel: Kernel, group: Group, count: Expr) -> Step:
     return Step(paths, count)
 
 
-def _counts(scope: Scope, count: Expr) -> list[Expr]:
-    """How many threads there are, and behind how many elements the last one of each array lies."""
-    found: dict[str, Expr] = {str(polynomial(count)): Call("+", (count, Num(THREADS - 1)))}
-    for name in scope.used:
-        tensor = scope.tensors.get(name)
-        if tensor is None:
-            continue
+def within_int(scope: Scope, count: Expr, block_elements: int) -> list[Expr]:
+    """Conditions under which 32 bits hold all indices: the elements that the threads of all blocks reach, and those
+    behind which the last one of each array lies."""
+    found: dict[str, Expr] = {str(polynomial(count)): Call("<=", (count, Num(MOST_INDEX - block_elements)))}
+    for tensor in (scope.tensors[name] for name in scope.used if name in scope.tensors):
         last = reach(tensor)
-        found.setdefault(str(polynomial(last)), last)
-    return [each for each in found.values() if not isinstance(each, Num)]
+        found.setdefault(str(polynomial(last)), Call("<=", (last, Num(MOST_INDEX))))
+    return list(found.values())
 
 
 def reach(tensor: Tensor) -> Expr:
@@ -120,42 +140,21 @@ def _packed(tensor: Tensor) -> tuple[Expr, ...]:
     return tuple(product(list(tensor.extents[place + 1 :])) for place in range(len(tensor.extents)))
 
 
-def _begin(body: Text, scope: Scope, group: Group, flat: bool, begin: str, count: Expr) -> None:
-    index_type = "long long" if flat else "Index"
-    scope.index_type = index_type
-    single = len(group.dims) == 1
-    name = group.dims[0] if single else _free_name(scope, group)
-    limit = scope.expressions.of(count)
-    body(f"const {index_type} {name} = {begin};")
-    body(f"if ({name} >= {limit}) return;")
-    if single or flat:
-        if flat and not single:
-            _flatten(scope, group, name)
-        return
-    rest = name
-    for place in range(len(group.dims) - 1, -1, -1):
-        dim = group.dims[place]
-        extent = scope.expressions.of(scope.formula.dims[dim], PRODUCT + 1)
-        outer = [scope.formula.dims[each] for each in group.dims[place + 1 :]]
-        inner = scope.expressions.of(product(outer), PRODUCT + 1)
-        whole = rest if inner == "1" else f"{rest} / {inner}"
-        body(f"const Index {dim} = {whole}{f' % {extent}' if place else ''};")
-
-
-def _free_name(scope: Scope, group: Group) -> str:
+def _free_name(scope: Scope) -> str:
     taken = {*scope.tensors, *scope.formula.scalars, *scope.formula.dims, *scope.formula.sizes}
     return next(each for each in ("i", "at", "element", "thread") if each not in taken)
 
 
 def _flatten(scope: Scope, group: Group, name: str) -> None:
-    """Loads at the thread's own element are at the one index."""
+    """In packed arrays of as many elements, the thread's own one is at the number of the thread."""
     own = tuple(map(Name, group.dims))
+    extents = [polynomial(scope.formula.dims[each]) for each in group.dims]
     for tensor in scope.tensors.values():
-        if len(tensor.extents) == len(own):
+        if own and is_packed(scope.formula, tensor.name) and [polynomial(each) for each in tensor.extents] == extents:
             scope.flat[tensor.name] = (own, name)
 
 
-def _stages(body: Text, scope: Scope, group: Group, flat: bool, index_type: str) -> None:
+def _stages(body: Text, scope: Scope, group: Group, index_type: str) -> None:
     """Values first, then what is stored: new values of arrays are written when all old ones were read."""
     stores: list[tuple[Stage, str]] = []
     writes_over = any(each.primed for each in group.stages)

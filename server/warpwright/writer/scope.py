@@ -10,7 +10,7 @@ from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.writer.expressions import SUM, Expressions
+from warpwright.writer.expressions import BIT_OR, Expressions
 from warpwright.writer.types import NAMES, literal, read
 
 
@@ -89,7 +89,7 @@ class Scope:
         if isinstance(load.outside, Num):
             tests = [] if low else [_not_negative(index)]
             tests += [] if high else [Call("<", (index, extent))]
-            return index, [self.expressions.of(each, SUM) for each in tests]
+            return index, [self.expressions.of(each, BIT_OR) for each in tests]
         name = {"clamp": "clamped", "wrap": "wrapped", "reflect": "mirrored"}[load.outside]
         self.expressions.helpers.add(name)
         text = f"{name}<{self.index_type}>({self.expressions.of(index)}, {self.expressions.of(extent)})"

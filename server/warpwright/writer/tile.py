@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from warpwright.formulas.bounds import Polynomial, polynomial
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, walk
-from warpwright.formulas.types import TYPES, computed
+from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Tile
-from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
+from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.expressions import PRODUCT
 from warpwright.writer.partition import Group
 from warpwright.writer.places import base_expression, divisible, unique
-from warpwright.writer.pointwise import pointwise
+from warpwright.writer.pointwise import elements_each, pointwise, within_int
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, read
@@ -66,23 +66,41 @@ def turn(formula: Formula, group: Group) -> Turn | str:
     return f"{tensor.name} does not run along a dimension of {stage.name}."
 
 
-def tile(formula: Formula, group: Group, name: str, schedules: tuple[Tile, ...]) -> tuple[list[Kernel], Step] | str:
+def schedules_of(turned: Turn) -> tuple[Tile, ...]:
+    """Rows of a tile are whole lines of 128 bytes or more. A thread moves 16 bytes of the wider type at once; of bytes
+    8, since it holds four rows of them."""
+    sizes = [max(1, TYPES[each].bits // 8) for each in (turned.tensor.type, turned.stage.type)]
+    side = 128 if sizes[0] == 1 else 64 if sizes[0] <= 8 else 32
+    vector = min(8, 16 // max(sizes))
+    words = side // _word(TYPES[turned.tensor.type])
+    return tuple(dict.fromkeys([Tile(side, min(words, 4 * vector), vector), Tile(side, 512 // side, 1)]))
+
+
+def tile(formula: Formula, group: Group, name: str, wanted: Tile | None) -> tuple[list[Kernel], Step] | str:
     """The kernels of a group and their launches, the general one last; or why a tile does not fit."""
     found = turn(formula, group)
     if isinstance(found, str):
         return found
-    plain_kernel, plain_step = pointwise(formula, group, f"{name}_plain")
-    side = schedules[0].side
+    schedules = schedules_of(found) if wanted is None else (wanted,)
+    words = schedules[0].side // _word(TYPES[found.tensor.type])
+    if any(words % each.rows for each in schedules):
+        return f"A tile has {words} rows of words, which are not moved {schedules[0].rows} at once."
+    plain_kernel, plain_step = pointwise(formula, group, f"{name}_plain", elements_each(group))
     scope = Scope(formula)
-    kernel = _kernel(scope, found, name, side)
+    kernel = _kernel(scope, found, name, schedules[0].side)
     paths = [path for each in schedules for path in _paths(scope, found, kernel, each)]
     return [kernel, plain_kernel], Step((*paths, *plain_step.paths), plain_step.count)
+
+
+def _word(kind: ElementType) -> int:
+    """How many elements fill a bank of shared memory."""
+    return max(1, 32 // max(8, kind.bits))
 
 
 def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
     stage, tensor = turned.stage, turned.tensor
     kind, stored = TYPES[tensor.type], TYPES[stage.type]
-    expressions = scope.expressions
+    expressions, free = scope.expressions, scope.free
     scope.index_type = "Index"
     scope.used[tensor.array] = None
     out = scope.tensors[stage.name].array
@@ -90,80 +108,89 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
     expressions.helpers |= {"load_pack", "store_pack"}
     p, q = turned.from_, turned.to
     dims = scope.formula.dims
-    element = next(n for n in ("j", "k", "m", "j_") if n not in {*dims, *scope.tensors, *scope.formula.scalars})
-    step = next(n for n in ("i", "n", "s", "i_") if n not in {*dims, *scope.tensors, *scope.formula.scalars})
+    taken = {*dims, *scope.tensors, *scope.formula.scalars}
+    element = next(each for each in ("j", "k", "m", "j_") if each not in taken)
+    step = next(each for each in ("i", "n", "s", "i_") if each not in taken)
+    row = next(each for each in ("r", "n", "l", "r_") if each not in taken and each != step)
     length_p, length_q = expressions.of(dims[p], PRODUCT + 1), expressions.of(dims[q], PRODUCT + 1)
+    p_begin, q_begin, p_tiles, q_tiles = (free(f"{d}_{w}") for w in ("begin", "tiles") for d in (p, q))
+    pack = free(f"{tensor.array.replace('.', '_').rstrip('_')}_pack")
     body = Text(depth=1)
     body(f"constexpr int kSide = {side};  // a block turns a tile of {side} x {side}")
-    wider = max(1, 32 // kind.bits)
-    body(f"__shared__ {NAMES[tensor.type]} turning[kSide][kSide + {wider}];  // wider: a column lies in all banks")
-    body("const int along = threadIdx.x % (kSide / kVector) * kVector;")
-    body("const int across = threadIdx.x / (kSide / kVector);")
-    body(f"const Index tiles_p = ({length_p} + kSide - 1) / kSide;")
-    body(f"const Index tiles_q = ({length_q} + kSide - 1) / kSide;")
-    body(f"const Index {p}_begin = blockIdx.x % tiles_p * kSide;")
+    body(f"constexpr int kWord = {_word(kind)};  // elements of a column that share a bank")
+    body("constexpr int kWords = kSide / kWord;")
+    body("constexpr int kLanes = kSide / kVector;  // threads that share a row")
+    body(f"__shared__ alignas(16) Pack<{NAMES[tensor.type]}, kWord> turning[kSide][kWords];")
+    body("// Words change places within a row, so that neither a warp's writes nor its reads meet in a bank.")
+    body("const auto place = [](int row, int word) {")
+    body("    constexpr int kGranule = kVector > kWord ? kVector / kWord : 1;")
+    body("    return word ^ (row / kVector * kGranule % kWords);")
+    body("};")
+    body("const int along = threadIdx.x % kLanes * kVector;")
+    body("const int across = threadIdx.x / kLanes;")
     others = turned.others
-    wrap = " % tiles_q" if others else ""
-    body(f"const Index {q}_begin = blockIdx.x / tiles_p{wrap} * kSide;")
+    body(f"const Index {p_tiles} = ({length_p} + kSide - 1) / kSide;")
+    body(f"const Index {p_begin} = blockIdx.x % {p_tiles} * kSide;")
     if others:
-        body("const Index batch = blockIdx.x / tiles_p / tiles_q;")
-        for place, dim in enumerate(others):
-            behind = product([dims[each] for each in others[place + 1 :]])
-            whole = "batch" if behind == Num(1) else f"batch / {expressions.of(behind, PRODUCT + 1)}"
-            body(f"const Index {dim} = {whole}{f' % {expressions.of(dims[dim], PRODUCT + 1)}' if place else ''};")
+        body(f"const Index {q_tiles} = ({length_q} + kSide - 1) / kSide;")
+        body(f"const Index {q_begin} = blockIdx.x / {p_tiles} % {q_tiles} * kSide;")
+        body(f"const Index batch = blockIdx.x / {p_tiles} / {q_tiles};")
+    else:
+        body(f"const Index {q_begin} = blockIdx.x / {p_tiles} * kSide;")
+    for place, dim in enumerate(others):
+        behind = product([dims[each] for each in others[place + 1 :]])
+        whole = "batch" if behind == Num(1) else f"batch / {expressions.of(behind, PRODUCT + 1)}"
+        body(f"const Index {dim} = {whole}{f' % {expressions.of(dims[dim], PRODUCT + 1)}' if place else ''};")
     body()
-    body(f"// Reads run along {p}, writes along {q}; the tile turns between them.")
+    body(f"// Reads run along {p}, writes along {q}. Beyond an end the last elements are read again.")
     body("#pragma unroll")
-    with body.block(f"for (int {step} = 0; {step} < kSide; {step} += kRows)"):
-        body(f"const Index {p} = {p}_begin + along;")
-        body(f"const Index {q} = {q}_begin + across + {step};")
-        with body.block(f"if ({p} < {length_p} && {q} < {length_q})"):
+    with body.block(f"for (int {step} = 0; {step} < kWords; {step} += kRows)"):
+        body(f"const int word = across + {step};")
+        body(f"const Index {p} = min({p_begin} + along, {length_p} - kVector);")
+        body(f"Pack<{NAMES[tensor.type]}, kVector> rows[kWord];")
+        body("#pragma unroll")
+        with body.block(f"for (int {row} = 0; {row} < kWord; ++{row})"):
+            body(f"const Index {q} = min({q_begin} + word * kWord + {row}, {length_q} - 1);")
             at = base_expression(turned.read, (), "", dims, Num(0), ())
-            body(
-                f"const Pack<{NAMES[tensor.type]}, kVector> pack = "
-                f"load_pack<kVector>({tensor.array} + {expressions.of(at)} + {p});"
-            )
+            body(f"rows[{row}] = load_pack<kVector>({tensor.array} + {expressions.of(at)} + {p});")
+        body("#pragma unroll")
+        with body.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
+            body(f"Pack<{NAMES[tensor.type]}, kWord> packed;")
             body("#pragma unroll")
-            each = f"for (int {element} = 0; {element} < kVector; ++{element})"
-            body(f"{each} turning[across + {step}][along + {element}] = pack.at[{element}];")
+            body(f"for (int {row} = 0; {row} < kWord; ++{row}) packed.at[{row}] = rows[{row}].at[{element}];")
+            body(f"turning[along + {element}][place(along + {element}, word)] = packed;")
     body("__syncthreads();")
     body()
+    scope.places[turned.load] = (read(kind, f"{pack}.at[{element}]"), computed(kind))
+    needs_q = any(isinstance(n, Name) and n.name == q for n in _beside(stage.value, turned.load))
+    first = free(f"{q}_first") if needs_q else q
+    body(f"const Index {first} = {q_begin} + along;")
     body("#pragma unroll")
     with body.block(f"for (int {step} = 0; {step} < kSide; {step} += kRows)"):
-        body(f"const Index {p} = {p}_begin + across + {step};")
-        needs_q = any(isinstance(n, Name) and n.name == q for n in _beside(stage.value, turned.load))
-        first = f"{q}_first" if needs_q else q
-        body(f"const Index {first} = {q}_begin + along;")
-        with body.block(f"if ({p} < {length_p} && {first} < {length_q})"):
-            body(f"Pack<{NAMES[stage.type]}, kVector> pack;")
-            scope.places[turned.load] = (read(kind, f"turning[along + {element}][across + {step}]"), computed(kind))
-            if tensor.type == stage.type and stage.value == turned.load:
-                value = f"turning[along + {element}][across + {step}]"
-            else:
-                value = expressions.stored(stage.value, stored)
+        body(f"const int row = across + {step};")
+        body("const auto* const from = turning[row][place(row, along / kWord)].at + along % kWord;")
+        body(f"const Pack<{NAMES[tensor.type]}, kVector> {pack} = load_pack<kVector>(from);")
+        body(f"const Index {p} = {p_begin} + row;")
+        body(f"if ({p} >= {length_p} || {first} >= {length_q}) continue;")
+        if tensor.type == stage.type and stage.value == turned.load:
+            result = pack
+        else:
+            result = free(f"{out.replace('.', '_').rstrip('_')}_pack")
+            body(f"Pack<{NAMES[stage.type]}, kVector> {result};")
             body("#pragma unroll")
-            if needs_q:
-                with body.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
+            with body.block(f"for (int {element} = 0; {element} < kVector; ++{element})"):
+                if needs_q:
                     body(f"const Index {q} = {first} + {element};")
-                    body(f"pack.at[{element}] = {value};")
-            else:
-                body(f"for (int {element} = 0; {element} < kVector; ++{element}) pack.at[{element}] = {value};")
-            at = base_expression(turned.store, (), "", dims, Num(0), ())
-            body(f"store_pack({out} + {expressions.of(at)} + {first}, pack);")
+                body(f"{result}.at[{element}] = {expressions.stored(stage.value, stored)};")
+        at = base_expression(turned.store, (), "", dims, Num(0), ())
+        body(f"store_pack({out} + {expressions.of(at)} + {first}, {result});")
     texts, parameters = scope.parameters("Index")
     head = ["template <typename Index, int kVector, int kRows>"]
     head += listed(texts, f"__global__ void __launch_bounds__({side} / kVector * kRows) {name}(", ") {")
     types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
     text = "\n".join([*head, str(body), "}"])
-    return Kernel(
-        name,
-        text,
-        parameters,
-        True,
-        "long long",
-        frozenset(expressions.helpers | {"Pack"}),
-        frozenset(types | expressions.types),
-    )
+    helpers = frozenset(expressions.helpers | {"Pack"})
+    return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | expressions.types))
 
 
 def _beside(node: Expr, load: Load) -> list[Expr]:
@@ -197,21 +224,13 @@ def _paths(scope: Scope, turned: Turn, kernel: Kernel, schedule: Tile) -> list[P
     tiles = [ceiling(dims[each], schedule.side) for each in (turned.from_, turned.to)]
     blocks = product([*tiles, *(dims[each] for each in turned.others)])
     threads = schedule.side // schedule.vector * schedule.rows
-    fits = Call("<=", (blocks, Num(MOST_INDEX)))
-    reach = [
-        Call("<=", (product(list(each.extents)), Num(MOST_INDEX)))
-        for name, each in scope.tensors.items()
-        if name in scope.used and each.strides is None
-    ]
-    strided = any(each.strides is not None for name, each in scope.tensors.items() if name in scope.used)
+    small = within_int(scope, product([dims[each] for each in turned.stage.dims]), schedule.side)
     found = []
-    for index in ("long long",) if strided else ("int", "long long"):
+    for index in ("int", "long long"):
         template = (index, str(schedule.vector), str(schedule.rows))
         launch = Launch(kernel.name, (blocks, Num(1), Num(1)), (threads, 1, 1), index, template=template)
-        both = (*conditions, fits, *(reach if index == "int" else ()))
-        found.append(
-            Path(
-                (launch,), unique(both), aligned, f"A tile of {schedule.side} x {schedule.side} turns in shared memory."
-            )
-        )
+        both = (*conditions, *(small if index == "int" else ()))
+        said = f"A tile of {schedule.side} x {schedule.side} turns in shared memory."
+        reason = said if index == "int" else "The same with indices of 64 bits."
+        found.append(Path((launch,), unique(both), aligned, reason))
     return found

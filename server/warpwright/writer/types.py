@@ -15,6 +15,8 @@ NAMES = {
 }  # fmt: skip
 """Of each type in C++."""
 
+_HALVES = {"f16": ("__float2half", "__half2float"), "bf16": ("__float2bfloat16", "__bfloat162float")}
+"""How a float is rounded to them, and how they become one."""
 _HEADERS = {
     "f16": "cuda_fp16.h", "bf16": "cuda_bf16.h", "f8e4m3": "cuda_fp8.h", "f8e5m2": "cuda_fp8.h", "c64":
     "thrust/complex.h", "c128": "thrust/complex.h",
@@ -32,10 +34,8 @@ def read(kind: ElementType, place: str) -> str:
     >>> read(TYPES["f16"], "x[i]"), read(TYPES["f32"], "x[i]")
     ('__half2float(x[i])', 'x[i]')
     """
-    if kind.name == "f16":
-        return f"__half2float({place})"
-    if kind.name == "bf16":
-        return f"__bfloat162float({place})"
+    if kind.name in _HALVES:
+        return f"{_HALVES[kind.name][1]}({place})"
     if kind.is_float and kind.bits == 8:
         return f"static_cast<float>({place})"
     return place
@@ -47,10 +47,9 @@ def written(kind: ElementType, value: str, own: ElementType) -> str:
     >>> written(TYPES["bf16"], "y", TYPES["f32"])
     '__float2bfloat16(y)'
     """
-    if kind.name == "f16":
-        return f"__float2half({_single(value, own)})"
-    if kind.name == "bf16":
-        return f"__float2bfloat16({_single(value, own)})"
+    if kind.name in _HALVES:
+        to, back = _HALVES[kind.name]
+        return _inside(value, back) or f"{to}({_single(value, own)})"
     if kind.is_float and kind.bits == 8:
         return f"{NAMES[kind.name]}({_single(value, own)})"
     if computed(own) == computed(kind) and kind.bits >= 32:
@@ -62,6 +61,22 @@ def written(kind: ElementType, value: str, own: ElementType) -> str:
     if own.is_float and kind.kind == "integer" and kind.bits < 32:
         return saturated(kind, value)
     return f"static_cast<{NAMES[kind.name]}>({value})"
+
+
+def _inside(value: str, function: str) -> str:
+    """The argument of a call that is the whole text; "" of another text.
+
+    >>> _inside("f(x[g(i)])", "f"), _inside("f(x) + f(y)", "f")
+    ('x[g(i)]', '')
+    """
+    if not value.startswith(f"{function}("):
+        return ""
+    depth = 0
+    for place, letter in enumerate(value):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ")" and depth == 0:
+            return value[len(function) + 1 : -1] if place == len(value) - 1 else ""
+    return ""
 
 
 def saturated(kind: ElementType, value: str) -> str:
@@ -114,12 +129,15 @@ def literal(value: int | float | bool, kind: ElementType) -> str:
 def _short(value: float) -> str:
     """The shortest text that names the same float of 32 bits.
 
-    >>> _short(0.1), _short(1 / 3), _short(3.0)
-    ('0.1', '0.33333333', '3.0')
+    >>> _short(0.1), _short(1 / 3), _short(3.0), _short(1e5), _short(1e-12)
+    ('0.1', '0.33333333', '3.0', '1e5', '1e-12')
     """
     single = struct.pack("f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
         if struct.pack("f", float(text)) == single:
             break
-    return text if "e" in text or "." in text else f"{text}.0"
+    if "e" in text:
+        digits_, _, exponent = text.partition("e")
+        return f"{digits_}e{int(exponent)}"
+    return text if "." in text else f"{text}.0"

@@ -11,7 +11,7 @@ from warpwright.schedules.model import Schedule
 from warpwright.writer.code import Code, Kernel, Step, pruned
 from warpwright.writer.fast import ScheduleError, made_code, tried
 from warpwright.writer.helpers import helper_texts
-from warpwright.writer.launch import launch_function
+from warpwright.writer.launch import HOST_HELPERS, launch_function
 from warpwright.writer.names import with_free_names
 from warpwright.writer.partition import Group, partition
 from warpwright.writer.pointwise import pointwise
@@ -71,11 +71,7 @@ def file_text(*codes: Code) -> str:
     headers = ["algorithm", "climits", "cmath", "cstdint", "cuda_runtime.h", *headers_for(types)]
     includes = "\n".join(f"#include <{each}>" for each in headers)
     helpers = helper_texts({each for kernel in kernels for each in kernel.helpers})
-    host: list[str] = []
-    if any(path.aligned for code in codes for step in code.steps for path in step.paths):
-        test = "return reinterpret_cast<uintptr_t>(p) % bytes == 0;"
-        host.append(f"inline bool is_aligned(const void* p, size_t bytes) {{ {test} }}")
-    if any(code.temporaries for code in codes):
-        host.append("inline size_t aligned_bytes(size_t bytes) { return (bytes + 255) / 256 * 256; }")
+    launches = [launch_function(code) for code in codes]
+    host = [text for name, text in HOST_HELPERS.items() if any(f"{name}(" in each for each in launches)]
     parts = [includes, "namespace {", *helpers, *(each.text for each in kernels), *host, "}  // namespace"]
-    return "\n\n".join([*(each.rstrip() for each in parts), *(launch_function(code) for code in codes)]) + "\n"
+    return "\n\n".join([*(each.rstrip() for each in parts), *launches]) + "\n"
