@@ -75,6 +75,10 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
     "running mean": ("y[r, i] = (sum[j <= i] x[r, j]) / (i + 1)", [{"R": 3, "I": i} for i in (1, 7, 1030)]),
     "one long running sum": ("x: i32\ny[i] = sum[j <= i] x[j]", [{"I": i} for i in (0, 1, 5, 17001)]),
     "neighbours": ("d[i] = x[i + 1] - x[i]", [{"I": i} for i in (1, 4, 33, 1024)]),
+    "a stencil": (
+        "y[i, j] = x[i - 1, j; clamp] + x[i, j + 1; zero] - x[i, j]",
+        [{"I": i, "J": j} for i, j in ((1, 1), (7, 33), (40, 60))],
+    ),
     "neighbours in rows": ("d[r, i] = x[r, i + 1] * s[r] - x[r, i]", [{"R": 3, "I": i} for i in (1, 4, 33, 127)]),
     "sum of neighbours": ("s = sum[i] abs(x[i + 1] - x[i])", [{"I": i} for i in (3, 4096, 5001)]),
     "rows of a fixed length": (f"x: f32[R, 70]\n{SOFTMAX}", [{"R": 1}, {"R": 9}]),
@@ -111,6 +115,20 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         "y[j, i] = x[i, j]",
         [{"I": i, "J": j} for i, j in ((1, 1), (3, 130), (64, 64), (67, 132), (96, 68))],
     ),
+    "transpose of bytes": (
+        "x: i8\ny: i8\ny[j, i] = x[i, j]",
+        [{"I": i, "J": j} for i, j in ((3, 130), (128, 128), (131, 136), (272, 136), (17, 19))],
+    ),
+    "transpose of halves": (
+        "x: f16\ny: f16\ny[j, i] = x[i, j]",
+        [{"I": i, "J": j} for i, j in ((72, 136), (65, 66), (17, 19))],
+    ),
+    "transpose with others": (
+        "x: bf16\ny[b, j, i] = x[b, i, j] * s[i] + i",
+        [{"B": 2, "I": i, "J": j} for i, j in ((72, 132), (65, 66), (17, 2))],
+    ),
+    "transpose of doubles": ("x: f64\ny: f64\ny[j, i] = x[i, j]", [{"I": 66, "J": 34}, {"I": 17, "J": 67}]),
+    "transpose of complex numbers": ("x: c128\ny: c128\ny[j, i] = x[i, j]", [{"I": 33, "J": 34}]),
     "channels last, bf16": (
         "x: bf16[N, C, H, W]\ny: bf16[N, H, W, C]\ny[n, h, w, c] = relu(x[n, c, h, w]) * s[c]",
         [{"N": 2, "C": c, "H": 3, "W": w} for c, w in ((1, 1), (3, 65), (32, 66), (64, 64))],

@@ -31,7 +31,21 @@ _MATH = {
 _HELPERS = ("square", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus", "relu", "sign", "uniform", "normal")
 _FAST = ("sigmoid", "silu", "gelu", "gelu_tanh")
 """Helpers that have a faster version for results of 16 bits or less."""
-_KEEPS_RELATIVE_ERRORS = ("*", "/", "neg", "abs", "fmax", "fmin", "max", "min", "relu", "copysign", "f32", "f16", "bf16")
+_KEEPS_RELATIVE_ERRORS = (
+    "*",
+    "/",
+    "neg",
+    "abs",
+    "fmax",
+    "fmin",
+    "max",
+    "min",
+    "relu",
+    "copysign",
+    "f32",
+    "f16",
+    "bf16",
+)
 _COMPLEX = ("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "pow")
 
 

@@ -53,8 +53,8 @@ def columns_of(formula: Formula, group: Group) -> tuple[str, ...] | str:
 
 def schedule_of(formula: Formula, group: Group, cols: tuple[str, ...]) -> Pointwise:
     """A pack is 16 bytes of the narrowest array, at most 32 of the widest one that is read and 16 of the widest result:
-    a warp that stores packs of more fills parts of sectors only. Where loads wait for others, a thread has several packs
-    under way."""
+    a warp that stores packs of more fills parts of sectors only. Where a load waits for another one, or for the place in
+    its row, a thread has several packs under way."""
     scope = Scope(formula)
     loads = _loads(group)
     stored = [each.name for each in group.stages if not each.temporary or each.name in group.kept]
@@ -63,7 +63,7 @@ def schedule_of(formula: Formula, group: Group, cols: tuple[str, ...]) -> Pointw
     written = [sizes[name] for name in stored]
     vector = max(1, min(16 // min(*read, *written), 32 // max(read, default=1), 16 // max(written)))
     gathers = any(isinstance(node, Load) for load in loads for index in load.index for node in walk(index))
-    return Pointwise(vector=vector, packs=4 if gathers else 1)
+    return Pointwise(vector=vector, packs=4 if gathers else 2 if len(cols) < len(group.dims) else 1)
 
 
 def _loads(group: Group) -> list[Load]:
