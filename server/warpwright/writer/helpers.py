@@ -29,8 +29,8 @@ __device__ __forceinline__ uint2 philox(long long seed, long long i) {
 
 
 FAST_GELU = """
-// For results of 16 bits or less. Where x < 0, x is multiplied by 2 to the power of a polynomial, which was fitted to the
-// logarithm of the normal distribution function. Within 2^-20 |x|, and for x > -5.7 within 2^-15 of the result.
+// For results of 16 bits or less. The normal distribution function of -|x| is 2 to the power of a polynomial that was
+// fitted to its logarithm. Within 2^-20 |x|, and for x > -5.7 within 2^-15 of the result.
 __device__ __forceinline__ float fast_gelu(float x) {
     const float a = fabsf(x);
     float p = -7.24747998e-8f;
@@ -41,8 +41,8 @@ __device__ __forceinline__ float fast_gelu(float x) {
     p = fmaf(p, a, -5.33154017e-2f);
     p = fmaf(p, a, -0.45891255f);
     p = fmaf(p, a, -1.15113897f);
-    const float share = exp2f(fmaf(p, a, -1.0f));
-    return x * (x < 0.0f ? share : 1.0f - share);
+    const float below = exp2f(fmaf(p, a, -1.0f));
+    return x * (x < 0.0f ? below : 1.0f - below);
 }
 """
 

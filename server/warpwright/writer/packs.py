@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Polynomial
 from warpwright.formulas.model import Formula, Stage
-from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
+from warpwright.formulas.tree import Call, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import along, varies
 from warpwright.schedules.model import Pointwise
@@ -21,7 +21,6 @@ from warpwright.writer.rows import length_of
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
 from warpwright.writer.types import NAMES, read
-
 
 ANY = Pointwise(vector=1, packs=8)
 """What is right for arrays of any length that begin anywhere."""
