@@ -51,9 +51,9 @@ def columns_of(formula: Formula, group: Group) -> tuple[str, ...] | str:
 
 
 def schedule_of(formula: Formula, group: Group, cols: tuple[str, ...]) -> Pointwise:
-    """A pack is 16 bytes of the narrowest array, at most 32 of the widest one that is read and 16 of the widest result:
-    a warp that stores packs of more fills parts of sectors only. Where a load waits for another one, or for the place in
-    its row, a thread has several packs under way."""
+    """A pack is 16 bytes of the narrowest array, at most 32 of the widest one that is read, and 16 of the widest
+    result: a warp that stores packs of more fills parts of sectors only. Where a load waits for another one, or for the
+    place in its row, a thread has several packs under way."""
     scope = Scope(formula)
     loads = _loads(group)
     stored = [each.name for each in group.stages if not each.temporary or each.name in group.kept]
@@ -73,8 +73,8 @@ def _loads(group: Group) -> list[Load]:
 
 @dataclass
 class PacksText:
-    """One kernel being written. `whole`: rows are made of whole packs; else a pack may reach over the end of a row, what
-    does not run along all dimensions is read for each element by itself, and so are the last elements of all."""
+    """One kernel being written. `whole`: rows are made of whole packs; else a pack may reach over the end of a row, and
+    what does not run along all dimensions is read for each element by itself, as are the last elements of all."""
 
     formula: Formula
     group: Group

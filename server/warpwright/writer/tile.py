@@ -120,10 +120,8 @@ def _kernel(scope: Scope, turned: Turn, name: str, side: int) -> Kernel:
     body(f"constexpr int kWord = {_word(kind)};  // elements of a column that share a bank")
     body("constexpr int kWords = kSide / kWord;")
     body("constexpr int kLanes = kSide / kVector;  // threads that share a row")
-    body(
-        "// Neither a warp's writes nor its reads meet in a bank: words change places within a row, where packs are read"
-    )
-    body("// at once, or a row is a word longer.")
+    body("// Neither a warp's writes nor its reads meet in a bank: words change places within a row where packs are")
+    body("// read at once, else a row is a word longer.")
     body(f"__shared__ alignas(16) Pack<{NAMES[tensor.type]}, kWord> turning[kSide][kWords + (kVector == 1)];")
     body("const auto place = [](int row, int word) {")
     body("    constexpr int kGranule = kVector > kWord ? kVector / kWord : 1;")
