@@ -110,6 +110,21 @@ CASES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
     ("histogram", "", {"I": 16777216}),
     ("embedding", "f32", {"table_size0": 50257, "D": 768, "T": 65536}),
     ("row_cumsum", "f32", {"R": 4096, "I": 4096}),
+    # Scatters and scans.
+    ("histogram_accumulate", "", {"I": 16777216, "h_size": 256}),
+    ("histogram_accumulate", "", {"I": 16777216, "h_size": 8192}),
+    ("index_add", "f32", {"I": 262144, "D": 128, "y_size0": 65536}),
+    ("scatter_max", "f32", {"I": 16777216, "y_size": 65536}),
+    ("max_unpool", "f32", {"I": 4194304, "y_size": 16777216}),
+    ("row_cumsum", "f32", {"R": 4095, "I": 4095}),
+    ("row_cumsum", "bf16", {"R": 4096, "I": 4096}),
+    ("row_cummax", "f32", {"R": 4096, "I": 4096}),
+    ("suffix_sum", "f32", {"R": 4096, "I": 4096}),
+    ("segmented_cumsum", "f32", {"S": 65536, "I": 256}),
+    ("column_cumsum", "f32", {"I": 4096, "C": 4096}),
+    ("causal_average", "f32", {"B": 16, "I": 1024, "D": 256}),
+    ("prefix_sum", "f32", {"I": 100000000}),
+    ("exclusive_prefix_sum", "i32", {"I": 16777216}),
 )
 
 

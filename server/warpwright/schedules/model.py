@@ -67,4 +67,20 @@ class Bins:
     vector: int = 4
 
 
-Schedule = Pointwise | Rows | Columns | Tile | Bins | CoreProduct | TensorProduct
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """`warps` warps share a row and keep `packs` packs of `vector` elements a lane in registers; `rows` rows share a
+    block. Along a slow dimension a thread has `vector` columns and `packs` rows of them, warps below each other."""
+
+    warps: int = 8
+    rows: int = 1
+    vector: int = 4
+    packs: int = 4
+
+    @property
+    def capacity(self) -> int:
+        """The elements of a row that registers hold."""
+        return 32 * self.warps * self.packs * self.vector
+
+
+Schedule = Pointwise | Rows | Columns | Tile | Bins | Scan | CoreProduct | TensorProduct

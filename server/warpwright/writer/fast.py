@@ -14,7 +14,7 @@ from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, wal
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import flat, offset
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Schedule, Tile
+from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Tile
 from warpwright.schedules.rules import alternatives, default, legal
 from warpwright.schedules.shape import RowShape, row_shape
 from warpwright.writer.bins import bins
@@ -285,10 +285,11 @@ class _Writing:
                 step = replace(step, paths=(*gathered[1], *step.paths))
                 return Made((gathered[0], *general.kernels), (*general.steps[:-1], step))
             reason = gathered if group.is_scatter else reason
-        if wanted is None:
-            scanned = scan(formula, group, f"{name}_kernel")
+        if wanted is None or isinstance(wanted, Scan):
+            scanned = scan(formula, group, f"{name}_kernel", wanted, self.sizes)
             if not isinstance(scanned, str):
-                return Made(tuple(scanned[0]), (scanned[1],), scanned[2])
+                return Made(scanned.kernels, scanned.steps, scanned.temporaries)
+            reason = scanned if isinstance(wanted, Scan) else reason
         if wanted is None or isinstance(wanted, Columns):
             made = self._reduced(formula, group, name)
             if not isinstance(made, str):

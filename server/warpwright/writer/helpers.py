@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from warpwright.writer.contraction_helpers import PRODUCT_HELPERS
 from warpwright.writer.lanes import TEXTS
+from warpwright.writer.running import RUNNING
 
 PHILOX = """
 // Philox 4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3): two words of the sequence of `seed` at
@@ -167,7 +168,7 @@ HELPERS: dict[str, Helper] = {
         "        seen = atomicCAS(word, expected, wanted);\n"
         "    } while (seen != expected);\n}\n"
     ),
-    **{name: Helper(text.lstrip("\n"), needs) for name, (text, needs) in TEXTS.items()},
+    **{name: Helper(text.lstrip("\n"), needs) for name, (text, needs) in (TEXTS | RUNNING).items()},
     **{name: Helper(text) for name, text in PRODUCT_HELPERS.items()},
 }
 """By name. Functions of T are for float and double: `exp` and others are overloaded in CUDA."""

@@ -68,14 +68,15 @@ __device__ __forceinline__ void stream_pack(T* to, const Pack<T, kCount>& from) 
 }
 """
 
-_COMBINED = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": "max_of({a}, {b})", "min": "min_of({a}, {b})", "any":
+JOINED = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": "max_of({a}, {b})", "min": "min_of({a}, {b})", "any":
              "{a} || {b}", "all": "{a} && {b}"}  # fmt: skip
+"""How two values meet, by reduction."""
 
 
 def row_reduction(op: str) -> str:
     """All lanes of a row get the result."""
-    over_lanes = _COMBINED[op].format(a="value", b="other")
-    over_warps = _COMBINED[op].format(a="value", b="partial[warp]")
+    over_lanes = JOINED[op].format(a="value", b="other")
+    over_warps = JOINED[op].format(a="value", b="partial[warp]")
     return f"""
 // All kLanes threads that share a row get the {op} of their values.
 template <int kLanes, typename T>
@@ -137,39 +138,6 @@ __device__ __forceinline__ void row_{op}(T& value, long long& place) {{
 """
 
 
-def running(op: str) -> str:
-    """Each thread of a block gets what the threads in front of it give together, and all get the whole."""
-    lanes = _COMBINED[op].format(a="other", b="value")
-    warps = _COMBINED[op].format(a="all", b="warps[warp]")
-    own = _COMBINED[op].format(a="before", b="previous")
-    return f"""
-// The {op} of what the threads in front of this one have in `total`, which becomes that of the whole block.
-template <int kThreads, typename T>
-__device__ __forceinline__ T running_{op}(T start, T& total) {{
-    const int lane = threadIdx.x % 32;
-    T value = total;
-#pragma unroll
-    for (int offset = 1; offset < 32; offset *= 2) {{
-        const T other = __shfl_up_sync(0xffffffffu, value, offset);
-        if (lane >= offset) value = {lanes};
-    }}
-    __shared__ T warps[kThreads / 32];
-    if (lane == 31) warps[threadIdx.x / 32] = value;
-    __syncthreads();
-    T all = start;
-    T before = start;
-    for (int warp = 0; warp < kThreads / 32; ++warp) {{
-        if (warp == static_cast<int>(threadIdx.x) / 32) before = all;
-        all = {warps};
-    }}
-    __syncthreads();  // the next call may write to `warps`
-    const T previous = __shfl_up_sync(0xffffffffu, value, 1);
-    total = all;
-    return lane > 0 ? {own} : before;
-}}
-"""
-
-
 TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Pack": (PACK, ()),
     "load_pack": (LOAD, ("Pack",)),
@@ -177,8 +145,7 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "load_some": (LOAD_SOME, ("Pack", "load_pack")),
     "store_some": (STORE_SOME, ("Pack", "store_pack")),
     "stream_pack": (STREAM, ("Pack", "store_pack")),
-    **{f"row_{op}": (row_reduction(op), (f"{op}_of",) if op in ("max", "min") else ()) for op in _COMBINED},
-    **{f"running_{op}": (running(op), (f"{op}_of",) if op in ("max", "min") else ()) for op in _COMBINED},
+    **{f"row_{op}": (row_reduction(op), (f"{op}_of",) if op in ("max", "min") else ()) for op in JOINED},
     **{f"row_{op}": (row_place(op), ()) for op in ("argmax", "argmin")},
 }
 """The text of each, and what it calls."""

@@ -135,7 +135,11 @@ def _lines(text: Text, lines: list[str]) -> None:
 
 def _bytes(tensor: Tensor) -> str:
     size = TYPES[tensor.type].bits // 8
-    return f"aligned_bytes({host(product([*tensor.extents]))} * {size})" if tensor.extents else "aligned_bytes(16)"
+    return (
+        f"aligned_bytes({host(product([*tensor.extents]), _LEVELS['*'])} * {size})"
+        if tensor.extents
+        else "aligned_bytes(16)"
+    )
 
 
 def _step(text: Text, code: Code, step: Step) -> None:

@@ -1,189 +1,225 @@
-"""Scans along the last dimension: `y[r, i] = sum[j <= i] x[r, j]`. A block runs along a row with what came before; a
-long row is cut into parts whose totals are known first."""
+"""Scans: `y[r, i] = sum[j <= i] x[r, j]`, along the last dimension or another, from its begin or from its end. Every
+element is read once: registers hold a row or a part of one, and parts tell each other what they add up to."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product as product_of
 
 from warpwright.formulas.bounds import polynomial
+from warpwright.formulas.extents import with_sizes
 from warpwright.formulas.model import Formula, Stage, Tensor
-from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Name, Num, Reduce, product, rebuilt
-from warpwright.formulas.types import TYPES, ElementType, computed
+from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import varies
-from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step
-from warpwright.writer.expressions import PRODUCT
+from warpwright.schedules.model import Scan
+from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling
 from warpwright.writer.partition import Group
-from warpwright.writer.pointwise import combined, store
-from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal
+from warpwright.writer.places import unique
+from warpwright.writer.pointwise import pointwise, reach
+from warpwright.writer.scan_columns import columns_kernel
+from warpwright.writer.scan_rows import rows_kernel
+from warpwright.writer.scan_text import Running, ScanText
 
-THREADS, ITEMS, PARTS = 256, 4, 512
-"""Of a block; elements of a thread at a time; parts of a long row."""
 MANY_ROWS, SHORT = 512, 16384
 """Rows that fill a GPU by themselves, and a row that is not worth parts."""
+ROW, COLUMN = 16, 16
+"""Elements of a lane along a row; rows of a thread that has columns."""
 
 
 @dataclass(frozen=True)
-class Scan:
-    """The reduction over all elements before one of `along`, and what is computed of its result at each element."""
+class WrittenScan:
+    """Kernels, their launches, and the arrays with which blocks tell each other what they have."""
 
-    stage: Stage
-    node: Reduce
-    body: Expr
-    after: tuple[Stage, ...]
-
-    @property
-    def along(self) -> str:
-        """The dimension that is scanned."""
-        return self.stage.dims[-1]
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The others."""
-        return self.stage.dims[:-1]
+    kernels: tuple[Kernel, ...]
+    steps: tuple[Step, ...]
+    temporaries: tuple[Tensor, ...]
 
 
-def scan_of(formula: Formula, group: Group) -> Scan | str:
+def running_of(formula: Formula, group: Group) -> Running | str:
     """The scan that a group is, or why it is none."""
     stage, node = group.stages[0], group.stages[0].value
     if group.is_scatter or not isinstance(node, Reduce) or not stage.dims:
         return "Nothing is reduced."
     if any(isinstance(each.value, Reduce) for each in group.stages[1:]) or any(e.primed for e in group.stages):
         return "More than one reduction shares the elements."
-    along, ranges = stage.dims[-1], node.ranges
-    if len(ranges) != 1 or ranges[0].lower is not None or ranges[0].upper != Name(along):
+    ends = _ends(node)
+    if ends is None or ends[0] not in stage.dims:
         return "What is reduced does not end at the element."
+    along, reverse, closed = ends
     if node.op.startswith("arg") or TYPES[stage.type].kind == "complex" or varies([node.body], (along,)):
         return "It is not a running value."
-    if polynomial(formula.dims[along]) != polynomial(formula.dims[ranges[0].name]):
+    if polynomial(formula.dims[along]) != polynomial(formula.dims[node.ranges[0].name]):
         return "The dimensions differ in length."
-    inner = ranges[0].name
+    inner = node.ranges[0].name
     body = rebuilt(node.body, lambda each: Name(along) if isinstance(each, Name) and each.name == inner else each)
-    return Scan(stage, node, body, group.stages[1:])
+    place = stage.dims.index(along)
+    kind = TYPES[node.accumulate] if node.accumulate else computed(TYPES[stage.type])
+    rows, cols = stage.dims[:place], stage.dims[place + 1 :]
+    return Running(stage, node.op, kind, body, group.stages[1:], group.kept, along, rows, cols, reverse, closed)
 
 
-def scan(formula: Formula, group: Group, name: str) -> tuple[list[Kernel], Step, tuple[Tensor, ...]] | str:
-    """The kernels of a scan, their launches and the array between them; or why the group is none."""
-    found = scan_of(formula, group)
+def _ends(node: Reduce) -> tuple[str, bool, bool] | None:
+    """The dimension at whose element a range ends, whether it begins there instead, and whether it holds it."""
+    if len(node.ranges) != 1:
+        return None
+    only = node.ranges[0]
+    match only.lower, only.upper:
+        case None, Name(name=name):
+            return name, False, only.closed
+        case Name(name=name), None:
+            return name, True, True
+        case Call(name="+", args=(Name(name=name), Num(value=1))), None:
+            return name, True, False
+    return None
+
+
+def scan(
+    formula: Formula, group: Group, name: str, wanted: Scan | None, sizes: Mapping[str, int] | None
+) -> WrittenScan | str:
+    """The kernels of a scan, their launches and the arrays between blocks; or why the group is none."""
+    found = running_of(formula, group)
     if isinstance(found, str):
         return found
-    kind = TYPES[found.node.accumulate] if found.node.accumulate else computed(TYPES[found.stage.type])
-    extents = (Num(PARTS), *(formula.dims[each] for each in found.rows))
-    parts = Tensor(f"{found.stage.name}_parts", kind.name, extents, "out")
-    wide = replace(formula, tensors={**formula.tensors, parts.name: parts})
-    totals = _kernel(wide, found, group.kept, f"{name}_totals", kind, parts, last=False)
-    whole = _kernel(wide, found, group.kept, name, kind, parts, last=True)
+    return _columns(formula, found, name, wanted) if found.cols else _rows(formula, found, name, wanted, sizes)
+
+
+# Along the fastest dimension
+
+
+def for_length(length: int, vector: int) -> Scan:
+    """The schedule of rows of at most that length, in registers."""
+    if length <= 32 * ROW:
+        return Scan(1, 4, vector, max(1, -(-length // (32 * vector))))
+    warps = min(16, -(-length // (32 * ROW)))
+    return Scan(warps, 1, vector, -(-length // (32 * warps * vector)))
+
+
+def _chosen(
+    found: Running, vector: int, wanted: Scan | None, sizes: Mapping[str, int] | None, length: Expr
+) -> list[Scan]:
+    """By falling preference; the last one is right for rows of any length."""
+    if wanted is not None:
+        return [replace(wanted, vector=vector, packs=wanted.packs * wanted.vector // vector)]
+    lengths = [with_sizes(length, sizes)] if sizes is not None else [128, 512, 4096]
+    last = for_length(8 * 32 * ROW, vector)
+    return list(dict.fromkeys((*(for_length(each, vector) for each in lengths if each <= SHORT), last)))
+
+
+def _rows(
+    formula: Formula, found: Running, name: str, wanted: Scan | None, sizes: Mapping[str, int] | None
+) -> WrittenScan:
     rows = product([formula.dims[each] for each in found.rows])
     length = formula.dims[found.along]
-    grid = Call("min", (rows, Num(MOST_INDEX)))
-    one = Path((_launch(whole, grid, 1),))
-    few = (Call("<", (rows, Num(MANY_ROWS))), Call(">", (length, Num(SHORT))))
-    split = Path(
-        (_launch(totals, grid, PARTS), _launch(whole, grid, PARTS)), few, reason="Few long rows are cut into parts."
-    )
-    return [totals, whole], Step((split, one), product([rows, length])), (parts,)
+    most = wanted.vector if wanted is not None else _vector_of(formula, found)
+    chain = wanted or for_length(2 * 8 * 32 * ROW, most)
+    tile = chain.capacity
+    wide, told, ready = _between(formula, found, Call("//", (length, Num(tile))), rows, rows)
+    text = ScanText(wide, found)
+    kernel = rows_kernel(text, name, told, ready)
+    fill_kernel, fill = _cleared(wide, ready, name)
+    small = _small(text, product([rows, length]))
+    few = (Call("<", (rows, Num(MANY_ROWS))), Call(">", (length, Num(tile if wanted else SHORT))))
+    paths: list[Path] = []
+    for vector in dict.fromkeys((most, 1)):
+        conditions = text.packed(vector, length)
+        if conditions is None:
+            continue
+        chained = replace(chain, vector=vector, packs=chain.packs * chain.vector // vector)
+        for index in ("int", "long long"):
+            grid = product([rows, ceiling(length, tile)])
+            launches = (fill, _row_launch(kernel, chained, grid, index, is_chained=True))
+            tests = unique((*few, *conditions, *(small if index == "int" else ())))
+            paths.append(Path(launches, tests, text.aligned(vector), "Few long rows are cut into parts."))
+        for each in _chosen(found, vector, wanted, sizes, length):
+            grid = ceiling(rows, each.rows)
+            fits = () if each.warps > 1 else (Call("<=", (length, Num(each.capacity))),)
+            said = "Registers hold a row." if fits else ""
+            launch = _row_launch(kernel, each, grid, "int", is_chained=False)
+            paths.append(Path((launch,), unique((*fits, *conditions, *small)), text.aligned(vector), said))
+    last = for_length(8 * 32 * ROW, 1)
+    paths.append(Path((_row_launch(kernel, last, rows, "long long", is_chained=False),)))
+    return WrittenScan((fill_kernel, kernel), (Step(tuple(paths), product([rows, length])),), (told, ready))
 
 
-def _launch(kernel: Kernel, rows: Expr, parts: int) -> Launch:
-    return Launch(kernel.name, (rows, Num(parts), Num(1)), (THREADS, 1, 1), template=(str(parts),))
+def _row_launch(kernel: Kernel, each: Scan, grid: Expr, index: str, *, is_chained: bool) -> Launch:
+    chained = "true" if is_chained else "false"
+    template = (index, str(each.vector), str(each.packs), str(each.warps), str(each.rows), chained)
+    block = (32 * each.warps * each.rows, 1, 1)
+    return Launch(kernel.name, (grid, Num(1), Num(1)), block, index, template=template)
 
 
-def _kernel(
-    formula: Formula, found: Scan, kept: frozenset[str], name: str, kind: ElementType, parts: Tensor, *, last: bool
-) -> Kernel:
-    """A template over the number of parts: the total of each part, or, where `last`, the running values."""
-    scope = Scope(formula)
-    expressions = scope.expressions
-    node = found.node
-    helper = f"running_{node.op}"
-    expressions.helpers |= {f"row_{node.op}", *((helper,) if last else ())}
-    along = found.along
-    taken = {*formula.dims, *scope.tensors, *formula.scalars, *formula.sizes}
-    item = next(n for n in ("k", "m", "item") if n not in taken)
-    row = found.rows[0] if len(found.rows) == 1 else scope.free("own_row")
-    begin, end, first, carry = (scope.free(each) for each in ("begin", "end", "first", "so_far"))
-    rows = expressions.of(product([formula.dims[each] for each in found.rows]), PRODUCT + 1)
-    length = expressions.of(formula.dims[along], PRODUCT + 1)
-    start = literal(identity(node.op, kind), kind)
-    type_name = NAMES[kind.name]
-    scope.used[parts.name] = None
-    inner = Text(depth=2)
-    inner(f"const long long {begin}_part = ({length} + kParts - 1) / kParts * blockIdx.y;")
-    inner(f"const long long {end} = min({begin}_part + ({length} + kParts - 1) / kParts, {length});")
-    inner(f"{type_name} {carry} = {start};")
-    value = expressions.of(found.body, wanted=kind)
-    if not last:
-        scope.stored[parts.name] = None
-        head = f"for (long long {along} = {begin}_part + threadIdx.x; {along} < {end}; {along} += {THREADS})"
-        with inner.block(head):
-            for line in combined(scope, node, carry, value, kind, kind):
-                inner(line)
-        inner(f"{carry} = row_{node.op}<{THREADS}>({carry});")
-        inner(f"if (threadIdx.x == 0) {parts.name}[blockIdx.y * {rows} + {row}] = {carry};")
-    else:
-        with inner.block("if constexpr (kParts > 1)"):
-            with inner.block(f"for (int part = threadIdx.x; part < static_cast<int>(blockIdx.y); part += {THREADS})"):
-                for line in combined(scope, node, carry, f"{parts.name}[part * {rows} + {row}]", kind, kind):
-                    inner(line)
-            inner(f"{carry} = row_{node.op}<{THREADS}>({carry});")
-        tile = f"{THREADS} * {ITEMS}"
-        with inner.block(f"for (long long {begin} = {begin}_part; {begin} < {end}; {begin} += {tile})"):
-            inner(f"const long long {first} = {begin} + threadIdx.x * {ITEMS};")
-            inner(f"{type_name} values[{ITEMS}];")
-            inner(f"{type_name} total = {start};")
-            each = f"for (int {item} = 0; {item} < {ITEMS}; ++{item})"
-            inner("#pragma unroll")
-            with inner.block(each):
-                inner(f"const long long {along} = {first} + {item};")
-                if not node.ranges[0].closed:
-                    inner(f"values[{item}] = total;")
-                with inner.block(f"if ({along} < {end})"):
-                    for line in combined(scope, node, "total", value, kind, kind):
-                        inner(line)
-                if node.ranges[0].closed:
-                    inner(f"values[{item}] = total;")
-            inner(f"{type_name} before = running_{node.op}<{THREADS}, {type_name}>({start}, total);")
-            for line in combined(scope, node, "before", carry, kind, kind):
-                inner(line)
-            inner("#pragma unroll")
-            with inner.block(each):
-                inner(f"const long long {along} = {first} + {item};")
-                inner(f"if ({along} >= {end}) break;")
-                own = scope.free(f"{found.stage.name}_{node.op}")
-                inner(f"{type_name} {own} = before;")
-                for line in combined(scope, node, own, f"values[{item}]", kind, kind):
-                    inner(line)
-                scope.locals[found.stage.name] = (own, kind)
-                stores = [(found.stage, own)]
-                for stage in found.after:
-                    kind_after = computed(TYPES[stage.type])
-                    result = scope.free(f"{stage.name}_value")
-                    value_after = expressions.held(stage.value, TYPES[stage.type])
-                    inner(f"const {NAMES[kind_after.name]} {result} = {value_after};")
-                    scope.locals[stage.name] = (result, kind_after)
-                    stores.append((stage, result))
-                for stage, result in stores:
-                    if not stage.temporary or stage.name in kept:
-                        store(inner, scope, stage, result)
-            for line in combined(scope, node, carry, "total", kind, kind):
-                inner(line)
-    body = Text(depth=1)
-    with body.block(f"for (long long {row} = blockIdx.x; {row} < {rows}; {row} += gridDim.x)"):
-        for place, dim in enumerate(found.rows):
-            if len(found.rows) > 1 and re.search(rf"\b{dim}\b", str(inner)):
-                behind = product([formula.dims[each] for each in found.rows[place + 1 :]])
-                whole = row if behind == Num(1) else f"{row} / {expressions.of(behind, PRODUCT + 1)}"
-                wrap = f" % {expressions.of(formula.dims[dim], PRODUCT + 1)}" if place else ""
-                body(f"const long long {dim} = {whole}{wrap};")
-        body.lines += inner.lines
-    texts, parameters = scope.parameters("long long")
-    head_lines = ["template <int kParts>"]
-    head_lines += listed(texts, f"__global__ void __launch_bounds__({THREADS}) {name}(", ") {")
-    types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
-    text = "\n".join([*head_lines, *body.lines, "}"])
-    return Kernel(
-        name, text, parameters, False, "long long", frozenset(expressions.helpers), frozenset(types | expressions.types)
-    )
+# Along another dimension
+
+
+def _columns(formula: Formula, found: Running, name: str, wanted: Scan | None) -> WrittenScan:
+    outer = product([formula.dims[each] for each in found.rows])
+    length = formula.dims[found.along]
+    columns = product([formula.dims[each] for each in found.cols])
+    most = wanted.vector if wanted is not None else min(4, _vector_of(formula, found))
+    chosen = wanted or Scan(8, 1, most, COLUMN)
+    rows = chosen.warps * chosen.packs
+    parts = ceiling(length, rows)
+    values, stripes = product([outer, columns]), product([outer, ceiling(columns, 32)])
+    wide, told, ready = _between(formula, found, Call("//", (length, Num(rows))), values, stripes)
+    text = ScanText(wide, found)
+    kernel = columns_kernel(text, name, told, ready, chosen)
+    fill_kernel, fill = _cleared(wide, ready, name)
+    small = _small(text, product([outer, length, columns]))
+    paths: list[Path] = []
+    for vector in dict.fromkeys((most, 1)):
+        conditions = text.packed(vector, columns)
+        if conditions is None:
+            continue
+        for index, is_chained in product_of(("int", "long long"), (False, True)):
+            grid = product([outer, ceiling(columns, 32 * vector), parts if is_chained else Num(1)])
+            template = (index, str(vector), "true" if is_chained else "false")
+            launch = Launch(kernel.name, (grid, Num(1), Num(1)), (32 * chosen.warps, 1, 1), index, template=template)
+            fits = () if is_chained else (Call("<=", (length, Num(rows))),)
+            tests = unique((*fits, *conditions, *(small if index == "int" else ())))
+            launches = (fill, launch) if is_chained else (launch,)
+            said = "Long columns are cut into parts." if is_chained else ""
+            paths.append(Path(launches, tests, text.aligned(vector), said))
+    return WrittenScan((fill_kernel, kernel), (Step(tuple(paths), product([outer, length, columns])),), (told, ready))
+
+
+# What both have in common
+
+
+def _vector_of(formula: Formula, found: Running) -> int:
+    """How many elements are 16 bytes of the narrowest array that is read or written in packs."""
+    sizes = [max(1, TYPES[kind].bits // 8) for _, kind, _ in ScanText(formula, found).moved.values()]
+    return max(1, min(16 // min(sizes), 32 // max(sizes), 64 // (found.kind.bits // 8))) if sizes else 1
+
+
+def _between(
+    formula: Formula, found: Running, parts: Expr, values: Expr, chains: Expr
+) -> tuple[Formula, Tensor, Tensor]:
+    """The formula with two arrays more: of all parts but the last what each of its values adds up to, and up to where;
+    and which of both can be read, behind a counter of the parts that have begun."""
+    stem = found.stage.name.replace(".", "_")
+    taken = {*formula.tensors, *formula.dims, *formula.sizes, *formula.scalars, *(s.name for s in formula.stages)}
+    names = [
+        next(n for n in (own, f"{own}_", f"{own}__") if n not in taken) for own in (f"{stem}_parts", f"{stem}_ready")
+    ]
+    told = Tensor(names[0], found.kind.name, (Num(2), parts, values), "out")
+    flags = Call("+", (product([Num(2), parts, chains]), Num(1)))
+    ready = Tensor(names[1], "i32", (flags,), "out")
+    return replace(formula, tensors={**formula.tensors, told.name: told, ready.name: ready}), told, ready
+
+
+def _cleared(formula: Formula, ready: Tensor, name: str) -> tuple[Kernel, Launch]:
+    dim = f"{ready.name}_0"
+    stage = Stage(ready.name, (dim,), Num(0), "i32")
+    wide = replace(formula, dims={**formula.dims, dim: ready.extents[0]})
+    kernel, step = pointwise(wide, Group((dim,), (stage,), frozenset()), f"{name}_begin")
+    return kernel, step.paths[-1].launches[0]
+
+
+def _small(text: ScanText, count: Expr) -> list[Expr]:
+    """When indices of 32 bits reach all elements, and a tile behind the last one."""
+    whole = polynomial(count)
+    others = [reach(each) for each in text.formula.tensors.values() if each.name in text.scope.used]
+    ends = [Call("+", (count, Num(2 * SHORT))), *(each for each in others if polynomial(each) != whole)]
+    return [Call("<=", (each, Num(MOST_INDEX))) for each in ends if not isinstance(each, Num)]

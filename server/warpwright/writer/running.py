@@ -1,0 +1,219 @@
+"""Functions on the device with which running values pass from lane to lane, warp to warp, block to block."""
+
+from __future__ import annotations
+
+from warpwright.writer.lanes import JOINED
+
+PART = """
+// The number of the next part, in the order in which blocks begin: those in front are under way, so that it is safe to
+// wait for them.
+__device__ __forceinline__ int next_part(int* counter) {
+    __shared__ int part;
+    if (threadIdx.x == 0) part = atomicAdd(counter, 1);
+    __syncthreads();
+    return part;
+}
+"""
+
+TOLD = """
+// Lets other blocks know that what this warp has written can be read.
+__device__ __forceinline__ void tell(int* flag) {
+    __threadfence();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) *const_cast<volatile int*>(flag) = 1;
+}
+"""
+
+AWAITED = """
+// What another block has written once it has told so; past the first-level cache.
+template <typename T>
+__device__ __forceinline__ T awaited(const T* place, const int* flag) {
+    while (*const_cast<const volatile int*>(flag) == 0) {}
+    __threadfence();
+    return *const_cast<const volatile T*>(place);
+}
+"""
+
+
+def over_lanes(op: str) -> str:
+    """Each lane gets what those in front give together."""
+    lanes = JOINED[op].format(a="other", b="value")
+    front = JOINED[op].format(a="so_far", b="previous")
+    whole = JOINED[op].format(a="so_far", b="last")
+    return f"""
+// The {op} of `so_far` and of what the lanes in front have in `value`; `so_far` becomes that of all lanes.
+template <typename T>
+__device__ __forceinline__ T running_lanes_{op}(T value, T& so_far) {{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int offset = 1; offset < 32; offset *= 2) {{
+        const T other = __shfl_up_sync(0xffffffffu, value, offset);
+        if (lane >= offset) value = {lanes};
+    }}
+    const T previous = __shfl_up_sync(0xffffffffu, value, 1);
+    const T last = __shfl_sync(0xffffffffu, value, 31);
+    const T front = lane == 0 ? so_far : {front};
+    so_far = {whole};
+    return front;
+}}
+"""
+
+
+def over_warps(op: str) -> str:
+    """Each warp gets what those in front give together."""
+    joined = JOINED[op].format(a="so_far", b="totals[each]")
+    alone = JOINED[op].format(a="so_far", b="value")
+    return f"""
+// As running_lanes_{op}, of the kWarps warps that share a row; `value` is the same for all lanes of a warp.
+template <int kWarps, typename T>
+__device__ __forceinline__ T running_warps_{op}(T value, T& so_far) {{
+    T front = so_far;
+    if constexpr (kWarps == 1) {{
+        so_far = {alone};
+    }} else {{
+        __shared__ T totals[kWarps];
+        const int warp = threadIdx.x / 32;
+        if (threadIdx.x % 32 == 0) totals[warp] = value;
+        __syncthreads();
+#pragma unroll
+        for (int each = 0; each < kWarps; ++each) {{
+            if (each == warp) front = so_far;
+            so_far = {joined};
+        }}
+        __syncthreads();  // the next call may write to `totals`
+    }}
+    return front;
+}}
+"""
+
+
+def over_parts(op: str) -> str:
+    """Each block gets what those in front give together."""
+    value = JOINED[op].format(a="value", b="awaited(totals + each, ready + each)")
+    group = JOINED[op].format(a="awaited(upto + group, ready + parts + group)", b="value")
+    whole = JOINED[op].format(a="value", b="total")
+    return f"""
+// The {op} of what the parts of a row in front of `part` have in `total`. Each tells its own; the last one of each
+// kGroup tells, too, what all up to it give, so that nobody waits for many. Whoever comes first, the order is the same.
+// The last part of a row, number `parts`, has nobody to tell.
+template <typename T>
+__device__ __forceinline__ T running_parts_{op}(
+        T start, T total, int part, int parts, T* totals, T* upto, int* ready) {{
+    constexpr int kGroup = 64;
+    __shared__ T front;
+    if (threadIdx.x < 32) {{
+        if (part < parts && threadIdx.x == 0) totals[part] = total;
+        if (part < parts) tell(ready + part);
+        const int first = part / kGroup * kGroup;
+        T value = start;
+        for (int each = first + threadIdx.x; each < part; each += 32) value = {value};
+        value = row_{op}<32>(value);
+        const int group = first - 1;
+        if (group >= 0) value = {group};
+        if (part % kGroup == kGroup - 1 && part < parts) {{
+            if (threadIdx.x == 0) upto[part] = {whole};
+            tell(ready + parts + part);
+        }}
+        if (threadIdx.x == 0) front = value;
+    }}
+    __syncthreads();
+    return front;
+}}
+"""
+
+
+def over_column_warps(op: str) -> str:
+    """The same for columns: each thread has kVector of them, and each warp rows of its own."""
+    joined = JOINED[op].format(a="so_far", b="totals[each][k][lane]")
+    return f"""
+// Of each column the {op} of what the warps in front have in `value`; `whole` becomes that of all warps.
+template <int kWarps, int kVector, typename T>
+__device__ __forceinline__ void running_columns_{op}(
+        T start, const T (&value)[kVector], T (&front)[kVector], T (&whole)[kVector]) {{
+    __shared__ T totals[kWarps][kVector][32];
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) totals[warp][k][lane] = value[k];
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {{
+        T so_far = start;
+#pragma unroll
+        for (int each = 0; each < kWarps; ++each) {{
+            if (each == warp) front[k] = so_far;
+            so_far = {joined};
+        }}
+        whole[k] = so_far;
+    }}
+    __syncthreads();  // the next call may write to `totals`
+}}
+"""
+
+
+def over_column_parts(op: str) -> str:
+    """The same between blocks."""
+    value = JOINED[op].format(a="value[k]", b="awaited(totals + each * columns + k, ready + each)")
+    group = JOINED[op].format(a="awaited(upto + group * columns + k, ready + parts + group)", b="front[k]")
+    whole = JOINED[op].format(a="front[k]", b="total[k]")
+    return f"""
+// As running_parts_{op}, for kVector columns of each lane.
+template <int kWarps, int kVector, typename T>
+__device__ __forceinline__ void running_column_parts_{op}(
+        T start, const T (&total)[kVector], T (&front)[kVector], bool is_inside, int part, int parts, long long columns,
+        T* totals, T* upto, int* ready) {{
+    constexpr int kGroup = 64;
+    const int warp = threadIdx.x / 32;
+    if (warp == 0 && part < parts) {{
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) {{
+            if (is_inside) totals[part * columns + k] = total[k];
+        }}
+        tell(ready + part);
+    }}
+    const int first = part / kGroup * kGroup;
+    T value[kVector];
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) value[k] = start;
+    for (int each = first + warp; each < part; each += kWarps) {{
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) {{
+            if (is_inside) value[k] = {value};
+        }}
+    }}
+    T unused[kVector];
+    running_columns_{op}<kWarps>(start, value, unused, front);
+    const int group = first - 1;
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) {{
+        if (group >= 0 && is_inside) front[k] = {group};
+    }}
+    if (warp == 0 && part % kGroup == kGroup - 1 && part < parts) {{
+#pragma unroll
+        for (int k = 0; k < kVector; ++k) {{
+            if (is_inside) upto[part * columns + k] = {whole};
+        }}
+        tell(ready + parts + part);
+    }}
+}}
+"""
+
+
+def _needs(op: str, *others: str) -> tuple[str, ...]:
+    return (*((f"{op}_of",) if op in ("max", "min") else ()), *others)
+
+
+RUNNING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "next_part": (PART, ()),
+    "tell": (TOLD, ()),
+    "awaited": (AWAITED, ()),
+    **{f"running_lanes_{op}": (over_lanes(op), _needs(op)) for op in JOINED},
+    **{f"running_warps_{op}": (over_warps(op), _needs(op)) for op in JOINED},
+    **{f"running_parts_{op}": (over_parts(op), _needs(op, "tell", "awaited", f"row_{op}")) for op in JOINED},
+    **{f"running_columns_{op}": (over_column_warps(op), _needs(op)) for op in JOINED},
+    **{
+        f"running_column_parts_{op}": (over_column_parts(op), _needs(op, "tell", "awaited", f"running_columns_{op}"))
+        for op in JOINED
+    },
+}
+"""The text of each, and what it calls."""

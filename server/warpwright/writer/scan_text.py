@@ -1,0 +1,221 @@
+"""What the kernels of scans have in common: which arrays are moved in packs, how values are read and written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from warpwright.formulas.bounds import Polynomial, polynomial
+from warpwright.formulas.model import Formula, Stage
+from warpwright.formulas.normal import identity
+from warpwright.formulas.tree import Expr, Load, Num, product, walk
+from warpwright.formulas.types import TYPES, ElementType, computed
+from warpwright.schedules.access import along, varies
+from warpwright.writer.code import Kernel
+from warpwright.writer.expressions import PRODUCT
+from warpwright.writer.lanes import JOINED
+from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads
+from warpwright.writer.pointwise import store
+from warpwright.writer.scope import Scope
+from warpwright.writer.text import Text, listed
+from warpwright.writer.types import NAMES, literal, read, written
+
+
+@dataclass(frozen=True)
+class Running:
+    """`op` over all elements before one of `along`, or, in `reverse`, behind it, with the element itself where
+    `closed`. `body` is what is reduced, `after` what is computed of the result. `rows` are the dimensions in front of
+    `along`, `cols` those behind it."""
+
+    stage: Stage
+    op: str
+    kind: ElementType
+    body: Expr
+    after: tuple[Stage, ...]
+    kept: frozenset[str]
+    along: str
+    rows: tuple[str, ...]
+    cols: tuple[str, ...]
+    reverse: bool
+    closed: bool
+
+    @property
+    def packed(self) -> tuple[str, ...]:
+        """The dimensions that packs lie along."""
+        return self.cols or (self.along,)
+
+    @property
+    def results(self) -> tuple[Stage, ...]:
+        """The stages that are kept in memory."""
+        return tuple(each for each in (self.stage, *self.after) if not each.temporary or each.name in self.kept)
+
+
+@dataclass
+class ScanText:
+    """One kernel being written. `moved` are the arrays that are read or written in packs, by where: their names, types
+    and where the first element lies."""
+
+    formula: Formula
+    found: Running
+    scope: Scope = field(init=False)
+    moved: dict[Load, tuple[str, str, Polynomial]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scope = Scope(self.formula)
+        self.scope.index_type = "Index"
+        found, dims = self.found, self.formula.dims
+        taken = {*dims, *self.scope.tensors, *self.formula.scalars, *self.formula.sizes}
+        self.element = next(n for n in ("k", "m", "element") if n not in taken)
+        self.pack = next(n for n in ("p", "q", "pack") if n not in taken)
+        free = self.scope.free
+        self.row = found.rows[0] if len(found.rows) == 1 else free("row")
+        self.at = free("at")
+        self.moved = {}
+        own = {each.name for each in found.after} | {found.stage.name}
+        values = [found.body, *(each.value for each in found.after)]
+        loads = [n for value in values for n in walk(value) if isinstance(n, Load) and n.tensor not in own]
+        loads = [n for n in loads if varies(n.index, found.packed)]
+        for load in (*loads, *(Load(each.name, each.own_index) for each in found.results)):
+            tensor = self.scope.tensors[load.tensor]
+            base = along(tensor, load, found.packed, dims)
+            if base is not None and TYPES[tensor.type].bits <= 64:
+                self.moved[load] = (tensor.array, tensor.type, base)
+
+    @property
+    def held(self) -> str:
+        """The type of running values in C++."""
+        return NAMES[self.found.kind.name]
+
+    @property
+    def start(self) -> str:
+        """What changes nothing, in C++."""
+        kind = self.found.kind
+        text = literal(identity(self.found.op, kind), kind)
+        # As an argument beside others of its type.
+        return text + {"i64": "LL", "u64": "ULL"}.get(kind.name, "") if text.isdigit() else text
+
+    def extent(self, *dims: str) -> str:
+        """How many elements dimensions have, as a factor in C++."""
+        return self.scope.expressions.of(product([self.formula.dims[each] for each in dims]), PRODUCT + 1)
+
+    def joined(self, one: str, other: str) -> str:
+        """Two running values as one."""
+        if self.found.op in ("max", "min"):
+            self.scope.expressions.helpers.add(f"{self.found.op}_of")
+        return JOINED[self.found.op].format(a=one, b=other)
+
+    def helper(self, name: str) -> str:
+        """The name of a function on running values."""
+        self.scope.expressions.helpers.add(f"{name}_{self.found.op}")
+        return f"{name}_{self.found.op}"
+
+    def packed(self, vector: int, length: Expr) -> list[Expr] | None:
+        """When every pack begins at a multiple of its size; None for never."""
+        conditions: list[Expr] = []
+        polynomials = [base for _, _, base in self.moved.values()]
+        whole = polynomial(length)
+        for base in (*polynomials, {("@row", *key): factor for key, factor in (whole or {}).items()}):
+            more = divisible(base, self.formula.sizes, vector)
+            if more is None:
+                return None
+            conditions += more
+        return conditions
+
+    def aligned(self, vector: int) -> dict[str, int]:
+        """At a multiple of how many bytes each array has to begin."""
+        if vector == 1:
+            return {}
+        return {array: min(16, vector * TYPES[kind].bits // 8) for array, kind, _ in self.moved.values()}
+
+    def place(self, load: Load) -> str:
+        """Where the pack at `at` lies."""
+        array, _, base = self.moved[load]
+        self.scope.used[array] = None
+        found = self.found
+        length = Num(1) if found.cols else self.formula.dims[found.along]
+        rows = found.rows if not found.cols else ()
+        at = base_expression(base, rows, self.row, self.formula.dims, length, inner_loads(load))
+        before = "" if at == Num(0) else f"{self.scope.expressions.of(at, PRODUCT)} + "
+        return f"{array} + {before}{self.at}"
+
+    def read_packs(self, body: Text, values: tuple[Expr, ...]) -> None:
+        """Packs of the arrays that expressions read."""
+        wanted = [n for value in values for n in walk(value) if isinstance(n, Load)]
+        named: dict[str, str] = {}
+        for load in (each for each in self.moved if each in wanted):
+            array, kind, _ = self.moved[load]
+            place = self.place(load)
+            if place not in named:
+                named[place] = self.scope.free(f"{array}_pack")
+                while list(named.values()).count(named[place]) > 1:
+                    named[place] += "_"
+                self.scope.expressions.helpers.add("load_pack")
+                body(f"const Pack<{NAMES[kind]}, kVector> {named[place]} = load_pack<kVector>({place});")
+            text = read(TYPES[kind], f"{named[place]}.at[{self.element}]")
+            self.scope.places[load] = (text, computed(TYPES[kind]))
+
+    def gathered(self, body: Text, target: str) -> None:
+        """The values of a pack at `at`, into `target`."""
+        self.read_packs(body, (self.found.body,))
+        value = self.scope.expressions.of(self.found.body, wanted=self.found.kind)
+        self.elements(body, [f"{target}[{self.element}] = {value};"])
+
+    def elements(self, body: Text, lines: list[str]) -> None:
+        """Lines for each element of a pack, behind the dimensions that they name."""
+        body("#pragma unroll")
+        with body.block(f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"):
+            flat = f"({self.at} + {self.element})"
+            for line in coordinates(
+                self.scope.expressions, self.found.packed, self.formula.dims, flat, "\n".join(lines)
+            ):
+                body(line)
+            for line in lines:
+                body(line)
+
+    def results(self, body: Text, value: str) -> None:
+        """Writes the running value of each element of a pack at `at`, and what is computed of it."""
+        found, scope = self.found, self.scope
+        self.read_packs(body, tuple(each.value for each in found.after))
+        inner = Text()
+        own = scope.free(f"{found.stage.name}_{found.op}")
+        inner(f"const {self.held} {own} = {value};")
+        scope.locals[found.stage.name] = (own, found.kind)
+        values = {found.stage.name: own}
+        for stage in found.after:
+            kind = computed(TYPES[stage.type])
+            values[stage.name] = scope.free(f"{stage.name}_value")
+            after = scope.expressions.held(stage.value, TYPES[stage.type])
+            inner(f"const {NAMES[kind.name]} {values[stage.name]} = {after};")
+            scope.locals[stage.name] = (values[stage.name], kind)
+        behind: list[str] = []
+        for stage in found.results:
+            load = Load(stage.name, stage.own_index)
+            if load not in self.moved:
+                store(inner, scope, stage, values[stage.name])
+                continue
+            tensor, kind = scope.tensors[stage.name], TYPES[stage.type]
+            scope.stored[tensor.array] = None
+            pack = scope.free(f"{tensor.array}_result")
+            body(f"Pack<{NAMES[kind.name]}, kVector> {pack};")
+            inner(f"{pack}.at[{self.element}] = {written(kind, values[stage.name], scope.locals[stage.name][1])};")
+            scope.expressions.helpers.add("store_pack")
+            behind.append(f"store_pack({self.place(load)}, {pack});")
+        self.elements(body, inner.lines)
+        for line in behind:
+            body(line)
+
+    def kernel(self, name: str, comment: str, template: str, threads: str, body: Text) -> Kernel:
+        """The whole text."""
+        scope = self.scope
+        texts, parameters = scope.parameters("Index")
+        lines = [*comment.split("\n"), f"template <{template}>"]
+        lines += listed(texts, f"__global__ void __launch_bounds__({threads}) {name}(", ") {")
+        types = {scope.type_named(each).name for each in scope.used if each in scope.tensors}
+        helpers = frozenset(scope.expressions.helpers | {"Pack"})
+        text = "\n".join([*lines, *body.lines, "}"])
+        return Kernel(name, text, parameters, True, "long long", helpers, frozenset(types | scope.expressions.types))
+
+
+def names_in(text: str, dims: tuple[str, ...]) -> bool:
+    """Whether a text names one of the dimensions."""
+    return any(re.search(rf"\b{each}\b", text) for each in dims)
