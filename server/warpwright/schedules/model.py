@@ -62,8 +62,8 @@ class Tile:
 class Bins:
     """A scatter to few places: at most `blocks` blocks gather in shared memory, `vector` values of a thread at once."""
 
-    threads: int = 512
-    blocks: int = 528
+    threads: int = 1024
+    blocks: int = 264
     vector: int = 4
 
 
@@ -83,4 +83,11 @@ class Scan:
         return 32 * self.warps * self.packs * self.vector
 
 
-Schedule = Pointwise | Rows | Columns | Tile | Bins | Scan | CoreProduct | TensorProduct
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """A reduction over segments that memory tells: `lanes` threads share one."""
+
+    lanes: int = 32
+
+
+Schedule = Pointwise | Rows | Columns | Tile | Bins | Scan | Segments | CoreProduct | TensorProduct

@@ -14,7 +14,7 @@ from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, wal
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import flat, offset
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Tile
+from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Segments, Tile
 from warpwright.schedules.rules import alternatives, default, legal
 from warpwright.schedules.shape import RowShape, row_shape
 from warpwright.writer.bins import bins
@@ -27,7 +27,9 @@ from warpwright.writer.products import candidates, is_product, products
 from warpwright.writer.reduction import Round, reduced, rounds
 from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
 from warpwright.writer.scan import scan
+from warpwright.writer.scan import tried as scans_tried
 from warpwright.writer.scatter import start
+from warpwright.writer.segments import segmented_of, segments
 from warpwright.writer.tile import schedules_of, tile, turn
 
 MOST_DIMENSIONS = 5
@@ -280,11 +282,13 @@ class _Writing:
         if wanted is None or isinstance(wanted, Bins):
             gathered = bins(formula, group, f"{name}_gathered", wanted or Bins(vector=bins_vector(formula, group)))
             if not isinstance(gathered, str):
-                general = _plain(formula, group, name)
-                step = general.steps[-1]
-                step = replace(step, paths=(*gathered[1], *step.paths))
-                return Made((gathered[0], *general.kernels), (*general.steps[:-1], step))
-            reason = gathered if group.is_scatter else reason
+                return _before_plain(formula, group, name, *gathered)
+            reason = gathered if isinstance(wanted, Bins) else reason
+        if wanted is None or isinstance(wanted, Segments):
+            shared = segments(formula, group, f"{name}_segments", wanted)
+            if not isinstance(shared, str):
+                return _before_plain(formula, group, name, *shared)
+            reason = shared if isinstance(wanted, Segments) else reason
         if wanted is None or isinstance(wanted, Scan):
             scanned = scan(formula, group, f"{name}_kernel", wanted, self.sizes)
             if not isinstance(scanned, str):
@@ -373,6 +377,14 @@ def _plain(formula: Formula, group: Group, own: str) -> Made:
     return Made((*kernels, kernel), (*steps, step))
 
 
+def _before_plain(formula: Formula, group: Group, own: str, kernel: Kernel, paths: Sequence[Path]) -> Made:
+    """Paths that are taken where they can be, the plain one elsewhere."""
+    general = _plain(formula, group, own)
+    step = general.steps[-1]
+    step = replace(step, paths=(*paths, *step.paths))
+    return Made((kernel, *general.kernels), (*general.steps[:-1], step), general.temporaries)
+
+
 def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
     """The schedules that a search tries at some sizes: of rows, of packs or of tiles, as the formula's shape allows."""
     found: list[Schedule] = []
@@ -395,6 +407,14 @@ def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
                 vector = schedule_of(part.formula, group, cols).vector
                 shapes = ((256, 1), (256, 2), (128, 1), (128, 2), (512, 1), (256, 4), (128, 4))
                 found += [Pointwise(threads, vector, count) for threads, count in shapes]
+            elif group.is_scatter:
+                wide = bins_vector(part.formula, group)
+                blocks_of = ((256, 1056), (512, 264), (512, 528), (1024, 132), (1024, 264))
+                found += [Bins(threads, blocks, wide) for threads, blocks in blocks_of]
+            elif not isinstance(segmented_of(part.formula, group), str):
+                found += [Segments(lanes) for lanes in (2, 4, 8, 16, 32)]
+            elif scans := scans_tried(part.formula, group):
+                found += scans
             elif any(isinstance(each.value, Reduce) for each in group.stages):
                 found += [Columns(4, warps, split) for warps, split in ((16, 8), (16, 16), (16, 32), (8, 16), (8, 64))]
     return tuple(dict.fromkeys(found))

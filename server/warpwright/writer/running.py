@@ -16,20 +16,25 @@ __device__ __forceinline__ int next_part(int* counter) {
 """
 
 TOLD = """
-// Lets other blocks know that what this warp has written can be read.
+// Lets other blocks know that what this thread, or its warp before a barrier, has written can be read.
 __device__ __forceinline__ void tell(int* flag) {
     __threadfence();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) *const_cast<volatile int*>(flag) = 1;
+    *const_cast<volatile int*>(flag) = 1;
 }
 """
 
-AWAITED = """
-// What another block has written once it has told so; past the first-level cache.
-template <typename T>
-__device__ __forceinline__ T awaited(const T* place, const int* flag) {
+WAITED = """
+// Waits until another block has told.
+__device__ __forceinline__ void wait_for(const int* flag) {
     while (*const_cast<const volatile int*>(flag) == 0) {}
     __threadfence();
+}
+"""
+
+FRESH = """
+// What another block has written, past the first-level cache.
+template <typename T>
+__device__ __forceinline__ T fresh(const T* place) {
     return *const_cast<const volatile T*>(place);
 }
 """
@@ -89,35 +94,34 @@ __device__ __forceinline__ T running_warps_{op}(T value, T& so_far) {{
 
 def over_parts(op: str) -> str:
     """Each block gets what those in front give together."""
-    value = JOINED[op].format(a="value", b="awaited(totals + each, ready + each)")
-    group = JOINED[op].format(a="awaited(upto + group, ready + parts + group)", b="value")
     whole = JOINED[op].format(a="value", b="total")
     return f"""
-// The {op} of what the parts of a row in front of `part` have in `total`. Each tells its own; the last one of each
-// kGroup tells, too, what all up to it give, so that nobody waits for many. Whoever comes first, the order is the same.
-// The last part of a row, number `parts`, has nobody to tell.
-template <typename T>
+// The {op} of what the parts of a row in front of `part` have in `total`. Each part tells its own; the last one of each
+// kThreads tells, too, what all up to it give, so that each thread waits for one part. Whoever comes first, the order
+// is the same. The last part of a row, number `parts`, has nobody to tell.
+template <int kThreads, typename T>
 __device__ __forceinline__ T running_parts_{op}(
         T start, T total, int part, int parts, T* totals, T* upto, int* ready) {{
-    constexpr int kGroup = 64;
-    __shared__ T front;
-    if (threadIdx.x < 32) {{
-        if (part < parts && threadIdx.x == 0) totals[part] = total;
-        if (part < parts) tell(ready + part);
-        const int first = part / kGroup * kGroup;
-        T value = start;
-        for (int each = first + threadIdx.x; each < part; each += 32) value = {value};
-        value = row_{op}<32>(value);
-        const int group = first - 1;
-        if (group >= 0) value = {group};
-        if (part % kGroup == kGroup - 1 && part < parts) {{
-            if (threadIdx.x == 0) upto[part] = {whole};
-            tell(ready + parts + part);
-        }}
-        if (threadIdx.x == 0) front = value;
+    if (threadIdx.x == 0 && part < parts) {{
+        totals[part] = total;
+        tell(ready + part);
     }}
-    __syncthreads();
-    return front;
+    const int first = part / kThreads * kThreads;
+    const int other = first + threadIdx.x;
+    T value = start;
+    if (other < part) {{
+        wait_for(ready + other);
+        value = fresh(totals + other);
+    }} else if (other == part && first > 0) {{
+        wait_for(ready + parts + first - 1);
+        value = fresh(upto + first - 1);
+    }}
+    value = row_{op}<kThreads>(value);
+    if (threadIdx.x == 0 && part == first + kThreads - 1 && part < parts) {{
+        upto[part] = {whole};
+        tell(ready + parts + part);
+    }}
+    return value;
 }}
 """
 
@@ -153,8 +157,8 @@ __device__ __forceinline__ void running_columns_{op}(
 
 def over_column_parts(op: str) -> str:
     """The same between blocks."""
-    value = JOINED[op].format(a="value[k]", b="awaited(totals + each * columns + k, ready + each)")
-    group = JOINED[op].format(a="awaited(upto + group * columns + k, ready + parts + group)", b="front[k]")
+    value = JOINED[op].format(a="value[k]", b="fresh(totals + each * columns + k)")
+    group = JOINED[op].format(a="fresh(upto + (first - 1) * columns + k)", b="value[k]")
     whole = JOINED[op].format(a="front[k]", b="total[k]")
     return f"""
 // As running_parts_{op}, for kVector columns of each lane.
@@ -162,38 +166,44 @@ template <int kWarps, int kVector, typename T>
 __device__ __forceinline__ void running_column_parts_{op}(
         T start, const T (&total)[kVector], T (&front)[kVector], bool is_inside, int part, int parts, long long columns,
         T* totals, T* upto, int* ready) {{
-    constexpr int kGroup = 64;
+    constexpr int kGroup = kWarps == 1 ? 32 : 64;
     const int warp = threadIdx.x / 32;
     if (warp == 0 && part < parts) {{
 #pragma unroll
         for (int k = 0; k < kVector; ++k) {{
             if (is_inside) totals[part * columns + k] = total[k];
         }}
-        tell(ready + part);
+        __syncwarp();
+        if (threadIdx.x == 0) tell(ready + part);
     }}
     const int first = part / kGroup * kGroup;
+    const int other = first + threadIdx.x;
+    if (other < part) wait_for(ready + other);
+    if (other == part && first > 0) wait_for(ready + parts + first - 1);
+    __syncthreads();
     T value[kVector];
 #pragma unroll
     for (int k = 0; k < kVector; ++k) value[k] = start;
+#pragma unroll 4
     for (int each = first + warp; each < part; each += kWarps) {{
 #pragma unroll
         for (int k = 0; k < kVector; ++k) {{
             if (is_inside) value[k] = {value};
         }}
     }}
-    T unused[kVector];
-    running_columns_{op}<kWarps>(start, value, unused, front);
-    const int group = first - 1;
 #pragma unroll
     for (int k = 0; k < kVector; ++k) {{
-        if (group >= 0 && is_inside) front[k] = {group};
+        if (warp == 0 && first > 0 && is_inside) value[k] = {group};
     }}
-    if (warp == 0 && part % kGroup == kGroup - 1 && part < parts) {{
+    T unused[kVector];
+    running_columns_{op}<kWarps>(start, value, unused, front);
+    if (warp == 0 && part == first + kGroup - 1 && part < parts) {{
 #pragma unroll
         for (int k = 0; k < kVector; ++k) {{
             if (is_inside) upto[part * columns + k] = {whole};
         }}
-        tell(ready + parts + part);
+        __syncwarp();
+        if (threadIdx.x == 0) tell(ready + parts + part);
     }}
 }}
 """
@@ -206,13 +216,17 @@ def _needs(op: str, *others: str) -> tuple[str, ...]:
 RUNNING: dict[str, tuple[str, tuple[str, ...]]] = {
     "next_part": (PART, ()),
     "tell": (TOLD, ()),
-    "awaited": (AWAITED, ()),
+    "wait_for": (WAITED, ()),
+    "fresh": (FRESH, ()),
     **{f"running_lanes_{op}": (over_lanes(op), _needs(op)) for op in JOINED},
     **{f"running_warps_{op}": (over_warps(op), _needs(op)) for op in JOINED},
-    **{f"running_parts_{op}": (over_parts(op), _needs(op, "tell", "awaited", f"row_{op}")) for op in JOINED},
+    **{f"running_parts_{op}": (over_parts(op), _needs(op, "tell", "wait_for", "fresh", f"row_{op}")) for op in JOINED},
     **{f"running_columns_{op}": (over_column_warps(op), _needs(op)) for op in JOINED},
     **{
-        f"running_column_parts_{op}": (over_column_parts(op), _needs(op, "tell", "awaited", f"running_columns_{op}"))
+        f"running_column_parts_{op}": (
+            over_column_parts(op),
+            _needs(op, "tell", "wait_for", "fresh", f"running_columns_{op}"),
+        )
         for op in JOINED
     },
 }

@@ -85,13 +85,29 @@ def scan(
     return _columns(formula, found, name, wanted) if found.cols else _rows(formula, found, name, wanted, sizes)
 
 
+def tried(formula: Formula, group: Group) -> list[Scan]:
+    """The schedules that a search tries."""
+    found = running_of(formula, group)
+    if isinstance(found, str):
+        return []
+    vector = _vector_of(formula, found)
+    if found.cols:
+        shapes = ((8, 16), (8, 8), (16, 8), (16, 4), (4, 16), (4, 32))
+        return [Scan(warps, 1, min(4, vector), packs) for warps, packs in shapes]
+    lanes = ((1, 4, 8), (1, 4, 16), (2, 1, 16), (4, 1, 16), (8, 1, 8), (8, 1, 16), (8, 1, 32), (16, 1, 8), (16, 1, 16))
+    return [Scan(warps, rows, vector, max(1, own // vector)) for warps, rows, own in (*lanes, (16, 1, 32), (32, 1, 16))]
+
+
 # Along the fastest dimension
 
 
 def for_length(length: int, vector: int) -> Scan:
-    """The schedule of rows of at most that length, in registers."""
+    """The schedule of rows of at most that length, in registers. Where lanes move single elements, a longer row is
+    carried on in turns."""
     if length <= 32 * ROW:
         return Scan(1, 4, vector, max(1, -(-length // (32 * vector))))
+    if vector == 1:
+        return Scan(8, 1, 1, ROW // 2)
     warps = min(16, -(-length // (32 * ROW)))
     return Scan(warps, 1, vector, -(-length // (32 * warps * vector)))
 
@@ -113,7 +129,7 @@ def _rows(
     rows = product([formula.dims[each] for each in found.rows])
     length = formula.dims[found.along]
     most = wanted.vector if wanted is not None else _vector_of(formula, found)
-    chain = wanted or for_length(2 * 8 * 32 * ROW, most)
+    chain = wanted or Scan(16, 1, most, max(1, 2 * ROW // most))
     tile = chain.capacity
     wide, told, ready = _between(formula, found, Call("//", (length, Num(tile))), rows, rows)
     text = ScanText(wide, found)
