@@ -29,6 +29,22 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         "y[ids[t], d] += a * x[t, d]",
         [{"T": t, "D": d, "y_size0": 3} for t, d in ((5, 1), (400, 2), (300, 4), (70, 8), (80, 30), (300, 33))],
     ),
+    "a row of packs for each index": (
+        "y[ids[t], d] += a * x[t, d] * w[d]",
+        [{"T": t, "D": d, "y_size0": 30} for t, d in ((5, 1), (20, 4), (3, 6), (40, 132), (0, 4))],
+    ),
+    "a row of packs for each index, f16": (
+        "x: f16 y: f16 y[ids[t], d] += x[t, d]",
+        [{"T": t, "D": d, "y_size0": 30} for t, d in ((5, 1), (20, 4), (3, 8), (20, 136))],
+    ),
+    "a row of packs for each index, bf16": (
+        "x: bf16 y: bf16 y[ids[t], d] += x[t, d]",
+        [{"T": t, "D": d, "y_size0": 30} for t, d in ((5, 1), (3, 8), (20, 136))],
+    ),
+    "sums of segments": (
+        "y[segment[b, i], h, d] = sum[b, i] x[b, i, h, d]",
+        [{"B": 2, "I": 9, "H": 3, "D": d, "y_size0": 30} for d in (1, 4, 6, 12)],
+    ),
     "sums of floats in bins of their value": (
         "h: i32[16] h[clamp(i32(floor((x[i] - lo) * scale)), 0, 15)] = sum[i] 1",
         [{"I": i} for i in (5, 1030)],

@@ -29,6 +29,7 @@ from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
 from warpwright.writer.scan import scan
 from warpwright.writer.scan import tried as scans_tried
 from warpwright.writer.scatter import start
+from warpwright.writer.scatter_packs import scatter_packs
 from warpwright.writer.segments import segmented_of, segments
 from warpwright.writer.tile import schedules_of, tile, turn
 
@@ -282,12 +283,14 @@ class _Writing:
         if wanted is None or isinstance(wanted, Bins):
             gathered = bins(formula, group, f"{name}_gathered", wanted or Bins(vector=bins_vector(formula, group)))
             if not isinstance(gathered, str):
-                return _before_plain(formula, group, name, *gathered)
+                added = scatter_packs(formula, group, f"{name}_packs")
+                ways = [gathered] if isinstance(added, str) else [gathered, added]
+                return _before_plain(formula, group, name, ways)
             reason = gathered if isinstance(wanted, Bins) else reason
         if wanted is None or isinstance(wanted, Segments):
             shared = segments(formula, group, f"{name}_segments", wanted)
             if not isinstance(shared, str):
-                return _before_plain(formula, group, name, *shared)
+                return _before_plain(formula, group, name, [shared])
             reason = shared if isinstance(wanted, Segments) else reason
         if wanted is None or isinstance(wanted, Scan):
             scanned = scan(formula, group, f"{name}_kernel", wanted, self.sizes)
@@ -377,12 +380,13 @@ def _plain(formula: Formula, group: Group, own: str) -> Made:
     return Made((*kernels, kernel), (*steps, step))
 
 
-def _before_plain(formula: Formula, group: Group, own: str, kernel: Kernel, paths: Sequence[Path]) -> Made:
-    """Paths that are taken where they can be, the plain one elsewhere."""
+def _before_plain(formula: Formula, group: Group, own: str, found: Sequence[tuple[Kernel, Sequence[Path]]]) -> Made:
+    """Kernels with the paths on which they are taken, the plain one elsewhere."""
     general = _plain(formula, group, own)
     step = general.steps[-1]
-    step = replace(step, paths=(*paths, *step.paths))
-    return Made((kernel, *general.kernels), (*general.steps[:-1], step), general.temporaries)
+    step = replace(step, paths=(*(path for _, paths in found for path in paths), *step.paths))
+    kernels = (*(kernel for kernel, _ in found), *general.kernels)
+    return Made(kernels, (*general.steps[:-1], step), general.temporaries)
 
 
 def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:

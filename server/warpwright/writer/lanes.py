@@ -68,6 +68,41 @@ __device__ __forceinline__ void stream_pack(T* to, const Pack<T, kCount>& from) 
 }
 """
 
+ADD_F32 = """
+// Adds to kCount elements in memory side by side, four at once where the device can.
+template <int kCount>
+__device__ __forceinline__ void add_pack(float* to, const Pack<float, kCount>& from) {
+#if __CUDA_ARCH__ >= 900
+#pragma unroll
+    for (int k = 0; k < kCount; k += 4) {
+        const float4 four = make_float4(from.at[k], from.at[k + 1], from.at[k + 2], from.at[k + 3]);
+        atomicAdd(reinterpret_cast<float4*>(to + k), four);
+    }
+#else
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) atomicAdd(to + k, from.at[k]);
+#endif
+}
+"""
+
+
+def add_halves(kind: str, pair: str) -> str:
+    """The same of 16 bits, two at once."""
+    return f"""
+// Adds to kCount elements in memory side by side, two at once.
+template <int kCount>
+__device__ __forceinline__ void add_pack({kind}* to, const Pack<{kind}, kCount>& from) {{
+#pragma unroll
+    for (int k = 0; k < kCount; k += 2) {{
+        {pair} two;
+        two.x = from.at[k];
+        two.y = from.at[k + 1];
+        atomicAdd(reinterpret_cast<{pair}*>(to + k), two);
+    }}
+}}
+"""
+
+
 JOINED = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": "max_of({a}, {b})", "min": "min_of({a}, {b})", "any":
              "{a} || {b}", "all": "{a} && {b}"}  # fmt: skip
 """How two values meet, by reduction."""
@@ -144,6 +179,9 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "store_pack": (STORE, ("Pack",)),
     "load_some": (LOAD_SOME, ("Pack", "load_pack")),
     "store_some": (STORE_SOME, ("Pack", "store_pack")),
+    "add_pack_f32": (ADD_F32, ("Pack",)),
+    "add_pack_f16": (add_halves("__half", "__half2"), ("Pack",)),
+    "add_pack_bf16": (add_halves("__nv_bfloat16", "__nv_bfloat162"), ("Pack",)),
     "stream_pack": (STREAM, ("Pack", "store_pack")),
     **{f"row_{op}": (row_reduction(op), (f"{op}_of",) if op in ("max", "min") else ()) for op in JOINED},
     **{f"row_{op}": (row_place(op), ()) for op in ("argmax", "argmin")},

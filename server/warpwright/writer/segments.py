@@ -288,7 +288,7 @@ def segments(formula: Formula, group: Group, name: str, wanted: Segments | None)
     rows = product([formula.dims[each] for each in text.rows])
     count = product([formula.dims[each] for each in found.dims])
     arrays = [each for each in text.scope.tensors.values() if each.name in text.scope.used]
-    small = [Call("<=", (reach(each), Num(MOST_INDEX))) for each in arrays]
+    small: list[Expr] = [Call("<=", (reach(each), Num(MOST_INDEX))) for each in arrays]
     if found.cols:
         return kernel, _column_paths(text, kernel, count, small)
     length = formula.dims[found.over]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warpwright.emulator.ptx.model import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
 from warpwright.emulator.ptx.types import vector_length
 from warpwright.emulator.translate.registry import UnsupportedError, translates
@@ -83,19 +85,21 @@ def atomic(w: Writer, i: Instruction) -> None:
     operation = next(m for m in i.modifiers if m in ATOMICS)
     type_name = i.modifiers[-1]
     is_half = type_name in {"f16", "f16x2", "bf16", "bf16x2"}
-    if (is_half and operation != "add") or vector_length(i) > 1:
+    if is_half and operation != "add":
         raise UnsupportedError(f"{i.name} is not emulated")
     kind = kind_of(type_name)
     if is_half:
         operation = f"add_{type_name}"
     has_result = i.opcode == "atom"
     place, *operands = i.operands[has_result:]
-    values = ", ".join(w.value(operand, kind) for operand in operands)
-    base = address_of(w, place)
-    arguments = f"{w.step}, g, {space_of(i)!r}, {base}, {kind!r}, {operation!r}, ({values},), {w.mask}"
-    found = w.local(f"m.atomic({arguments})")
-    if has_result:
-        w.result(i.operands[0], kind, found)
+    assert isinstance(place, Address)
+    for number in range(vector_length(i)):  # the elements of a vector are changed each by itself
+        values = ", ".join(w.value(parts_of(operand)[number], kind) for operand in operands)
+        base = address_of(w, replace(place, offset=place.offset + number * width(kind)))
+        arguments = f"{w.step}, g, {space_of(i)!r}, {base}, {kind!r}, {operation!r}, ({values},), {w.mask}"
+        found = w.local(f"m.atomic({arguments})")
+        if has_result:
+            w.result(parts_of(i.operands[0])[number], kind, found)
 
 
 @translates("membar", "fence")
