@@ -125,6 +125,11 @@ CASES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
     ("causal_average", "f32", {"B": 16, "I": 1024, "D": 256}),
     ("prefix_sum", "f32", {"I": 100000000}),
     ("exclusive_prefix_sum", "i32", {"I": 16777216}),
+    ("degree", "", {"E": 8388608, "n_size": 65536}),
+    ("segment_sum", "f32", {"I": 262144, "D": 128, "y_size0": 65536}),
+    ("spmv_csr", "f32", {"R": 262144, "E": 8388608, "x_size": 262144}),
+    ("spmm_csr", "f32", {"R": 65536, "E": 1048576, "x_size0": 65536, "K": 128}),
+    ("segmented_sum_csr", "f32", {"R": 262144, "E": 8388608}),
 )
 
 
@@ -148,10 +153,10 @@ class Case:
 
 
 def cases(only: str) -> list[Case]:
-    """The cases whose label holds `only`."""
+    """The cases whose label holds `only`, or one of several with commas between them."""
     by_name = {each.name: each for each in catalogue()}
     found = [Case(by_name[name], kind, sizes) for name, kind, sizes in CASES if name in by_name]
-    return [each for each in found if only in each.label]
+    return [each for each in found if any(part in each.label for part in only.split(","))]
 
 
 # Inputs, the reference, the written function
@@ -175,6 +180,11 @@ def _array(draw: Draw, shape: tuple[int, ...], kind: torch.dtype) -> torch.Tenso
             return torch.rand(shape, device="cuda") < 0.5
         case "whole":
             return torch.randint(int(draw.low), int(draw.high) + 1, shape, device="cuda").to(kind)
+        case "offsets":
+            ends = torch.randint(int(draw.low), int(draw.high) + 1, shape, device="cuda").sort().values
+            if ends.numel():
+                ends[..., 0], ends[..., -1] = int(draw.low), int(draw.high)
+            return ends.to(kind)
         case "between":
             return (torch.rand(shape, device="cuda") * (draw.high - draw.low) + draw.low).to(kind)
     if kind.is_floating_point:
