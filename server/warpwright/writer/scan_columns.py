@@ -44,7 +44,7 @@ def columns_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor, sched
         line = f"{values}[{m}][{k}] = {text.joined(f'{values}[{m} - 1][{k}]', f'{values}[{m}][{k}]')};"
         inner(f"for (int {k} = 0; {k} < kVector; ++{k}) {line}")
     inner(f"{held} {front}[kVector], whole[kVector];")
-    inner(f"{text.helper('running_columns')}<kWarps>({start}, {values}[kItems - 1], {front}, whole);")
+    inner(f"{text.helper('running_columns')}<kWarps, kVector, {held}>({start}, {values}[kItems - 1], {front}, whole);")
     with inner.block("if constexpr (kChained)"):
         inner(f"{held} parts_front[kVector];")
         whole = f"{rows} * {columns}" if found.rows else columns
@@ -53,7 +53,7 @@ def columns_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor, sched
         inner(f"{held}* const totals = {told.name} + {place};")
         inner(f"{held}* const upto = totals + (parts - 1) * all;")
         inner(f"int* const flags = {ready.name} + 1 + 2 * (parts - 1) * (ticket % chains);")
-        inner(f"running_column_parts_{found.op}<kWarps>(")
+        inner(f"running_column_parts_{found.op}<kWarps, kVector, {held}>(")
         inner(f"        {start}, whole, parts_front, is_inside, part, parts - 1, all, totals, upto, flags);")
         inner("#pragma unroll")
         line = f"{front}[{k}] = {text.joined(f'parts_front[{k}]', f'{front}[{k}]')};"

@@ -63,7 +63,7 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
         loop(f"{held}* const upto = {told.name} + {other};")
         flags = f"{ready.name} + 1 + 2 * {row}" if found.rows else f"{ready.name} + 1"
         loop(f"int* const flags = {flags};")
-        call = f"running_parts_{found.op}<32 * kWarps>({start}, whole, part, last_part, totals, upto, flags)"
+        call = f"running_parts_{found.op}<32 * kWarps, {held}>({start}, whole, part, last_part, totals, upto, flags)"
         loop(f"const {held} parts_front = {call};")
         loop(f"{front} = {text.joined('parts_front', front)};")
     loop.lines[-1] += " else {"

@@ -89,10 +89,7 @@ class ScanText:
     @property
     def start(self) -> str:
         """What changes nothing, in C++."""
-        kind = self.found.kind
-        text = literal(identity(self.found.op, kind), kind)
-        # As an argument beside others of its type.
-        return text + {"i64": "LL", "u64": "ULL"}.get(kind.name, "") if text.isdigit() else text
+        return literal(identity(self.found.op, self.found.kind), self.found.kind)
 
     def extent(self, *dims: str) -> str:
         """How many elements dimensions have, as a factor in C++."""
