@@ -54,7 +54,7 @@ def test_a_file_is_read_and_another_written(tmp_path: Path) -> None:
     (tmp_path / "scale.formula").write_text("# twice\ny[i] = 2 * x[i]\n")
     ran = run_command("formula", "scale.formula", "--no-check", "--output", "scale.cu", cwd=tmp_path)
     assert (ran.status, ran.stdout) == (0, "")
-    assert "y[i] = 2.0f * x[i];" in (tmp_path / "scale.cu").read_text()
+    assert "y_pack.at[j] = 2.0f * x_pack.at[j];" in (tmp_path / "scale.cu").read_text()
 
 
 @pytest.mark.parametrize(

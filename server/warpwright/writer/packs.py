@@ -60,7 +60,7 @@ def schedule_of(formula: Formula, group: Group, cols: tuple[str, ...]) -> Pointw
     sizes = {name: max(1, TYPES[scope.tensors[name].type].bits // 8) for name in (*(n.tensor for n in loads), *stored)}
     read = [sizes[n.tensor] for n in loads if varies(n.index, group.dims[: -len(cols)] or cols)]
     written = [sizes[name] for name in stored]
-    vector = max(1, min(16 // min(*read, *written), 32 // max(read, default=1), 16 // max(written)))
+    vector = max(1, min(16 // min([*read, *written]), 32 // max(read, default=1), 16 // max(written)))
     gathers = any(isinstance(node, Load) for load in loads for index in load.index for node in walk(index))
     return Pointwise(vector=vector, packs=4 if gathers else 2 if len(cols) < len(group.dims) else 1)
 
