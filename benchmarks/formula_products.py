@@ -33,10 +33,11 @@ from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.writer.attention import Attention, fused_attention
 from warpwright.writer.code import Code, evaluated
+from warpwright.writer.products import LARGE, SMALL
 from warpwright.writer.write import file_text, written
 
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-LIMITS = {"f32": 1e-5, "bf16": 5e-3, "f16": 1e-3}
+TYPES = {"f64": torch.float64, "f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+LIMITS = {"f64": 1e-13, "f32": 1e-5, "bf16": 5e-3, "f16": 1e-3}
 """Relative errors (norm) that no right result exceeds: rounding of the stored type, sums in f32."""
 
 
@@ -81,25 +82,23 @@ EVEN = (1, 1000, 1000, 1000)
 TALL = (1, 8192, 1024, 4096)
 THIN = (1, 2048, 2048, 64)
 LARGE_ODD = (1, 4099, 4093, 4095)
+WAVE = (1, 2047, 2049, 2051)  # some tiles more than run at once
+SHORT = (1, 1500, 1700, 300)
+DEEP = (1, 256, 256, 65536)
+HALF = (1, 512, 512, 512)
 SIZES = (CUBE, TALL, THOUSAND, EVEN, ODD, THIN)
-SMALL = ((1, 1, 1, 1), (1, 3, 5, 7), (1, 65, 33, 17), (1, 127, 129, 131), (1, 256, 384, 192), (1, 264, 8, 72),
-         (1, 9, 7, 0), (1, 40, 1000, 1000))  # fmt: skip
+TINY = ((1, 1, 1, 1), (1, 3, 5, 7), (1, 65, 33, 17), (1, 127, 129, 131), (1, 256, 384, 192), (1, 264, 8, 72),
+        (1, 9, 7, 0), (1, 40, 1000, 1000))  # fmt: skip
 
-SPLIT = CoreProduct(128, 128, 16, 8, 64, 64, 2, split=True)
 VARIANTS = (
-    Variant("f32", timed=(*SIZES, LARGE_ODD)),
-    Variant("f32_256x128", CoreProduct(), timed=(CUBE, TALL, LARGE_ODD)),
-    Variant("f32_256x128_long", CoreProduct(warp_m=128, warp_n=32), timed=(CUBE,)),
-    Variant("f32_128x256", CoreProduct(128, 256, 8, 16, 64, 64), timed=(CUBE,)),
-    Variant("f32_128x128", SPLIT, timed=(*SIZES, LARGE_ODD)),
-    Variant("f32_128x128_256", CoreProduct(128, 128, 8, 8, 64, 32, 2, split=True), timed=SIZES),
-    Variant("f32_128x64", CoreProduct(128, 64, 8, 8, 32, 64, 3, split=True), timed=(THOUSAND, EVEN, ODD, THIN)),
-    Variant("f32_64x64", CoreProduct(64, 64, 8, 8, 32, 64, 6, split=True), timed=(THOUSAND, EVEN, ODD, THIN)),
-    Variant("f32_bias_relu", CoreProduct(), epilogue=True, timed=(CUBE,)),
-    Variant("f32_bias_relu_split", SPLIT, epilogue=True, timed=(THOUSAND, ODD)),
-    Variant("f32_turned", SPLIT, a_inner="free", b_inner="depth", timed=(THOUSAND, ODD)),
-    Variant("f32_turned_256x128", CoreProduct(), a_inner="free", b_inner="depth", timed=(CUBE,)),
-    Variant("f32_batched", SPLIT, batch=True, timed=((64, 512, 512, 64), (16, 1000, 1013, 97))),
+    Variant("f32", timed=(*SIZES, LARGE_ODD, WAVE, SHORT, DEEP, HALF)),
+    Variant("f32_128x128", LARGE, timed=(SHORT,)),
+    Variant("f32_64x64", SMALL, timed=(CUBE, ODD, SHORT)),
+    Variant("f32_bias_relu", epilogue=True, timed=(CUBE, LARGE_ODD, THOUSAND, ODD)),
+    Variant("f32_turned", a_inner="free", b_inner="depth", timed=(CUBE, LARGE_ODD, THOUSAND, ODD)),
+    Variant("f32_linear", b_inner="depth", timed=(CUBE, LARGE_ODD, THOUSAND, ODD)),
+    Variant("f32_batched", batch=True, timed=((64, 512, 512, 64), (16, 1000, 1013, 97), (64, 100, 120, 80))),
+    Variant("f64", type="f64", timed=(THOUSAND, ODD)),
     Variant("bf16", type="bf16", timed=(*SIZES, LARGE_ODD)),
     Variant("bf16_128x256", TensorProduct(), "bf16", timed=(CUBE, TALL, THOUSAND, EVEN, THIN, (1, 8192, 8192, 8192))),
     Variant("bf16_128x256_3", TensorProduct(stages=3), "bf16", timed=(CUBE,)),
@@ -228,8 +227,8 @@ def launcher(variant: Variant, function: Any, size: tuple[int, int, int, int]) -
     code = variant.code
     named = dict(zip(("L", "I", "J", "K"), size, strict=True))
     sizes = [ctypes.c_longlong(named[each]) for each in code.formula.sizes]
-    count = sum(math.prod(evaluated(each, named) for each in array.extents) for array in code.temporaries)
-    held = [torch.empty(count + 64 * len(code.temporaries), device="cuda")] if code.temporaries else []
+    counts = [math.prod(evaluated(each, named) for each in array.extents) for array in code.temporaries]
+    held = [torch.empty(8 * sum(counts) + 256 * len(counts), device="cuda", dtype=torch.uint8)] if counts else []
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 
     def launch(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor, c: torch.Tensor) -> None:
@@ -276,8 +275,8 @@ def product_rows(
 ) -> list[dict[str, object]]:
     """Checks of one written product at small sizes and, if it is not too late, its times."""
     rows: list[dict[str, object]] = []
-    for size in (*SMALL, *variant.timed):
-        sized = (3, *size[1:]) if variant.batch and size in SMALL else size
+    for size in (*TINY, *variant.timed):
+        sized = (3, *size[1:]) if variant.batch and size in TINY else size
         error = checked(variant, function, sized)
         right = error <= LIMITS[variant.type]
         row: dict[str, object] = {"kernel": variant.name, "size": sized, "error": error, "right": right}

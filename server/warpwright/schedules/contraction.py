@@ -11,19 +11,20 @@ _PROCESSORS = 132  # multiprocessors of an H100 or H200
 
 @dataclass(frozen=True, slots=True)
 class CoreProduct:
-    """A product without tensor cores: a thread keeps `thread_m` x `thread_n` sums in registers, slices of both operands
-    pass through two buffers of shared memory. `split`: where tiles are few, several blocks share the depth of one, and
-    a second launch adds up what they give. `places` is how many blocks run at once on the GPU."""
+    """A product without tensor cores: a thread keeps `thread_m` x `thread_n` sums of `words` 32-bit words in registers,
+    slices of both operands pass through two buffers of shared memory. `blocks` of them share a multiprocessor. `split`:
+    where the last tiles do not fill the GPU, several blocks share the depth of each, and a second launch brings
+    together what they give."""
 
-    tile_m: int = 256
+    tile_m: int = 128
     tile_n: int = 128
     thread_m: int = 16
     thread_n: int = 8
     warp_m: int = 64
     warp_n: int = 64
-    blocks: int = 1
-    split: bool = False
-    depth: int = 8
+    blocks: int = 2
+    words: int = 1
+    split: bool = True
 
     @property
     def threads(self) -> int:
@@ -31,19 +32,28 @@ class CoreProduct:
 
     @property
     def places(self) -> int:
+        """How many blocks run at once on the GPU."""
         return _PROCESSORS * self.blocks
+
+    @property
+    def depth(self) -> int:
+        """Of a slice: turned stores of another depth would meet in banks of shared memory."""
+        return 8
+
+    @property
+    def piece(self) -> int:
+        """Neighbours that are read from shared memory at once: 16 bytes."""
+        return 4 // self.words
 
     def refusal(self) -> str:
         """Why no kernel can be written so; empty where one can."""
-        if self.depth != 8:
-            return "Slices are 8 deep: turned stores of another depth meet in banks of shared memory."
         if (self.warp_m // self.thread_m) * (self.warp_n // self.thread_n) != 32:
             return "The threads of a warp do not make up its tile: 32 of them, thread_m x thread_n each."
         if self.tile_m % self.warp_m or self.tile_n % self.warp_n or self.thread_m % 4 or self.thread_n % 4:
             return "Warps do not divide the tile evenly, or threads do not hold pieces of 4 x 4."
         if min(self.tile_m, self.tile_n) * self.depth % (4 * self.threads):
-            return "A slice is no whole number of 16-byte loads for each thread."
-        held = self.thread_m * self.thread_n + self.thread_m + self.thread_n + 40
+            return "A slice is no whole number of loads of 4 elements for each thread."
+        held = (self.thread_m * self.thread_n + self.thread_m + self.thread_n) * self.words + 40
         if held > _REGISTERS or held * self.threads * self.blocks > 65536:
             return f"About {held} registers a thread, {self.threads} threads, {self.blocks} blocks: over 65,536."
         return ""

@@ -62,10 +62,12 @@ class Path:
 @dataclass(frozen=True, slots=True)
 class Step:
     """One part of the work: the first of its paths that is right. The last path has no conditions. `count` is the
-    number of results, and nothing is done where it is 0."""
+    number of results, and nothing is done where it is 0. `names` are those of expressions over sizes that its paths
+    share; one may be part of a later one."""
 
     paths: tuple[Path, ...]
     count: Expr
+    names: Mapping[str, Expr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

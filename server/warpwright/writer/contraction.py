@@ -1,267 +1,289 @@
-"""Products in f32 without tensor cores: sums in registers, slices of both operands in shared memory."""
+"""Products without tensor cores: sums in registers, slices of both operands in shared memory."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from warpwright.formulas.tree import Call, Expr, Num
 from warpwright.schedules.contraction import CoreProduct
-from warpwright.writer.contraction_parts import Operand, Product, filled, indented, place
+from warpwright.writer.contraction_parts import Product, filled, indented, place
+from warpwright.writer.contraction_sides import Side, SideText
 
 _KERNEL = """\
 // $text
 //
 // A block computes a tile of kTileM x kTileN from slices of kTileK, a warp $warp_m x $warp_n of that. A thread keeps
-// $thread_m x $thread_n sums, in pieces of 4 x 4 that lie $step_m rows and $step_n columns apart: the lanes of a warp
-// then read neighbouring words of shared memory. kVector is 4 where rows are whole 16-byte words, else 1.$split_note
-template <int kVector$split_parameter>
+// $thread_m x $thread_n sums, in pieces of kPiece x kPiece that lie $step_m rows and $step_n columns apart, so that the
+// lanes of a warp read neighbouring words of shared memory. kVector is 4 where rows are whole packs of 4, else 1.
+template <int kVector>
 $head
-    constexpr int kTileM = $tile_m, kTileN = $tile_n, kTileK = 8;
-    constexpr int kThreadM = $thread_m, kThreadN = $thread_n;
+    constexpr int kTileM = $tile_m, kTileN = $tile_n, kTileK = $depth;
+    constexpr int kThreadM = $thread_m, kThreadN = $thread_n, kPiece = $piece;
     constexpr int kThreads = $threads;
     __shared__ $slices_a
     __shared__ $slices_b
-$lines
 $place
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
-    const int thread_row = warp / (kTileN / $warp_n) * $warp_m + lane / $lanes_n * 4;
-    const int thread_col = warp % (kTileN / $warp_n) * $warp_n + lane % $lanes_n * 4;
-$range
-    // Where this thread's loads begin. What lies beyond the last row or column is read from the last one: those sums
-    // are never stored. What lies beyond the last $k is read as zero.
+    const int warp_row = warp / (kTileN / $warp_n) * $warp_m;
+    const int warp_col = warp % (kTileN / $warp_n) * $warp_n;
+    const int thread_row = warp_row + lane / $lanes_n * kPiece;
+    const int thread_col = warp_col + lane % $lanes_n * kPiece;
+
+$range    // Where this thread's loads begin. What lies beyond the last row or column is read from the last
+    // one: such sums are never stored. What lies beyond the last $k $padded.
 $begin
     auto fetch = [&](int from) {
 $fetch
     };
-    auto put = [&](int slice) {
+    auto put = [&]($put_parameters) {
 $put
     };
 
-    float sums[kThreadM][kThreadN] = {};
+    __align__(16) $sum sums[kThreadM][kThreadN]$start
     fetch($k_begin);
-    put(0);
+    put($put_first);
     __syncthreads();
     for (int from = $k_begin, slice = 0; from < $k_end; from += kTileK, slice ^= 1) {
         fetch(from + kTileK);  // under way while this slice is multiplied
 #pragma unroll
         for (int step = 0; step < kTileK; ++step) {
-            float left[kThreadM];
-            float right[kThreadN];
+            __align__(16) $a_value left[kThreadM];
+            __align__(16) $b_value right[kThreadN];
 #pragma unroll
-            for (int down = 0; down < kThreadM; down += 4) {
-                *reinterpret_cast<float4*>(&left[down]) =
-                    *reinterpret_cast<const float4*>(&${a}_slices[slice][step][thread_row + down / 4 * $step_m]);
+            for (int down = 0; down < kThreadM; down += kPiece) {
+                const int row = thread_row + down / kPiece * $step_m;
+                store_pack(&left[down], load_pack<kPiece>(&${a}_slices[slice][step][row]));
             }
 #pragma unroll
-            for (int along = 0; along < kThreadN; along += 4) {
-                *reinterpret_cast<float4*>(&right[along]) =
-                    *reinterpret_cast<const float4*>(&${b}_slices[slice][step][thread_col + along / 4 * $step_n]);
+            for (int along = 0; along < kThreadN; along += kPiece) {
+                const int col = thread_col + along / kPiece * $step_n;
+                store_pack(&right[along], load_pack<kPiece>(&${b}_slices[slice][step][col]));
             }
 #pragma unroll
             for (int down = 0; down < kThreadM; ++down) {
 #pragma unroll
-                for (int along = 0; along < kThreadN; ++along) sums[down][along] += left[down] * right[along];
+                for (int along = 0; along < kThreadN; ++along) {
+                    $accumulate
+                }
             }
         }
-        put(slice ^ 1);
+        put($put_next);
         __syncthreads();
     }
-$epilogue
+
+$store_part$epilogue
+    if constexpr (kVector == 4) {
 #pragma unroll
-    for (int down = 0; down < kThreadM; ++down) {
-        const int row = first_row + thread_row + down / 4 * $step_m + down % 4;
-        if (row >= $m) continue;
+        for (int down = 0; down < kThreadM; ++down) {
+            const long long row = first_row + thread_row + down / kPiece * $step_m + down % kPiece;
+            if (row >= $m) continue;
 #pragma unroll
-        for (int along = 0; along < kThreadN; along += 4) {
-            const int col = first_col + thread_col + along / 4 * $step_n;
-            const long long at = static_cast<long long>(row) * $n + col;
-$store
+            for (int along = 0; along < kThreadN; along += kPiece) {
+                const long long col = first_col + thread_col + along / kPiece * $step_n;
+                if (col >= $n) continue;
+                Pack<$out_element, kPiece> results;
+#pragma unroll
+                for (int nth = 0; nth < kPiece; ++nth) {
+                    results.at[nth] = $one;
+                }
+                store_pack(&$out[$at], results);
+            }
+        }
+    } else {
+        // Lanes hand each other their sums, so that neighbours store neighbours.
+        $sum* const turned = reinterpret_cast<$sum*>(&${a}_slices) + warp * ($lanes_m * $warp_n);
+#pragma unroll
+        for (int down = 0; down < kThreadM; ++down) {
+            __syncwarp();
+#pragma unroll
+            for (int along = 0; along < kThreadN; along += kPiece) {
+                const int col = lane % $lanes_n * kPiece + along / kPiece * $step_n;
+                store_pack(&turned[lane / $lanes_n * $warp_n + col], load_pack<kPiece>(&sums[down][along]));
+            }
+            __syncwarp();
+            const int down_row = warp_row + down / kPiece * $step_m + down % kPiece;
+#pragma unroll
+            for (int nth = lane; nth < $lanes_m * $warp_n; nth += 32) {
+                const long long row = first_row + down_row + nth / $warp_n * kPiece;
+                const long long col = first_col + warp_col + nth % $warp_n;
+                if (row < $m && col < $n) $out[$at] = $turned;
+            }
         }
     }
 }
 """
 
-_DEPTH_BEGIN = """\
-constexpr int kLoads_$o = $tile * kTileK / kVector / kThreads;
-constexpr int kApart_$o = kThreads * kVector / kTileK;  // rows of $o between two loads of a thread
-const int ${o}_row = threadIdx.x / (kTileK / kVector);
-const int ${o}_depth = threadIdx.x % (kTileK / kVector) * kVector;
-const float* ${o}_from[kLoads_$o];
-#pragma unroll
-for (int nth = 0; nth < kLoads_$o; ++nth) {
-    const long long row = min($first + ${o}_row + nth * kApart_$o, $extent - 1);
-    ${o}_from[nth] = $base + row * $leading + ${begin}${o}_depth;
-}
-float ${o}_next[kLoads_$o][kVector];
+_PARTS = """\
+// The last tiles, which do not fill the GPU, are shared by several blocks each.
+const int tiles = tile_rows * tile_cols$batches;
+const int whole = tiles / $places * $places;
+const int parts = max(1, min($places / max(tiles - whole, 1), $k / $least));
 """
-_DEPTH_FETCH = """\
-#pragma unroll
-for (int nth = 0; nth < kLoads_$o; ++nth) {
-    load_or_zero(${o}_next[nth], ${o}_from[nth], from + ${o}_depth < $k_end);
-    ${o}_from[nth] += kTileK;
-}
-"""
-_DEPTH_PUT = """\
-#pragma unroll
-for (int nth = 0; nth < kLoads_$o; ++nth) {
-#pragma unroll
-    for (int part = 0; part < kVector; ++part) {
-        ${o}_slices[slice][${o}_depth + part][${o}_row + nth * kApart_$o] = ${o}_next[nth][part];
-    }
-}
-"""
-_FREE_BEGIN = """\
-constexpr int kLoads_$o = $tile * kTileK / kVector / kThreads;
-constexpr int kApart_$o = kThreads * kVector / $tile;  // rows of $o between two loads of a thread
-const int ${o}_depth = threadIdx.x / ($tile / kVector);
-const int ${o}_place = threadIdx.x % ($tile / kVector) * kVector;
-const float* ${o}_from = $base + min($first + ${o}_place, $extent - kVector);
-${o}_from += static_cast<long long>(${begin}${o}_depth) * $leading;
-float ${o}_next[kLoads_$o][kVector];
-"""
-_FREE_FETCH = """\
-#pragma unroll
-for (int nth = 0; nth < kLoads_$o; ++nth) {
-    const bool is_there = from + ${o}_depth + nth * kApart_$o < $k_end;
-    load_or_zero(${o}_next[nth], ${o}_from + static_cast<long long>(nth * kApart_$o) * $leading, is_there);
-}
-${o}_from += static_cast<long long>(kTileK) * $leading;
-"""
-_FREE_PUT = """\
-#pragma unroll
-for (int nth = 0; nth < kLoads_$o; ++nth) {
-    float* const to = &${o}_slices[slice][${o}_depth + nth * kApart_$o][${o}_place];
-    if constexpr (kVector == 4) {
-        const float* const next = ${o}_next[nth];
-        *reinterpret_cast<float4*>(to) = make_float4(next[0], next[1], next[2], next[3]);
-    } else {
-        *to = ${o}_next[nth][0];
-    }
-}
+_NUMBER = """\
+const int block = blockIdx.x;
+const int $number = block < whole ? block : whole + (block - whole) / parts;
+const int part = block < whole ? 0 : (block - whole) % parts;
 """
 _RANGE = """\
+// The part of $k that this block takes, in whole slices.
+const int slices = ($k + kTileK - 1) / kTileK;
+const int share = ($number < whole ? slices : (slices + parts - 1) / parts) * kTileK;
+const int k_begin = min(part * share, $k);
+const int k_end = min(k_begin + share, $k);
 
-    // With kSplit this block takes a part of $k, in whole slices.
-    const int share = (($k + kTileK - 1) / kTileK + gridDim.y - 1) / gridDim.y * kTileK;
-    const int k_begin = min(static_cast<int>(blockIdx.y) * share, $k);
-    const int k_end = min(k_begin + share, $k);
 """
-_STORE = """\
-if constexpr (kVector == 4) {
-    if (col < $n) *reinterpret_cast<float4*>(&$to[at]) = make_float4($four);
-} else {
+_STORE_PART = """\
+    if ($number >= whole && parts > 1) {
+        $sum* const to = part_sums + static_cast<long long>(block - whole) * (kTileM * kTileN);
 #pragma unroll
-    for (int part = 0; part < 4; ++part) {
-        if (col + part < $n) $to[at + part] = $one;
+        for (int down = 0; down < kThreadM; ++down) {
+            const int row = thread_row + down / kPiece * $step_m + down % kPiece;
+#pragma unroll
+            for (int along = 0; along < kThreadN; along += kPiece) {
+                const int col = thread_col + along / kPiece * $step_n;
+                store_pack(&to[row * kTileN + col], load_pack<kPiece>(&sums[down][along]));
+            }
+        }
+        return;
     }
-}
-"""
-_PARTS = """\
-if constexpr (kSplit) {
-$parts} else {
-$whole}
 """
 _TOTAL = """\
 // Adds up the parts of each sum in their order, so that the result is the same in every run.
 $head
-$lines
-    const long long count = static_cast<long long>($m) * $n$batches;
-    const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
-    if (at >= count) return;
-    const int tiles = (($m + $tile_m - 1) / $tile_m) * (($n + $tile_n - 1) / $tile_n)$batches;
-    const int parts = min(min($places / tiles, $k / $least), $most);
-    float total = 0.0f;
-    for (int part = 0; part < parts; ++part) total += part_sums[part * count + at];
+    constexpr int kTileM = $tile_m, kTileN = $tile_n, kPiece = $piece;
+    constexpr int kPieces = kTileM * kTileN / kPiece;
+$place
+    const int in_tile = thread % kPieces * kPiece;
+    const long long row = first_row + in_tile / kTileN;
+    const long long first = first_col + in_tile % kTileN;
+    if (row >= $m) return;
+
+    const $sum* const from = part_sums + static_cast<long long>($number - whole) * parts * (kTileM * kTileN) + in_tile;
+    Pack<$sum, kPiece> totals = load_pack<kPiece>(from);
+    for (int part = 1; part < parts; ++part) {
+        const Pack<$sum, kPiece> next = load_pack<kPiece>(from + part * (kTileM * kTileN));
+#pragma unroll
+        for (int nth = 0; nth < kPiece; ++nth) {
+            $combine
+        }
+    }
 $epilogue
-    $out[at] = $result;
+#pragma unroll
+    for (int nth = 0; nth < kPiece; ++nth) {
+        const long long col = first + nth;
+        if (col < $n) $out[$at] = $result;
+    }
 }
 """
-LEAST_DEPTH = 128
+LEAST_DEPTH = 64
 """Of a part: less does not pay for the second launch."""
-MOST_PARTS = 32
 
 
-def core_product(product: Product, schedule: CoreProduct) -> str:
-    """The kernel of a product in f32. Raises ValueError where the schedule is not legal."""
+@dataclass(frozen=True, slots=True)
+class CoreText:
+    """A product in names of C++. `sum` is the type of its sums, `start` their first value, "" for 0; `accumulate` is
+    the line that adds to one, `combine` the one that adds up those of parts. `padding` is what lies beyond the end of
+    the depth; `at` tells where the element at `row` and `col` lies in the result. `is_split`: blocks share the depth of
+    a tile."""
+
+    product: Product
+    left: Side
+    right: Side
+    sum: str
+    start: str
+    accumulate: str
+    combine: str
+    padding: str
+    at: str
+    is_split: bool
+
+    @property
+    def k_end(self) -> str:
+        """Where the depth of a block ends."""
+        return "k_end" if self.is_split else self.product.k
+
+
+def core_product(text: CoreText, schedule: CoreProduct) -> str:
+    """The kernel of a product. Raises ValueError where the schedule is not legal."""
     if reason := schedule.refusal():
         raise ValueError(reason)
-    a, b, n, k = product.a, product.b, product.n, product.k
+    product, left, right = text.product, text.left, text.right
     lanes_n = schedule.warp_n // schedule.thread_n
-    split = schedule.split
-    k_end = "k_end" if split else k
-    begin = "k_begin + " if split else ""
-    sides = (
-        (a, "kTileM", "first_row", product.m, product.a_leading),
-        (b, "kTileN", "first_col", n, product.b_leading),
-    )
-
-    def each(depth: str, free: str) -> str:
-        return "".join(
-            filled(
-                depth if o.inner == "depth" else free,
-                o=o.name, base=product.base(o.name) if o.batched else o.name, tile=tile, first=first, extent=extent,
-                leading=leading, k_end=k_end, begin=begin,
-            )
-            for o, tile, first, extent, leading in sides
-        )  # fmt: skip
-
-    def slices(o: Operand, tile: str) -> str:
-        if o.inner == "free":
-            return f"__align__(16) float {o.name}_slices[2][kTileK][{tile}];"
-        # Turned: 4 more keep the turned stores on different banks.
-        return f"__align__(16) float {o.name}_slices[2][kTileK][{tile} + 4];  // turned, so 4 more: no bank twice"
-
-    def store(to: str, value: str) -> str:
-        four = ", ".join(
-            value.replace("@", f"sums[down][along + {q}]" if q else "sums[down][along]").replace(
-                "#", f"col + {q}" if q else "col"
-            )
-            for q in range(4)
-        )
-        one = value.replace("@", "sums[down][along + part]").replace("#", "col + part")
-        return filled(_STORE, n=n, to=to, four=four, one=one)
-
-    stores = store(product.base(product.out), product.result("@", "row", "#"))
-    if split:
-        count = f"static_cast<long long>({product.m}) * {n}{' * ' + product.batch if product.batch else ''}"
-        first = f"static_cast<long long>(batch) * {product.m} * {n} + " if product.batch else ""
-        line = f"float* const to = part_sums + {first}blockIdx.y * ({count});\n"
-        stores = filled(_PARTS, parts=indented(line + store("to", "@")), whole=indented(stores))
+    lanes_m = 32 // lanes_n
+    step_m, step_n = lanes_m * schedule.piece, lanes_n * schedule.piece
+    number = _number(product)
+    between = _parts(text, schedule) + filled(_NUMBER, number=number)
+    tile = place(product, number, between) if text.is_split else place(product)
+    k_begin, k_end = "k_begin" if text.is_split else "0", text.k_end
+    needs_place = not (left.is_zero and right.is_zero)
+    depth = (k_end, text.padding, text.is_split)
+    sides = [
+        SideText(left, "kTileM", "first_row", product.m, *depth),
+        SideText(right, "kTileN", "first_col", product.n, *depth),
+    ]
+    part = filled(_STORE_PART, number=number, sum=text.sum, step_m=step_m, step_n=step_n)
+    fill = f";\n    for (auto& row : sums) {{\n        for (auto& each : row) each = {text.start};\n    }}"
     return filled(
         _KERNEL,
-        name=product.name, text=product.text, a=a.name, b=b.name, m=product.m, n=n, k=k,
-        tile_m=schedule.tile_m, tile_n=schedule.tile_n, thread_m=schedule.thread_m, thread_n=schedule.thread_n,
-        warp_m=schedule.warp_m, warp_n=schedule.warp_n, threads=schedule.threads,
-        lanes_n=lanes_n, step_m=32 // lanes_n * 4, step_n=lanes_n * 4,
-        slices_a=slices(a, "kTileM"), slices_b=slices(b, "kTileN"),
-        split_note=f"\n// With kSplit the blocks of a column of the grid share {k} of one tile." if split else "",
-        split_parameter=", bool kSplit" if split else "",
-        head=product.head(schedule.threads, schedule.blocks), lines=indented(product.lines),
-        place=indented(place(product)),
-        range=filled(_RANGE, k=k) if split else "",
-        begin=indented(each(_DEPTH_BEGIN, _FREE_BEGIN)),
-        fetch=indented(each(_DEPTH_FETCH, _FREE_FETCH), 8).rstrip("\n"),
-        put=indented(each(_DEPTH_PUT, _FREE_PUT), 8).rstrip("\n"),
-        k_begin="k_begin" if split else "0", k_end=k_end,
-        epilogue=indented(product.epilogue),
-        store=indented(stores, 12).rstrip("\n"),
+        text=product.text, a=left.name, b=right.name, m=product.m, n=product.n, k=product.k,
+        head=product.head(schedule.threads, schedule.blocks), depth=schedule.depth, **_sizes(schedule),
+        thread_m=schedule.thread_m, thread_n=schedule.thread_n, warp_m=schedule.warp_m, warp_n=schedule.warp_n,
+        threads=schedule.threads, lanes_m=lanes_m, lanes_n=lanes_n,
+        step_m=step_m, step_n=step_n,
+        slices_a=sides[0].slices, slices_b=sides[1].slices,
+        place=indented(product.lines + tile),
+        range=indented(filled(_RANGE, k=product.k, number=number)) if text.is_split else "",
+        store_part=part if text.is_split else "",
+        padded="counts as " + text.padding if needs_place else "is read as zero",
+        begin=indented("".join(each.begin for each in sides)),
+        fetch=indented("".join(each.fetch for each in sides), 8).rstrip("\n"),
+        put=indented("".join(each.put for each in sides), 8).rstrip("\n"),
+        put_parameters="int slice, int from" if needs_place else "int slice",
+        put_first=f"0, {k_begin}" if needs_place else "0", k_begin=k_begin, k_end=k_end,
+        put_next="slice ^ 1, from + kTileK" if needs_place else "slice ^ 1",
+        sum=text.sum, start=fill if text.start else " = {};",
+        a_value=left.value_type, b_value=right.value_type, accumulate=text.accumulate,
+        epilogue=indented(product.epilogue), out=product.out_base, out_element=product.out_element, at=text.at,
+        one=product.result("sums[down][along + nth]", "row", "col + nth"),
+        turned=product.result("turned[nth]", "row", "col"),
     )  # fmt: skip
 
 
-def total_kernel(product: Product, schedule: CoreProduct) -> str:
+def total_kernel(text: CoreText, schedule: CoreProduct) -> str:
     """The kernel that adds up what the blocks gave that shared the depth of a tile."""
+    product = text.product
+    number = _number(product)
+    thread = f"const int thread = blockIdx.x * 256 + threadIdx.x;\nconst int {number} = whole + thread / kPieces;\n"
     return filled(
         _TOTAL,
-        head=product.head(256), m=product.m, n=product.n, k=product.k,
-        out=product.out,
-        batches=f" * {product.batch}" if product.batch else "", lines=indented(product.lines),
-        tile_m=schedule.tile_m, tile_n=schedule.tile_n, places=schedule.places, least=LEAST_DEPTH, most=MOST_PARTS,
-        epilogue=indented(_rows_of(product) + product.epilogue) if product.epilogue else "",
-        result=product.result("total", "row", "col"),
+        head=product.head(256), number=number, m=product.m, n=product.n, sum=text.sum, combine=text.combine,
+        **_sizes(schedule),
+        place=indented(product.lines + place(product, number, _parts(text, schedule) + thread, operands=False)),
+        epilogue=indented(product.epilogue), out=product.out_base, at=text.at,
+        result=product.result("totals.at[nth]", "row", "col"),
     )  # fmt: skip
 
 
-def _rows_of(product: Product) -> str:
-    lines = [f"const int col = static_cast<int>(at % {product.n});"]
-    lines.append(f"const int row = static_cast<int>(at / {product.n} % {product.m});")
-    if product.batch:
-        lines.append(f"const int batch = static_cast<int>(at / {product.n} / {product.m});")
-    return "\n".join(lines) + "\n"
+def _number(product: Product) -> str:
+    """The name of a tile's number, among those of all batches."""
+    return "number" if product.batch else "tile"
+
+
+def _sizes(schedule: CoreProduct) -> dict[str, int]:
+    return {"tile_m": schedule.tile_m, "tile_n": schedule.tile_n, "piece": schedule.piece}
+
+
+def _parts(text: CoreText, schedule: CoreProduct) -> str:
+    batch = text.product.batch
+    return filled(
+        _PARTS,
+        k=text.product.k, places=schedule.places, least=LEAST_DEPTH,
+        batches=f" * {batch}" if batch else "",
+    )  # fmt: skip
+
+
+def parts_of(rest: Expr, depth: Expr, schedule: CoreProduct) -> Expr:
+    """How many blocks share the depth of each of the last tiles; less than 2 where they do not."""
+    places = Call("//", (Num(schedule.places), Call("max", (rest, Num(1)))))
+    return Call("min", (places, Call("//", (depth, Num(LEAST_DEPTH)))))

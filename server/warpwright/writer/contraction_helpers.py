@@ -59,15 +59,10 @@ def _wgmma(kind: str, wide: int) -> str:
 
 PRODUCT_HELPERS = {
     "load_or_zero": """\
-// kVector neighbours in memory, or zeros where there are none.
-template <int kVector>
-__device__ __forceinline__ void load_or_zero(float (&to)[kVector], const float* from, bool is_there) {
-    if constexpr (kVector == 4) {
-        const float4 all = is_there ? *reinterpret_cast<const float4*>(from) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        to[0] = all.x, to[1] = all.y, to[2] = all.z, to[3] = all.w;
-    } else {
-        to[0] = is_there ? *from : 0.0f;
-    }
+// Neighbours in memory, or zeros where there are none.
+template <int kCount, typename T>
+__device__ __forceinline__ Pack<T, kCount> load_or_zero(const T* from, bool is_there) {
+    return is_there ? load_pack<kCount>(from) : Pack<T, kCount>{};
 }
 """,
     "copy16": """\
@@ -103,3 +98,5 @@ __device__ __forceinline__ void pad_word(const void* from, void* to, long long r
     "mma_f16": _MMA.replace("$type", "f16"),
 }
 """By name."""
+PRODUCT_NEEDS = {"load_or_zero": ("load_pack",)}
+"""What they call."""

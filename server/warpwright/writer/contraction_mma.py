@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warpwright.schedules.contraction import TensorProduct
 from warpwright.writer.contraction_parts import Operand, Product, filled, indented, place
 
@@ -292,6 +294,7 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
     if reason := schedule.refusal():
         raise ValueError(reason)
     a, b, n, k, element = product.a, product.b, product.n, product.k, product.element
+    placed = replace(product, operands=(_in_words(product, a, product.m), _in_words(product, b, n)))
     sides: tuple[tuple[Operand, str, str, str, str], ...] = (
         (a, "kTileM", "first_row", product.m, ""),
         (b, "kTileN", "first_col", n, "kBytesA + "),
@@ -301,7 +304,7 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
         return "".join(
             filled(
                 depth if o.inner == "depth" else free,
-                o=o.name, base=product.base(o.name), tile=tile, first=first, extent=extent,
+                o=o.name, base=o.base, tile=tile, first=first, extent=extent,
                 stage=stage, k=k, element=element,
             )
             for o, tile, first, extent, stage in sides
@@ -316,11 +319,11 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
     return filled(
         _KERNEL,
         name=product.name, text=product.text, a=a.name, b=b.name, out=product.out, m=product.m, n=n, k=k,
-        out_element=product.out_element, out_base=product.base(product.out), tile_m=schedule.tile_m,
+        out_element=product.out_element, out_base=product.out_base, tile_m=schedule.tile_m,
         tile_n=schedule.tile_n, warp_m=schedule.warp_m, warp_n=schedule.warp_n, stages=schedule.stages,
         threads=schedule.threads, head=product.head(schedule.threads, schedule.blocks),
-        a_leading=_whole_words(product.a_leading), b_leading=_whole_words(product.b_leading),
-        lines=indented(product.lines), place=indented(place(product, "leading")), epilogue=indented(product.epilogue),
+        a_leading=_whole_words(a.leading), b_leading=_whole_words(b.leading),
+        lines=indented(product.lines), place=indented(place(placed)), epilogue=indented(product.epilogue),
         begin=indented(each(_DEPTH_BEGIN, _FREE_BEGIN)),
         fetch=indented(each(_DEPTH_FETCH, _FREE_FETCH), 8).rstrip("\n"),
         mma=filled(
@@ -336,6 +339,12 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
         store_pair=indented(filled(_STORE_INSIDE, m=product.m, n=n, pair=pair) if product.epilogue else pair, 20),
         word=8 if product.out_type != "f32" else 4,
     )  # fmt: skip
+
+
+def _in_words(product: Product, operand: Operand, free: str) -> Operand:
+    """The operand with the places of its batches in rows of whole words."""
+    count = free if operand.inner == "depth" else product.k
+    return replace(operand, batch=f"batch * {count} * {operand.name}_leading") if operand.batch else operand
 
 
 def _whole_words(extent: str) -> str:
@@ -365,13 +374,13 @@ def pad_kernel(product: Product) -> str:
     """The kernel that copies both operands to where their rows are whole 16-byte words."""
 
     def rows(operand: Operand, free: str) -> str:
-        batch = f"static_cast<long long>({product.batch}) * " if operand.batched else ""
+        batch = f"static_cast<long long>({product.batch}) * " if operand.batch else ""
         return batch + (free if operand.inner == "depth" else product.k)
 
     return filled(
         _PAD, head=product.head(256), lines=indented(product.lines), a=product.a.name, b=product.b.name,
-        a_rows=rows(product.a, product.m), a_leading=product.a_leading,
-        b_rows=rows(product.b, product.n), b_leading=product.b_leading,
+        a_rows=rows(product.a, product.m), a_leading=product.a.leading,
+        b_rows=rows(product.b, product.n), b_leading=product.b.leading,
     )  # fmt: skip
 
 

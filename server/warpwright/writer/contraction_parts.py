@@ -6,30 +6,44 @@ from dataclasses import dataclass
 from string import Template
 
 from warpwright.writer.text import listed
+from warpwright.writer.types import NAMES
 
 CUDA_TYPES = {"f32": "float", "bf16": "__nv_bfloat16", "f16": "__half"}
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand of a product, packed: `inner` is the index whose elements are neighbours in memory, the one that is
-    summed over ("depth") or the one that it shares with the result ("free"). `batched`: it has the batch's index."""
+    """An array that a product reads. `name` is that of its variables. `inner` is the index whose elements are
+    neighbours in memory, the one that is summed over ("depth") or the one that it shares with the result ("free").
+    `batch` tells where the elements of a batch begin, "" of an array that all batches share; `free` where those of a
+    row or a column `@`; `step` is the distance of neighbours along the depth, `leading` that of the index that is not
+    `inner`."""
 
     name: str
+    array: str
+    element: str
     inner: str
-    batched: bool = False
+    batch: str
+    free: str
+    step: str
+    leading: str
+
+    @property
+    def base(self) -> str:
+        """What the elements of its batch are counted from."""
+        return f"{self.name}_batch" if self.batch else self.array
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """`out[batch, m, n] = result(sum[k] a[batch, m, k] * b[batch, k, n])` in names of C++. `batch` is "" where there is
-    none. `parameters` are those of the kernel as they are declared; `lines` stand at its beginning; `epilogue` is a
-    function in the kernel, `result`, of the sum, its row and its column, "" where the sum is the result."""
+    none, `out_batch` tells where the results of one begin. `parameters` are those of the kernel as they are declared;
+    `lines` stand at its beginning; `epilogue` is a function in the kernel, `result`, of the sum, its row and its
+    column, "" where the sum is the result. `operands` are all arrays that pass through the loop, `a` and `b` first."""
 
     name: str
     text: str
-    a: Operand
-    b: Operand
+    operands: tuple[Operand, ...]
     out: str
     type: str
     out_type: str
@@ -38,25 +52,30 @@ class Product:
     k: str
     parameters: tuple[str, ...]
     batch: str = ""
+    out_batch: str = ""
     lines: str = ""
     epilogue: str = ""
 
     @property
+    def a(self) -> Operand:
+        return self.operands[0]
+
+    @property
+    def b(self) -> Operand:
+        return self.operands[1]
+
+    @property
     def element(self) -> str:
-        return CUDA_TYPES[self.type]
+        return self.a.element
 
     @property
     def out_element(self) -> str:
-        return CUDA_TYPES[self.out_type]
+        return NAMES[self.out_type]
 
     @property
-    def a_leading(self) -> str:
-        """The distance of two rows of `a` as it lies in memory."""
-        return self.k if self.a.inner == "depth" else self.m
-
-    @property
-    def b_leading(self) -> str:
-        return self.k if self.b.inner == "depth" else self.n
+    def out_base(self) -> str:
+        """What the results of a batch are counted from."""
+        return f"{self.out}_batch" if self.batch else self.out
 
     def result(self, total: str, row: str, col: str) -> str:
         """The text of an element of the result."""
@@ -68,14 +87,6 @@ class Product:
         return "\n".join(
             listed(list(self.parameters), f"__global__ void __launch_bounds__({bounds}) {self.name}(", ") {")
         )
-
-    def base(self, name: str) -> str:
-        """What the elements of an array's batch are counted from."""
-        return f"{name}_batch" if self.batch and name in self.batched else name
-
-    @property
-    def batched(self) -> tuple[str, ...]:
-        return (*(each.name for each in (self.a, self.b) if each.batched), self.out)
 
 
 def filled(text: str, /, **names: object) -> str:
@@ -96,31 +107,32 @@ def indented(text: str, by: int = 4) -> str:
 
 
 _PLACE = """\
-// Tiles run in bands of 8 rows of tiles: blocks that run together find their slices of both operands in L2.
 const int tile_rows = ($m + kTileM - 1) / kTileM;
 const int tile_cols = ($n + kTileN - 1) / kTileN;
-$tile
+"""
+_TILE = """\
+$tile// Tiles run in bands of 8 rows of tiles: blocks that run together find their slices of both operands in L2.
 const int band = tile / (8 * tile_cols) * 8;
 const int band_rows = min(tile_rows - band, 8);
 const int in_band = tile - band * tile_cols;
 const int first_row = (band + in_band % band_rows) * kTileM;
 const int first_col = in_band / band_rows * kTileN;
-"""
+$bases"""
 
 
-def place(product: Product, leading: str = "") -> str:
-    """The lines that say which tile a block computes, and where the arrays of its batch begin. `leading`: how the name
-    ends of the distance of an operand's rows, where that is not their length."""
-    m, n, k = product.m, product.n, product.k
+def place(product: Product, number: str = "blockIdx.x", between: str = "", *, operands: bool = True) -> str:
+    """The lines that say which tile is computed, by its `number`, and where the arrays of its batch begin, unless they
+    are not read (`operands`). `between` are lines that make the number from that of tiles along both sides."""
+    head = filled(_PLACE, m=product.m, n=product.n) + between
     if not product.batch:
-        return filled(_PLACE, m=m, n=n, tile="const int tile = blockIdx.x;")
-    lines = ["const int batch = blockIdx.x / (tile_rows * tile_cols);"]
-    lines.append("const int tile = blockIdx.x - batch * tile_rows * tile_cols;")
-    for each, free, length in ((product.a, m, product.a_leading), (product.b, n, product.b_leading)):
-        if each.batched:
-            count = free if each.inner == "depth" else k
-            offset = f"static_cast<long long>(batch) * {count} * {f'{each.name}_{leading}' if leading else length}"
-            lines.append(f"const {product.element}* const {each.name}_batch = {each.name} + {offset};")
-    offset = f"static_cast<long long>(batch) * {m} * {n}"
-    lines.append(f"{product.out_element}* const {product.out}_batch = {product.out} + {offset};")
-    return filled(_PLACE, m=m, n=n, tile="\n".join(lines))
+        tile = "" if number == "tile" else f"const int tile = {number};\n"
+        return head + filled(_TILE, tile=tile, bases="")
+    tile = f"const long long batch = {number} / (tile_rows * tile_cols);\n"
+    tile += f"const int tile = {number} - static_cast<int>(batch) * tile_rows * tile_cols;\n"
+    bases = [
+        f"const {each.element}* const {each.base} = {each.array} + {each.batch};\n"
+        for each in product.operands
+        if operands and each.batch
+    ]
+    bases.append(f"{product.out_element}* const {product.out_base} = {product.out} + {product.out_batch};\n")
+    return head + filled(_TILE, tile=tile, bases="".join(bases))

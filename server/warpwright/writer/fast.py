@@ -23,7 +23,8 @@ from warpwright.writer.code import Code, Kernel, Path, Step
 from warpwright.writer.packs import columns_of, packs, schedule_of
 from warpwright.writer.partition import Group, inlined, partition
 from warpwright.writer.pointwise import elements_each, pointwise
-from warpwright.writer.products import candidates, is_product, products
+from warpwright.writer.product_shape import is_product
+from warpwright.writer.products import candidates, products
 from warpwright.writer.reduction import Round, reduced, rounds
 from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
 from warpwright.writer.scan import scan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warpwright.writer.contraction_helpers import PRODUCT_HELPERS
+from warpwright.writer.contraction_helpers import PRODUCT_HELPERS, PRODUCT_NEEDS
 from warpwright.writer.lanes import TEXTS
 from warpwright.writer.running import RUNNING
 
@@ -169,7 +169,7 @@ HELPERS: dict[str, Helper] = {
         "    } while (seen != expected);\n}\n"
     ),
     **{name: Helper(text.lstrip("\n"), needs) for name, (text, needs) in (TEXTS | RUNNING).items()},
-    **{name: Helper(text) for name, text in PRODUCT_HELPERS.items()},
+    **{name: Helper(text, PRODUCT_NEEDS.get(name, ())) for name, text in PRODUCT_HELPERS.items()},
 }
 """By name. Functions of T are for float and double: `exp` and others are overloaded in CUDA."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 
 from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.model import Formula, Tensor
@@ -147,16 +149,22 @@ def _step(text: Text, code: Code, step: Step) -> None:
     if _is_fixed(step.count):
         if evaluated(step.count, {}) and len(step.paths) > 1 and len(code.steps) > 1:
             with text.block(""):
-                _paths(text, code, step.paths)
+                _paths(text, code, step)
         elif evaluated(step.count, {}):
-            _paths(text, code, step.paths)
+            _paths(text, code, step)
         return
     with text.block(f"if ({host(step.count)} > 0)"):
-        _paths(text, code, step.paths)
+        _paths(text, code, step)
 
 
-def _paths(text: Text, code: Code, paths: Sequence[Path]) -> None:
-    *special, general = paths
+def _paths(text: Text, code: Code, step: Step) -> None:
+    named_here: dict[Expr, Expr] = {}
+    names = {name: value for name, value in step.names.items() if not _is_fixed(value)}
+    *special, general = (_with_names(each, names) for each in step.paths)
+    for name, value in names.items():
+        if any(Name(name) in walk(node) for path in (*special, general) for node in _sizes_in(path)):
+            text(f"const long long {name} = {host(_replaced(value, named_here))};")
+            named_here[value] = Name(name)
     if not special:
         _path(text, code, general)
         return
@@ -179,6 +187,27 @@ def _paths(text: Text, code: Code, paths: Sequence[Path]) -> None:
         text.depth -= 1
     with text.block("} else"):
         _path(text, code, general)
+
+
+def _with_names(path: Path, names: Mapping[str, Expr]) -> Path:
+    """The path with the names of expressions in their place."""
+    named: dict[Expr, Expr] = {value: Name(name) for name, value in names.items()}
+    launches = tuple(replace(each, grid=(_replaced(each.grid[0], named), *each.grid[1:])) for each in path.launches)
+    return replace(path, launches=launches, conditions=tuple(_replaced(each, named) for each in path.conditions))
+
+
+def _sizes_in(path: Path) -> Iterator[Expr]:
+    """The expressions over sizes that decide on a path and its grids."""
+    return chain(path.conditions, (each for launch in path.launches for each in launch.grid))
+
+
+def _replaced(node: Expr, named: Mapping[Expr, Expr]) -> Expr:
+    """The expression with others in the place of whole parts of it."""
+    if node in named:
+        return named[node]
+    if isinstance(node, Call):
+        return replace(node, args=tuple(_replaced(each, named) for each in node.args))
+    return node
 
 
 def _tests(path: Path) -> dict[str, tuple[str, ...]]:

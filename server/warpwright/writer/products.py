@@ -1,104 +1,34 @@
-"""Which stages are a product of two arrays, and the kernels and launches of one."""
+"""The kernels and launches of a product."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import tensors_of
-from warpwright.formulas.printer import shown
-from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, walk
-from warpwright.formulas.types import TYPES
+from warpwright.formulas.tree import Call, Expr, Num, Reduce, product
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.writer.code import MOST_INDEX, Kernel, Launch, Path, Step, ceiling, evaluated
-from warpwright.writer.contraction import LEAST_DEPTH, MOST_PARTS, core_product, total_kernel
+from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling, evaluated
+from warpwright.writer.contraction import LEAST_DEPTH, core_product, parts_of, total_kernel
 from warpwright.writer.contraction_mma import pad_kernel, tensor_product
-from warpwright.writer.contraction_parts import CUDA_TYPES, Operand, Product
 from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import pointwise
+from warpwright.writer.product_shape import shape_of
+from warpwright.writer.product_text import ProductText, in_words, is_number
 from warpwright.writer.scope import Scope
-from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES
 
 LARGE = CoreProduct()
-SMALL = CoreProduct(128, 128, 16, 8, 64, 64, 2, split=True)
+SMALL = CoreProduct(64, 64, 8, 8, 32, 64, 6, split=False)
+DOUBLE = CoreProduct(64, 64, 8, 4, 32, 32, 4, words=2)
 WIDE = TensorProduct()
 NARROW = TensorProduct(64, 128, 32, 64, 4, 2)
 _PROCESSORS = 132
-_OWN = """
-ahead along at band band_rows batch both col cols count depth down fetch filling first_col first_row from half
-in_band is_there k_begin k_end lane left load_fragments next nth part part_sums parts put reading result right
-row rows share shared shared_at shared_end slice slices stage step sums thread_col thread_row tile tile_cols
-tile_rows tiles to total warp warp_col warp_row
-"""
-_OWN_NAMES = frozenset(_OWN.split())
-"""What the texts of kernels call their own; a formula with such a name is written by the general kernel."""
-_ENDS = ("leading", "padded")
-"""How names end that begin with the name of an operand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A product as a matrix product: which dimensions of the formula make up each of its indices, in the order in which
-    they lie in memory. `swapped`: the formula's second factor is the left operand."""
-
-    stage: Stage
-    left: Tensor
-    right: Tensor
-    batch: tuple[str, ...]
-    rows: tuple[str, ...]
-    cols: tuple[str, ...]
-    depth: tuple[str, ...]
-    left_inner: str
-    right_inner: str
-
-
-def shape_of(formula: Formula, group: Group) -> Shape | str:
-    """How a group is a product of two arrays with what is done to each element of it, or why it is none."""
-    sums = [each for each in group.stages if isinstance(each.value, Reduce)]
-    if len(sums) != 1 or group.is_scatter or any(each.name in group.kept for each in sums if len(group.stages) > 1):
-        return "A product is one sum, and what is done to each element of it."
-    stage = sums[0]
-    assert isinstance(stage.value, Reduce)
-    node = stage.value
-    if node.op != "sum" or any(each.lower is not None or each.upper is not None for each in node.ranges):
-        return "A product sums over whole dimensions."
-    if not isinstance(node.body, Call) or node.body.name != "*" or len(node.body.args) != 2:
-        return "What is summed is no product of two elements."
-    stored = [each for each in group.stages if not each.temporary or each.name in group.kept]
-    if len(stored) != 1 or stored[0].primed:
-        return "A product has one result, which holds no values before."
-    if (stored[0] is stage) != (len(group.stages) == 1):
-        return "The sum is not the result, and is needed in memory."
-    factors = [_factor(formula, each) for each in node.body.args]
-    depth = tuple(each.name for each in node.ranges)
-    for one, other in (factors, factors[::-1]):
-        if isinstance(one, str) or isinstance(other, str):
-            return one if isinstance(one, str) else str(other)
-        found = _laid_out(stage, one, other, group.dims, depth)
-        if found is not None:
-            kinds = {one[0].type, other[0].type}
-            out = TYPES[stored[0].type]
-            if node.accumulate not in ("", "f32") or len(kinds) != 1 or not kinds <= {"f32", "f16", "bf16"}:
-                return "Products are written for f32, f16 and bf16, added up in f32."
-            if out.name not in ({"f32"} if kinds == {"f32"} else {"f32", *kinds}):
-                return f"A product of {min(kinds)} is not stored as {out.name}."
-            held = formula.tensors.get(stored[0].name)
-            if held is not None and _order(held, stored[0].dims) != stored[0].dims:
-                return "The result is not packed, or not in rows."
-            return found
-    return "The dimensions of the arrays are in no order that a matrix product reads."
-
-
-def is_product(formula: Formula, stage: Stage) -> bool:
-    """Whether a stage, taken alone, is a product of two arrays that is written as a matrix product."""
-    if not isinstance(stage.value, Reduce) or stage.combine:
-        return False
-    alone = Group(stage.dims, (replace(stage, temporary=False),), frozenset())
-    whole = replace(formula, tensors={**tensors_of(formula), **formula.tensors})
-    return not isinstance(shape_of(whole, alone), str)
+_THIN = 16
+"""Rows or columns, of which fewer leave most of a tile empty."""
+_MANY = 1 << 14
+"""Results, of which more keep the GPU busy with a thread for each."""
 
 
 def candidates(formula: Formula, group: Group) -> tuple[CoreProduct | TensorProduct, ...]:
@@ -106,229 +36,10 @@ def candidates(formula: Formula, group: Group) -> tuple[CoreProduct | TensorProd
     shape = shape_of(formula, group)
     if isinstance(shape, str):
         return ()
-    if shape.left.type == "f32":
-        return (LARGE, SMALL, CoreProduct(128, 256, 8, 16, 64, 64), CoreProduct(64, 64, 8, 8, 32, 64, 6, split=True))
+    made = ProductText(formula, group, shape)
+    if made.tensor_refusal():
+        return (DOUBLE,) if made.words > 1 else (LARGE, SMALL, CoreProduct(128, 64, 16, 8, 64, 64, 4))
     return (WIDE, NARROW, TensorProduct(256, 128), TensorProduct(128, 128, 64, 64, 3, 2))
-
-
-def _factor(formula: Formula, node: Expr) -> tuple[Tensor, tuple[str, ...]] | str:
-    if not isinstance(node, Load) or node.outside is not None or not all(isinstance(e, Name) for e in node.index):
-        return "A factor is no element named by dimensions."
-    names = tuple(each.name for each in node.index if isinstance(each, Name))
-    tensor = formula.tensors.get(node.tensor)
-    if tensor is None or tensor.base or len(set(names)) != len(names) or not set(names) <= formula.dims.keys():
-        return "A factor is no array of the caller with each dimension once."
-    order = _order(tensor, names)
-    return "A factor is not packed." if order is None else (tensor, order)
-
-
-def _order(tensor: Tensor, names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The dimensions in the order in which they lie in memory, as given or turned (column-major); None for an array
-    with other strides."""
-    if tensor.strides is None:
-        return names
-    extents = dict(zip(names, tensor.extents, strict=True))
-    for order in (names, names[::-1]):
-        packed = {name: product([extents[each] for each in order[at + 1 :]]) for at, name in enumerate(order)}
-        pairs = zip(names, tensor.strides, strict=True)
-        if all(polynomial(packed[name]) == polynomial(stride) for name, stride in pairs):
-            return order
-    return None
-
-
-def _laid_out(
-    stage: Stage,
-    one: tuple[Tensor, tuple[str, ...]],
-    other: tuple[Tensor, tuple[str, ...]],
-    dims: tuple[str, ...],
-    depth: tuple[str, ...],
-) -> Shape | None:
-    """With `one` as the left operand: the result is batch, rows, cols in this order, the left one batch and rows and
-    depth, the right one batch and depth and cols, or either with the last two turned."""
-    (left, left_names), (right, right_names) = one, other
-    batch = tuple(each for each in dims if each in left_names and each in right_names)
-    rows = tuple(each for each in dims if each in left_names and each not in right_names)
-    cols = tuple(each for each in dims if each in right_names and each not in left_names)
-    if (
-        dims != batch + rows + cols
-        or not rows
-        or not cols
-        or set(depth) - set(left_names)
-        or set(depth) - set(right_names)
-    ):
-        return None
-    summed = tuple(each for each in left_names if each in depth)
-    inner: list[str] = []
-    for names, free in ((left_names, rows), (right_names, cols)):
-        own = names
-        if batch and names[: len(batch)] == batch:
-            own = names[len(batch) :]
-        if own == free + summed:
-            inner.append("depth")
-        elif own == summed + free:
-            inner.append("free")
-        else:
-            return None
-    return Shape(stage, left, right, batch, rows, cols, summed, inner[0], inner[1])
-
-
-@dataclass
-class _Written:
-    """One product being written."""
-
-    formula: Formula
-    group: Group
-    shape: Shape
-    name: str
-
-    def __post_init__(self) -> None:
-        self.out = next(each for each in self.group.stages if not each.temporary or each.name in self.group.kept)
-        of = self.formula.dims
-        self.extents = {
-            key: product([of[each] for each in names])
-            for key, names in (
-                ("batch", self.shape.batch),
-                ("rows", self.shape.rows),
-                ("cols", self.shape.cols),
-                ("depth", self.shape.depth),
-            )
-        }
-
-    def scope(self) -> Scope:
-        scope = Scope(self.formula)
-        scope.index_type = "long long"
-        return scope
-
-    def product(
-        self,
-        name: str,
-        scope: Scope,
-        *,
-        others: Mapping[str, str] | None = None,
-        operands: bool = True,
-        result: bool = True,
-    ) -> tuple[Product, tuple[str, ...]]:
-        """The product with the names of one kernel, and the kernel's parameters. `others` are arrays between kernels
-        and how they are declared, `operands` says whether it reads both arrays, `result` whether it has the result."""
-        shape, used = self.shape, scope.used
-        if operands:
-            used[shape.left.array] = used[shape.right.array] = None
-        if result:
-            used[self.out.name] = scope.stored[self.out.name] = None
-        epilogue = self._epilogue(scope) if result else ""
-        names: dict[str, str] = {}
-        lines: list[str] = []
-        for key, extent in self.extents.items():
-            text = scope.expressions.of(extent)
-            names[key] = text if isinstance(extent, Name | Num) else key if key != "batch" else "batches"
-            if names[key] != text:
-                lines.append(f"const int {names[key]} = {text};")
-        texts, parameters = scope.parameters("int")
-        count = len(scope.arrays())
-        if others:
-            texts[count:count] = others.values()
-            parameters = (*parameters[:count], *others, *parameters[count:])
-        batched = bool(shape.batch)
-        lefts, rights = (set(shape.batch) <= self.names(each) for each in (shape.left, shape.right))
-        made = Product(
-            name,
-            self._said(),
-            Operand(shape.left.array, shape.left_inner, batched and lefts),
-            Operand(shape.right.array, shape.right_inner, batched and rights),
-            self.out.name,
-            shape.left.type,
-            self.out.type,
-            names["rows"],
-            names["cols"],
-            names["depth"],
-            tuple(texts),
-            names["batch"] if batched else "",
-            "".join(f"{each}\n" for each in lines),
-            epilogue,
-        )
-        return made, parameters
-
-    def names(self, tensor: Tensor) -> set[str]:
-        assert isinstance(self.shape.stage.value, Reduce)
-        loads = (e for e in walk(self.shape.stage.value) if isinstance(e, Load) and e.tensor == tensor.name)
-        return {each.name for load in loads for each in load.index if isinstance(each, Name)}
-
-    @property
-    def parts_name(self) -> str:
-        return f"{self.out.name}_parts"
-
-    def _said(self) -> str:
-        index = ", ".join(self.out.dims)
-        return f"{self.shape.stage.name}[{index}] = {shown(self.shape.stage.value)}"
-
-    def _epilogue(self, scope: Scope) -> str:
-        """A function in the kernel of the sum, its row and its column; "" where the sum is the result."""
-        if self.out is self.shape.stage:
-            return ""
-        scope.locals[self.shape.stage.name] = ("total", TYPES["f32"])
-        text = Text()
-        with text.block("auto result = [&](float total, long long row, long long col)", "};"):
-            at = len(text.lines)
-            for key, names in (("batch", self.shape.batch), ("row", self.shape.rows), ("col", self.shape.cols)):
-                self._indices(scope, key, names)
-            for stage in self.group.stages:
-                if stage is self.shape.stage:
-                    continue
-                value = scope.expressions.of(stage.value, wanted=TYPES["f32"])
-                if stage is self.out:
-                    text(f"return {value};")
-                else:
-                    kind = scope.expressions.type_of(stage.value)
-                    text(f"const {NAMES[kind.name]} {stage.name} = {value};")
-                    scope.locals[stage.name] = (stage.name, kind)
-            body = "\n".join(text.lines[at:])
-        return f"\n{text}\n" if body else ""
-
-    def _indices(self, scope: Scope, key: str, names: tuple[str, ...]) -> None:
-        for at, name in enumerate(names):
-            inner = product([self.formula.dims[each] for each in names[at + 1 :]])
-            whole = key if inner == Num(1) else f"{key} / ({scope.expressions.of(inner)})"
-            extent = scope.expressions.of(self.formula.dims[name])
-            scope.renamed[name] = whole if at == 0 and inner == Num(1) else f"({whole})"
-            if at:
-                scope.renamed[name] = f"({whole} % ({extent}))"
-
-    # Launches
-
-    def tiles(self, rows: int, cols: int) -> Expr:
-        sides = [ceiling(self.extents["rows"], rows), ceiling(self.extents["cols"], cols)]
-        return product([*sides, self.extents["batch"]])
-
-    def fits(self, scope: Scope, tiles: Expr) -> tuple[Expr, ...]:
-        """That sizes and the number of tiles are within 32 bits."""
-        sums = [*(Name(each) for each in self.formula.sizes if each in scope.used), *self.extents.values()]
-        limit = Num(MOST_INDEX - 4096)
-        every = {str(polynomial(each)): each for each in sums}
-        return tuple(Call("<=", (each, limit)) for each in (*every.values(), tiles) if not _is_number(each))
-
-    @property
-    def lengths(self) -> tuple[Expr, Expr]:
-        """The lengths of the operands' rows in memory."""
-        left = self.extents["depth" if self.shape.left_inner == "depth" else "rows"]
-        return left, self.extents["depth" if self.shape.right_inner == "depth" else "cols"]
-
-    def whole(self, words: int, lengths: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        """That rows of such lengths are whole 16-byte words; None where they are not, whatever the sizes."""
-        found: list[Expr] = []
-        for each in {str(each): each for each in lengths}.values():
-            if not _is_number(each):
-                found.append(Call("==", (Call("%", (each, Num(words))), Num(0))))
-            elif evaluated(each, {}) % words:
-                return None
-        return tuple(found)
-
-    @property
-    def aligned(self) -> Mapping[str, int]:
-        return dict.fromkeys((self.shape.left.array, self.shape.right.array, self.out.name), 16)
-
-
-def _is_number(node: Expr) -> bool:
-    return not any(isinstance(each, Name) for each in walk(node))
 
 
 def products(
@@ -336,152 +47,194 @@ def products(
 ) -> tuple[list[Kernel], list[Step], list[Tensor]] | str:
     """The kernels of a group that is a product, their launch, and the arrays between them; or why it is none.
 
-    The schedules are taken in their order, each where it has enough tiles to fill the GPU; the last one always.
+    The schedules are taken in their order, each where it has enough tiles to fill the GPU; the last one always. Of
+    several sums all but the last are kept in memory.
     """
+    sums = [each for each in group.stages if isinstance(each.value, Reduce)]
+    if len(sums) > 1:
+        return _one_by_one(formula, group, name, schedules, sums)
     shape = shape_of(formula, group)
     if isinstance(shape, str):
         return shape
-    taken = {*formula.sizes, *formula.scalars, *(each.array for each in formula.tensors.values())}
-    taken |= {each.name for each in formula.stages}
-    own_names = _OWN_NAMES | {f"{each.array}_{end}" for each in (shape.left, shape.right) for end in _ENDS}
-    if taken & own_names:
-        return f"{min(taken & own_names)} is a name of the kernel's own."
-    if shape.left.array == shape.right.array:
-        return f"{shape.left.array} is both factors, whose tiles a kernel names after their arrays."
-    made = _Written(formula, group, shape, name)
-    for each in group.stages:
-        if each is not shape.stage and made.scope().expressions.type_of(each.value).name != "f32":
-            return "What is done to the elements is not computed in f32."
-    is_core = shape.left.type == "f32"
-    chosen = [*schedules] or ([LARGE, SMALL] if is_core else [WIDE, NARROW])
-    if any(isinstance(each, CoreProduct) != is_core for each in chosen):
-        return "Tensor cores multiply f16 and bf16, the other units f32."
-    if refused := next((each.refusal() for each in chosen if each.refusal()), ""):
+    made = ProductText(formula, group, shape)
+    if refused := made.refusal():
         return refused
+    no_tensor = made.tensor_refusal()
+    chosen = [*schedules] or ([DOUBLE] if made.words > 1 else [LARGE, SMALL] if no_tensor else [WIDE, NARROW])
+    for each in chosen:
+        if isinstance(each, TensorProduct) and no_tensor:
+            return no_tensor
+        if isinstance(each, CoreProduct) and each.words != made.words:
+            return f"Its sums take {made.words} words each."
+        if reason := each.refusal():
+            return reason
     plain, step = pointwise(formula, group, f"{name}_general")
     kernels: list[Kernel] = []
-    paths: list[Path] = []
+    narrow = Call("<", (Call("min", (made.extents["row"], made.extents["col"])), Num(_THIN)))
+    many = Call(">=", (product([formula.dims[each] for each in group.dims]), Num(_MANY)))
+    paths = [
+        replace(each, conditions=(narrow, many, *each.conditions), reason="Tiles would be mostly empty.")
+        for each in step.paths
+    ]
     between: list[Tensor] = []
+    names: dict[str, Expr] = {}
     for number, layout in enumerate(chosen):
-        own = name if len(chosen) == 1 else f"{name}_{layout.tile_m}x{layout.tile_n}"
+        label = f"_{layout.tile_m}x{layout.tile_n}" if len(chosen) > 1 else ""
+        own, is_last = f"{name}{label}", number + 1 == len(chosen)
         if isinstance(layout, CoreProduct):
-            more, more_paths, tensors = _core(made, layout, f"{own}_kernel")
+            more = _core(made, layout, own, label, is_last)
         else:
-            more, more_paths, tensors = _tensor(made, layout, f"{own}_kernel")
-        if number + 1 < len(chosen):
-            # Where tiles are few for each multiprocessor, smaller ones divide the work better.
-            least = Num(2 * _PROCESSORS if is_core else 3 * _PROCESSORS // 4)
-            enough = Call(">=", (made.tiles(layout.tile_m, layout.tile_n), least))
-            more_paths = [replace(path, conditions=(enough, *path.conditions)) for path in more_paths]
-        kernels += [each for each in more if each not in kernels]
-        paths += more_paths
-        between += [each for each in tensors if each not in between]
-    steps = [Step((*paths, *step.paths), step.count)]
+            more = _tensor(made, layout, name, label, is_last)
+        kernels += [each for each in more.kernels if each not in kernels]
+        paths += more.paths
+        between += [each for each in more.between if each not in between]
+        names |= more.names
+    steps = [Step((*paths, *step.paths), step.count, names)]
     return [*kernels, plain], steps, between
 
 
-def _core(made: _Written, schedule: CoreProduct, name: str) -> tuple[list[Kernel], list[Path], list[Tensor]]:
-    scope = made.scope()
-    parts_of = {made.parts_name: "float* __restrict__ part_sums"} if schedule.split else None
-    described, parameters = made.product(name, scope, others=parts_of)
-    text = core_product(described, schedule)
-    helpers = frozenset({*scope.expressions.helpers, "load_or_zero"})
-    types = frozenset({"f32", *scope.expressions.types, *(scope.type_named(e).name for e in scope.arrays())})
-    kernels = [Kernel(name, text, parameters, size_type="int", helpers=helpers, types=types)]
+def _one_by_one(
+    formula: Formula, group: Group, name: str, schedules: Sequence[CoreProduct | TensorProduct], sums: list[Stage]
+) -> tuple[list[Kernel], list[Step], list[Tensor]] | str:
+    inside = {each.name for each in group.stages}
+    if any(load.tensor in inside for each in sums for load in formula.loads(each.value)):
+        return "A sum needs another one."
+    earlier = sums[:-1]
+    rest = tuple(each for each in group.stages if each not in earlier)
+    groups = [Group(group.dims, (each,), frozenset({each.name})) for each in earlier]
+    groups.append(Group(group.dims, rest, group.kept - {each.name for each in earlier}))
+    arrays = tensors_of(formula)
+    kernels: list[Kernel] = []
+    steps: list[Step] = []
+    between = [arrays[each.name] for each in earlier if each.temporary]
+    for each in groups:
+        made = products(formula, each, f"{name}_{each.stages[0].name}", schedules)
+        if isinstance(made, str):
+            return made
+        kernels += made[0]
+        steps += made[1]
+        between += made[2]
+    return kernels, steps, between
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What one schedule adds; `names` are those of expressions that its paths share."""
+
+    kernels: list[Kernel]
+    paths: list[Path]
+    names: Mapping[str, Expr]
+    between: Sequence[Tensor] = ()
+
+
+def _core(made: ProductText, schedule: CoreProduct, name: str, label: str, is_last: bool) -> _Layout:
+    scope, sums = made.scope(), NAMES[made.sum_type.name]
+    parts_text = f"{sums}* __restrict__ part_sums"
+    shared = {made.parts_name: parts_text} if schedule.split else {}
+    described, parameters = made.core(f"{name}_kernel", scope, shared, is_split=schedule.split)
+    body = core_product(described, schedule)
+    kernels = [_kernel(made, scope, f"{name}_kernel", body, parameters, {"load_or_zero", "store_pack"})]
     tiles = made.tiles(schedule.tile_m, schedule.tile_n)
-    fits = made.fits(scope, tiles)
+    names: dict[str, Expr] = {f"tiles{label}": tiles}
+    fits = made.fits()
     block = (schedule.threads, 1, 1)
-    whole = made.whole(4, (*made.lengths, made.extents["cols"]))
-    vectors = [("4", whole, made.aligned)] if whole is not None else []
-    vectors.append(("1", (), {}))
+    vectors: list[tuple[str, tuple[Expr, ...], Mapping[str, int]]] = [("1", (), {})]
+    if (whole := made.whole(4)) is not None:
+        vectors.insert(0, ("4", whole, made.aligned(4)))
+    # Where tiles are few for each multiprocessor, smaller ones divide the work better.
+    enough = () if is_last else (Call(">=", (tiles, Num(schedule.places * 3 // 4))),)
     paths: list[Path] = []
-    between: list[Tensor] = []
+    between: tuple[Tensor, ...] = ()
     if schedule.split:
-        total_scope = made.scope()
-        total_parts = {made.parts_name: "const float* __restrict__ part_sums"}
-        total, total_parameters = made.product(name, total_scope, others=total_parts, operands=False)
-        own = f"{name.removesuffix('_kernel')}_total"
-        body = total_kernel(replace(total, name=own), schedule)
-        more = frozenset(total_scope.expressions.helpers)
-        kernels.append(Kernel(own, body, total_parameters, size_type="int", helpers=more, types=types))
-        at_least_one = Call("max", (tiles, Num(1)))
-        parts: Expr = Call("//", (Num(schedule.places), at_least_one))
+        rest = Call("%", (tiles, Num(schedule.places)))
+        parts = parts_of(rest, made.extents["depth"], schedule)
+        own, total_scope = f"{name}_total", made.scope()
+        described, parameters = made.core(
+            own, total_scope, {made.parts_name: f"const {parts_text}"}, is_split=True, is_total=True
+        )
+        body = total_kernel(described, schedule)
+        kernels.append(_kernel(made, total_scope, own, body, parameters, {"load_pack"}))
+        size = schedule.tile_m * schedule.tile_n
         deep = Call("//", (made.extents["depth"], Num(LEAST_DEPTH)))
-        parts = Call("min", (Call("min", (parts, deep)), Num(MOST_PARTS)))
-        several = Call(">=", (parts, Num(2)))
-        extents = [made.extents["rows"], made.extents["cols"], made.extents["batch"]]
-        between.append(Tensor(made.parts_name, "f32", (Call("*", (several, parts)), *extents), "out"))
-        count = ceiling(product([*extents]), 256)
+        most = Call("min", (Num(schedule.places), Call("*", (tiles, deep))))
+        between = (Tensor(made.parts_name, made.sum_type.name, (most, Num(size)), "out"),)
+        blocks = Call("+", (Call("-", (tiles, rest)), Call("*", (rest, parts))))
+        names |= {f"last{label}": rest, f"parts{label}": parts, f"blocks{label}": blocks}
+        count = Call("*", (rest, Num(size // schedule.piece // 256)))
+        several = (Call(">=", (rest, Num(1))), Call(">=", (parts, Num(2))))
         for vector, conditions, aligned in vectors:
             launches = (
-                Launch(name, (tiles, parts, Num(1)), block, template=(vector, "true")),
-                Launch(own, (count, Num(1), Num(1)), (256, 1, 1)),
+                Launch(kernels[0].name, (blocks, Num(1), Num(1)), block, template=(vector,)),
+                Launch(kernels[1].name, (count, Num(1), Num(1)), (256, 1, 1)),
             )
-            reason = "Few tiles: several blocks share the depth of each." if vector == "4" else ""
-            paths.append(Path(launches, (several, *conditions, *fits), aligned, reason))
+            reason = "The last tiles do not fill the GPU: several blocks share the depth of each."
+            paths.append(Path(launches, (*several, *conditions, *fits), aligned, reason))
     for vector, conditions, aligned in vectors:
-        template = (vector, "false") if schedule.split else (vector,)
-        launch = Launch(name, (tiles, Num(1), Num(1)), block, template=template)
-        reason = "Rows are whole 16-byte words." if vector == "4" else ""
-        paths.append(Path((launch,), (*conditions, *fits), aligned, reason))
-    return kernels, paths, between
+        launch = Launch(kernels[0].name, (tiles, Num(1), Num(1)), block, template=(vector,))
+        reason = "Rows are whole packs of 4." if vector == "4" else ""
+        paths.append(Path((launch,), (*enough, *conditions, *fits), aligned, reason))
+    return _Layout(kernels, paths, names, between)
 
 
-def _tensor(made: _Written, schedule: TensorProduct, name: str) -> tuple[list[Kernel], list[Path], list[Tensor]]:
-    scope = made.scope()
-    described, parameters = made.product(name, scope)
+def _tensor(made: ProductText, schedule: TensorProduct, name: str, label: str, is_last: bool) -> _Layout:
+    scope, own = made.scope(), f"{name}{label}_kernel"
+    described, parameters = made.product(own, scope, made.operands(scope), stored=False)
     text = tensor_product(described, schedule)
-    kind = made.shape.left.type
-    own = {"copy16", f"mma_{kind}", "matrix_descriptor", f"wgmma_{kind}_{schedule.tile_n}"}
-    own |= {each for each in ("load_matrices", "load_matrices_turned") if f"{each}(" in text}
-    helpers = frozenset({*scope.expressions.helpers, *own})
-    types = frozenset({"f32", *scope.expressions.types, *(scope.type_named(e).name for e in scope.arrays())})
-    kernels = [Kernel(name, text, parameters, size_type="int", helpers=helpers, types=types)]
+    kind = described.type
+    helpers = {"copy16", f"mma_{kind}", "matrix_descriptor", f"wgmma_{kind}_{schedule.tile_n}"}
+    helpers |= {each for each in ("load_matrices", "load_matrices_turned") if f"{each}(" in text}
+    kernels = [_kernel(made, scope, own, text, parameters, helpers)]
     tiles = made.tiles(schedule.tile_m, schedule.tile_n)
-    fits = made.fits(scope, tiles)
-    grid = (tiles, Num(1), Num(1))
-    launch = Launch(name, grid, (schedule.threads, 1, 1), shared_bytes=schedule.shared)
-    left, right = made.shape.left.array, made.shape.right.array
+    fits = made.fits()
+    launch = Launch(own, (tiles, Num(1), Num(1)), (schedule.threads, 1, 1), shared_bytes=schedule.shared)
+    enough = () if is_last else (Call(">=", (tiles, Num(3 * _PROCESSORS // 4))),)
     paths: list[Path] = []
-    whole = made.whole(8, made.lengths)
+    left, right = described.a.array, described.b.array
+    whole = in_words(made.lengths, 8)
     if whole is not None:
         reason = "Rows are whole 16-byte words."
-        paths.append(Path((launch,), (*whole, *fits), dict.fromkeys((left, right), 16), reason))
-    copies, kernel, pads = _padded(made)
+        paths.append(Path((launch,), (*enough, *whole, *fits), dict.fromkeys((left, right), 16), reason))
+    copies, kernel, pads = _padded(made, name)
     if kernel is not None:
-        launches = (pads, replace(launch, arrays=dict(zip((left, right), (each.name for each in copies), strict=True))))
+        launches = (pads, replace(launch, arrays={left: copies[0].name, right: copies[1].name}))
         needed, some = copies[0].extents[0], Call(">=", (made.extents["depth"], Num(1)))
-        paths.append(Path(launches, (needed, some, *fits), {}, "Rows get zeros at their ends first."))
+        conditions = (*enough, needed, some, *fits)
+        paths.append(Path(launches, conditions, {}, "Rows get zeros at their ends first."))
         kernels.append(kernel)
-    return kernels, paths, copies
+    return _Layout(kernels, paths, {f"tiles{label}": tiles}, copies)
 
 
-def _padded(made: _Written) -> tuple[list[Tensor], Kernel | None, Launch]:
+def _padded(made: ProductText, name: str) -> tuple[list[Tensor], Kernel | None, Launch]:
     """Copies of both operands in rows of whole 16-byte words, the kernel that makes them and its launch. They are made
     where a row is no whole number of words; no kernel where that is never so."""
-    shape = made.shape
-    name = f"{made.name}_pad"
+    shape, own, scope = made.shape, f"{name}_pad", made.scope()
     copies: list[Tensor] = []
     rests: list[Expr] = []
     words: list[Expr] = []
     declared: dict[str, str] = {}
-    scope = made.scope()
-    for tensor, length, inner, free in zip(
-        (shape.left, shape.right), made.lengths, (shape.left_inner, shape.right_inner), ("rows", "cols"), strict=True
-    ):
-        batch = made.extents["batch"] if set(shape.batch) <= made.names(tensor) else Num(1)
-        outer = product([batch, made.extents[free if inner == "depth" else "depth"]])
+    for side, length, free in zip((shape.left, shape.right), made.lengths, ("row", "col"), strict=True):
+        tensor = made.places.tensors[side.loads[0].tensor]
+        batch = [made.formula.dims[each] for each in made.batch_of(side.loads[0])]
+        outer = product([*batch, made.extents[free if side.inner == "depth" else "depth"]])
         row = ceiling(length, 8)
         copies.append(Tensor(f"{tensor.array}_padded", tensor.type, (outer, product([row, Num(8)])), "out"))
         rests.append(Call("%", (length, Num(8))))
         words.append(product([outer, row]))
-        declared[copies[-1].name] = f"{CUDA_TYPES[tensor.type]}* __restrict__ {copies[-1].name}"
+        declared[copies[-1].name] = f"{NAMES[tensor.type]}* __restrict__ {copies[-1].name}"
     needed: Expr = Call(">=", (Call("+", (rests[0], rests[1])), Num(1)))
     grid = (ceiling(Call("max", (words[0], words[1])), 256), Num(2), Num(1))
-    launch = Launch(name, grid, (256, 1, 1))
-    if all(map(_is_number, rests)) and not evaluated(needed, {}):
+    launch = Launch(own, grid, (256, 1, 1))
+    if all(map(is_number, rests)) and not evaluated(needed, {}):
         return [], None, launch
-    described, parameters = made.product(name, scope, others=declared, result=False)
-    types = frozenset({shape.left.type})
-    kernel = Kernel(name, pad_kernel(described), parameters, False, "int", frozenset({"pad_word"}), types)
+    described, parameters = made.product(own, scope, made.operands(scope), others=declared, result=False)
+    kernel = _kernel(made, scope, own, pad_kernel(described), parameters, {"pad_word"})
     return [replace(each, extents=(needed, *each.extents)) for each in copies], kernel, launch
+
+
+def _kernel(
+    made: ProductText, scope: Scope, name: str, text: str, parameters: tuple[str, ...], own: set[str]
+) -> Kernel:
+    helpers = frozenset({*scope.expressions.helpers, *own})
+    types = {made.sum_type.name, made.left_type.name, made.right_type.name, *scope.expressions.types}
+    types |= {scope.type_named(each).name for each in scope.arrays()}
+    return Kernel(name, text, parameters, size_type="int", helpers=helpers, types=frozenset(types))
