@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from support.built import built
 from warpwright.formulas.numpy_inputs import Style
+from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.model import Scan
+from warpwright.writer.write import ScheduleError, written
 
 ROWS = "y[r, i] = sum[j <= i] x[r, j]"
 FROM_END = "y[r, i] = sum[j >= i] x[r, j]"
@@ -40,6 +42,14 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
     "several dimensions in front": (
         "y[a, b, i] = s[a] * sum[j <= i] x[a, b, j] * t[b]",
         [{"A": 2, "B": 3, "I": i} for i in (1, 7, 132)],
+    ),
+    "several running values": (
+        "y[r, i] = (sum[j <= i] x[r, j]) / (max[j < i] abs(x[r, j])) m[r, i] = max[j <= i] x[r, j]",
+        [{"R": 3, "I": i} for i in (0, 1, 7, 132)],
+    ),
+    "running logarithm of a sum": (
+        "y[r, i] = logsumexp[j <= i] x[r, j]",
+        [{"R": 3, "I": i} for i in (1, 7, 132)],
     ),
     "along columns": (COLUMNS, [{"I": i, "C": c} for i, c in ((0, 3), (1, 1), (5, 4), (130, 6), (300, 132))]),
     "columns, before the element": (
@@ -91,6 +101,12 @@ def test_what_is_not_finite_is_handed_on(style: Style) -> None:
         made = built(text)
         for length in (7, 600):
             made.run({"R": 3, "I": length}, style=style)
+
+
+def test_a_schedule_that_does_not_fit_is_refused_with_a_reason() -> None:
+    for schedule in (Scan(2, 2, 4, 1), Scan(64, 1, 4, 1)):
+        with pytest.raises(ScheduleError, match="at most 32 warps"):
+            written(formula_of(ROWS), "tried", schedule)
 
 
 @pytest.mark.nvcc

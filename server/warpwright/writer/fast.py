@@ -27,7 +27,7 @@ from warpwright.writer.product_shape import is_product
 from warpwright.writer.products import candidates, products
 from warpwright.writer.reduction import Round, reduced, rounds
 from warpwright.writer.rows import WrittenRows, rows_kernel, rows_path
-from warpwright.writer.scan import scan
+from warpwright.writer.scan import apart, scan
 from warpwright.writer.scan import tried as scans_tried
 from warpwright.writer.scatter import start
 from warpwright.writer.scatter_packs import scatter_packs
@@ -241,7 +241,7 @@ class _Writing:
         kernels: list[Kernel] = []
         steps: list[Step] = []
         temporaries: dict[str, Tensor] = {}
-        groups = partition(formula)
+        groups = [each for group in partition(formula) for each in apart(formula, group)]
         arrays = tensors_of(formula)
         for number, group in enumerate(groups):
             own = name if len(groups) == 1 else f"{name}_{group.stages[-1].name}"

@@ -106,6 +106,7 @@ __device__ __forceinline__ T running_parts_{op}(
         totals[part] = total;
         tell(ready + part);
     }}
+    __syncwarp();  // nobody waits before its own part has told
     const int first = part / kThreads * kThreads;
     const int other = first + threadIdx.x;
     T value = start;
@@ -175,6 +176,7 @@ __device__ __forceinline__ void running_column_parts_{op}(
         }}
         __syncwarp();
         if (threadIdx.x == 0) tell(ready + part);
+        __syncwarp();  // nobody waits before its own part has told
     }}
     const int first = part / kGroup * kGroup;
     const int other = first + threadIdx.x;

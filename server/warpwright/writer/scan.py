@@ -75,6 +75,20 @@ def _ends(node: Reduce) -> tuple[str, bool, bool] | None:
     return None
 
 
+def apart(formula: Formula, group: Group) -> tuple[Group, ...]:
+    """Each scan by itself in front of the rest of the group, where there are several reductions."""
+    reductions = [each for each in group.stages if isinstance(each.value, Reduce)]
+    alone = [
+        Group(group.dims, (each,), frozenset({each.name} if each.temporary else ()))
+        for each in (reductions if len(reductions) > 1 else ())
+    ]
+    scans = [each for each in alone if isinstance(running_of(formula, each), Running)]
+    own = {stage for each in scans for stage in each.stages}
+    rest = tuple(each for each in group.stages if each not in own)
+    kept = group.kept - {each.name for each in own}
+    return (*scans, Group(group.dims, rest, kept)) if rest else tuple(scans)
+
+
 def scan(
     formula: Formula, group: Group, name: str, wanted: Scan | None, sizes: Mapping[str, int] | None
 ) -> WrittenScan | str:
@@ -82,6 +96,8 @@ def scan(
     found = running_of(formula, group)
     if isinstance(found, str):
         return found
+    if wanted is not None and (32 * wanted.warps * wanted.rows > 1024 or min(wanted.warps, wanted.rows) > 1):
+        return "A block is one row of at most 32 warps, or rows of a warp each."
     return _columns(formula, found, name, wanted) if found.cols else _rows(formula, found, name, wanted, sizes)
 
 
@@ -112,6 +128,13 @@ def for_length(length: int, vector: int) -> Scan:
     return Scan(warps, 1, vector, -(-length // (32 * warps * vector)))
 
 
+def _chain(wanted: Scan | None, vector: int) -> Scan:
+    """The schedule of the parts of a long row."""
+    if wanted is not None:
+        return replace(wanted, vector=vector, packs=wanted.packs * wanted.vector // vector)
+    return Scan(16, 1, vector, ROW if vector == 1 else 2 * ROW // vector)
+
+
 def _chosen(
     found: Running, vector: int, wanted: Scan | None, sizes: Mapping[str, int] | None, length: Expr
 ) -> list[Scan]:
@@ -129,8 +152,8 @@ def _rows(
     rows = product([formula.dims[each] for each in found.rows])
     length = formula.dims[found.along]
     most = wanted.vector if wanted is not None else _vector_of(formula, found)
-    chain = wanted or Scan(16, 1, most, max(1, 2 * ROW // most))
-    tile = chain.capacity
+    chains = {vector: _chain(wanted, vector) for vector in (most, 1)}
+    tile = min(each.capacity for each in chains.values())
     wide, told, ready = _between(formula, found, Call("//", (length, Num(tile))), rows, rows)
     text = ScanText(wide, found)
     kernel = rows_kernel(text, name, told, ready)
@@ -142,10 +165,9 @@ def _rows(
         conditions = text.packed(vector, length)
         if conditions is None:
             continue
-        chained = replace(chain, vector=vector, packs=chain.packs * chain.vector // vector)
         for index in ("int", "long long"):
-            grid = product([rows, ceiling(length, tile)])
-            launches = (fill, _row_launch(kernel, chained, grid, index, is_chained=True))
+            grid = product([rows, ceiling(length, chains[vector].capacity)])
+            launches = (fill, _row_launch(kernel, chains[vector], grid, index, is_chained=True))
             tests = unique((*few, *conditions, *(small if index == "int" else ())))
             paths.append(Path(launches, tests, text.aligned(vector), "Few long rows are cut into parts."))
         for each in _chosen(found, vector, wanted, sizes, length):
