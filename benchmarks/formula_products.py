@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import functools
 import json
 import math
 import os
@@ -25,13 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.attention
+from formula_attention import ATTENTION, AttentionVariant, attention_rows
 from formula_timer import Timer
 from hardware import gpu_run
 from warpwright.formulas.resolve import formula_of
-from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
-from warpwright.writer.attention import Attention, fused_attention
 from warpwright.writer.code import Code, evaluated
 from warpwright.writer.products import LARGE, SMALL
 from warpwright.writer.write import file_text, written
@@ -115,82 +112,6 @@ VARIANTS = (
     Variant("f16_wgmma_batched", type="f16", batch=True, timed=((64, 512, 512, 64),), arch="sm_90a"),
     Variant("f16_batched", type="f16", batch=True, timed=((64, 512, 512, 64),)),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class AttentionVariant:
-    """One written attention: at which sizes (heads, rows, keys) it is timed."""
-
-    name: str
-    schedule: FusedAttention
-    head: int
-    causal: bool = False
-    type: str = "bf16"
-    timed: tuple[tuple[int, int, int], ...] = ((32, 4096, 4096),)
-    arch: str = "sm_90"
-
-    def text(self) -> str:
-        return fused_attention(
-            Attention(self.name, "O = softmax(Q K) V", self.head, self.type, self.causal), self.schedule
-        )
-
-
-ATTENTION = (
-    AttentionVariant("attention_128", FusedAttention(), 128),
-    AttentionVariant("attention_128_keys32", FusedAttention(128, 32), 128),
-    AttentionVariant("attention_128_warps8", FusedAttention(128, 64, 8, 1), 128),
-    AttentionVariant("attention_128_rows64", FusedAttention(64, 64, 4, 2), 128),
-    AttentionVariant("attention_128_causal", FusedAttention(), 128, True, timed=((32, 4096, 4096), (32, 1000, 1000))),
-    AttentionVariant("attention_64", FusedAttention(), 64, timed=((32, 4096, 4096), (32, 1000, 777))),
-    AttentionVariant("attention_64_keys128", FusedAttention(128, 128), 64),
-    AttentionVariant("attention_64_causal", FusedAttention(), 64, True),
-    AttentionVariant("attention_64_warps8", FusedAttention(128, 64, 8, 2), 64),
-    AttentionVariant("attention_64_f16", FusedAttention(), 64, type="f16"),
-)
-
-
-def attention_rows(variant: AttentionVariant, function: Any, timer: Timer) -> list[dict[str, object]]:
-    """Checks of one written attention at small sizes and its times."""
-    kind, rows, stream = TYPES[variant.type], [], ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-
-    def drawn(heads: int, length: int) -> torch.Tensor:
-        return torch.randn((1, heads, length, variant.head), device="cuda", dtype=torch.float32).to(kind)
-
-    small = ((1, 1, 1), (2, 33, 200), (2, 100, 77), (3, 128, 128), (2, 257, 130), (4, 1024, 1024))
-    for size in (*small, *variant.timed):
-        q, k, v = drawn(size[0], size[1]), drawn(size[0], size[2]), drawn(size[0], size[2])
-        out = torch.full_like(q, math.nan)
-        scale = variant.head**-0.5
-        pointers = [ctypes.c_void_p(each.data_ptr()) for each in (q, k, v, out)]
-        sizes = [ctypes.c_int(each) for each in size]
-
-        def written(pointers: Any = pointers, sizes: Any = sizes, scale: float = scale) -> None:
-            if error := function(*pointers, *sizes, ctypes.c_float(scale), stream):
-                raise RuntimeError(f"{variant.name}: CUDA error {error}")
-
-        written()
-        part = slice(0, 2)
-        scores = q[:, part].double() @ k[:, part].double().transpose(2, 3) * scale
-        if variant.causal:
-            hidden = torch.ones(size[1:], device="cuda", dtype=torch.bool).triu(1)
-            scores.masked_fill_(hidden, -math.inf)
-        exact = scores.softmax(3) @ v[:, part].double()
-        error = ((out[:, part].double() - exact).norm() / exact.norm()).item()
-        right = error <= 2 * LIMITS[variant.type] and not out.isnan().any().item()
-        row: dict[str, object] = {"kernel": variant.name, "size": size, "error": error, "right": right}
-        line = f"{variant.name:24} {'x'.join(map(str, size)):>22} {error:9.1e}"
-        if size in variant.timed:
-            ours = timer(written)
-            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-                run = torch.nn.functional.scaled_dot_product_attention
-                theirs = timer(functools.partial(run, q, k, v, is_causal=variant.causal, scale=scale))
-            row |= {"us": ours, "library_us": theirs}
-            work = 4 * size[0] * size[1] * size[2] * variant.head / (2 if variant.causal else 1)
-            line += f" {ours:9.1f} {work / ours / 1e6:8.1f} {theirs:9.1f} {theirs / ours:6.2f}"
-        if not right or size in variant.timed:
-            print(line + ("" if right else " WRONG"), flush=True)
-        rows.append(row)
-    return rows
 
 
 def built(name: str, text: str, arch: str, folder: Path) -> tuple[Path, str]:

@@ -110,6 +110,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "attention": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), (x(2, 3, 4), x(2, 3, 4), x(2, 3, 5))
     ),
+    "attention with shared heads": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),
+        (x(2, 6, 3, 4), x(2, 2, 3, 4), x(2, 2, 3, 5)),
+    ),
     "masked attention": (
         lambda q, m: F.scaled_dot_product_attention(q, q, q, m), (x(2, 3, 4), torch.tensor([[1, 0, 1]] * 3).bool())
     ),

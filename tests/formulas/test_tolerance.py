@@ -149,3 +149,17 @@ def test_literals_are_those_of_the_kernel() -> None:
     assert not found.unjudged
     above = formula_of("y[i] = 1.0 if x[i] > 0.1 else 0.0")
     assert evaluate(above, {"x": np.array([0.1], np.float32)})["y"].tolist() == [0.0]
+
+
+def test_weights_of_16_bit_arrays_may_be_rounded_to_their_type() -> None:
+    """As tensor cores take them; a factor that is an array, and a sum that is no matrix product, have no more."""
+    random = np.random.default_rng(2)
+    arrays = {"x": random.standard_normal((5, 64)), "v": random.standard_normal((64, 3))}
+    texts = {kind: f"v: {kind} y: f32 y[i, d] = sum[j] exp(x[i, j]) * v[j, d]" for kind in ("f32", "f16", "bf16")}
+    bounds = {kind: reference(formula_of(text), arrays)["error of y"] for kind, text in texts.items()}
+    assert (bounds["f16"] > 50 * bounds["f32"]).all()
+    assert (bounds["bf16"] > 5 * bounds["f16"]).all()
+    size = np.sqrt(np.exp(2 * arrays["x"]) @ arrays["v"] ** 2)
+    assert (bounds["bf16"] < 20 * 2.0**-8 * size).all()
+    loads = formula_of("v: bf16 y: f32 y[i, d] = sum[j] x[i, j] * v[j, d]")
+    assert (reference(loads, arrays)["error of y"] < bounds["bf16"] / 50).all()

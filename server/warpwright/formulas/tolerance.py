@@ -16,6 +16,9 @@ The rules, with u half the distance from 1 to the next number of the type that i
   of all and 8 roots of the sum of squares, as a random walk does. The smaller ones are taken, and 4 more for a division
   or a conversion at the end. A tensor core cuts off instead of rounding, which is not independent: sums of inputs of
   less than 32 bits have n / 4 more.
+- Weights that are computed and multiply an array of 16 bits, as a softmax does, may be rounded to that type: a tensor
+  core takes both factors alike (T. Dao et al., FlashAttention, NeurIPS 2022, as it is implemented). These roundings are
+  independent: 6 roots of the sum of their squares.
 - A function errs by the units in the last place of the table in the CUDA C++ Programming Guide (Mathematical Functions
   Appendix, Standard Functions), the largest of its editions; one that is put together by what its parts give.
 - What jumps (`round`, `floor`, a cast to whole numbers, a comparison, `argmax`) has no error where its operand has
@@ -352,7 +355,38 @@ class _Errors:
                 spread = Call("/", (spread, Call("sqrt", (self.length(node),))))
             mixed = Call("+", (_size(plain), _product(Num(SPREAD), spread)))
             found.append(_product(units, growth, Call("min", (replace(plain, body=size), mixed))))
-        return tuple(found)
+        return (*found, *self.of_weights(node))
+
+    def of_weights(self, node: Reduce) -> Terms:
+        """What it may add that a tensor core takes computed weights in the type of the array that they weigh."""
+        match node.body:
+            case Call(name="*", args=(one, other)) if node.op == "sum" and not node.accumulate:
+                array, weight = (other, one) if self.weighs(other, one, node) else (one, other)
+                if not self.weighs(array, weight, node):
+                    return ()
+            case _:
+                return ()
+        u, size = 2.0 ** -self.type(array).digits, _product(_size(weight), _size(array))
+        apart = Call("sqrt", (replace(node, body=Call("square", (size,))),))
+        rounded = _product(Num(u), Call("min", (replace(node, body=size), _product(Num(DEVIATIONS), apart))))
+        if self.type(array).name != "f16":
+            return (rounded,)
+        # What is less than the smallest number of the type is lost; the largest weight is 1 there.
+        most = replace(node, op="max", body=_size(weight))
+        return (rounded, _product(Num(2.0**-25), most, replace(node, body=_size(array))))
+
+    def weighs(self, array: Expr, weight: Expr, node: Reduce) -> bool:
+        """Whether a sum is a matrix product of an array of 16 bits and of weights that are computed."""
+        is_array = isinstance(array, Load) and self.given.stage(array.tensor) is None and array.tensor in self.tensors
+        if not is_array or self.type(array).name not in ("f16", "bf16") or computed(self.type(weight)).name != "f32":
+            return False
+        if not any(
+            isinstance(each, Call) or (isinstance(each, Load) and self.given.stage(each.tensor))
+            for each in walk(weight)
+        ):
+            return False
+        one, other = (_names(each) for each in (array, weight))
+        return {each.name for each in node.ranges} <= one & other and bool(one - other) and bool(other - one)
 
     def of_largest(self, node: Reduce, kind: ElementType, body: Terms) -> Terms:
         """How far the largest moves where every element does by its error: a far smaller one does not count."""
@@ -469,6 +503,10 @@ def _slope(name: str, x: Expr, value: Expr, error: Expr) -> Expr:
 
 def _digits(kind: str) -> int:
     return TYPES[kind].digits
+
+
+def _names(node: Expr) -> set[str]:
+    return {each.name for each in walk(node) if isinstance(each, Name)}
 
 
 def _size(node: Expr) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 
 
@@ -90,4 +91,4 @@ class Segments:
     lanes: int = 32
 
 
-Schedule = Pointwise | Rows | Columns | Tile | Bins | Scan | Segments | CoreProduct | TensorProduct
+Schedule = Pointwise | Rows | Columns | Tile | Bins | Scan | Segments | CoreProduct | TensorProduct | FusedAttention

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warpwright.writer.contraction_parts import filled
+
 _LOADS = """\
 [[maybe_unused]] __device__ __forceinline__ void load_matrices$turned(unsigned (&to)[4], unsigned from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4$trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -17,6 +19,12 @@ _MMA = """\
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+"""
+_PACKED = """\
+__device__ __forceinline__ unsigned packed_$type(float low, float high) {
+    const $pair both = $to_pair(low, high);
+    return *reinterpret_cast<const unsigned*>(&both);
 }
 """
 _DESCRIPTOR = """\
@@ -96,6 +104,16 @@ __device__ __forceinline__ void pad_word(const void* from, void* to, long long r
     **{f"wgmma_{kind}_{wide}": _wgmma(kind, wide) for kind in ("bf16", "f16") for wide in (64, 128, 256)},
     "mma_bf16": _MMA.replace("$type", "bf16"),
     "mma_f16": _MMA.replace("$type", "f16"),
+    "exp2_of": """\
+// 2 to the x, with an error of 2 units in the last place.
+__device__ __forceinline__ float exp2_of(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+""",
+    "packed_bf16": filled(_PACKED, type="bf16", pair="__nv_bfloat162", to_pair="__floats2bfloat162_rn"),
+    "packed_f16": filled(_PACKED, type="f16", pair="__half2", to_pair="__floats2half2_rn"),
 }
 """By name."""
 PRODUCT_NEEDS = {"load_or_zero": ("load_pack",)}

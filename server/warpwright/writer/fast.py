@@ -13,12 +13,16 @@ from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import flat, offset
+from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Segments, Tile
 from warpwright.schedules.rules import alternatives, default, legal
 from warpwright.schedules.shape import RowShape, row_shape
+from warpwright.writer.attention_code import attention, attention_code
+from warpwright.writer.attention_parts import Attention
 from warpwright.writer.bins import bins
 from warpwright.writer.bins import vector_of as bins_vector
+from warpwright.writer.chain import chains
 from warpwright.writer.code import Code, Kernel, Path, Step
 from warpwright.writer.packs import columns_of, packs, schedule_of
 from warpwright.writer.partition import Group, inlined, partition
@@ -47,10 +51,11 @@ class ScheduleError(Exception):
 @dataclass(frozen=True)
 class Part:
     """Stages that are written together. `formula` has them alone, and what other parts hand on as arrays; `shape` is
-    that of stages that share rows."""
+    that of stages that share rows, `chain` that of two contractions around a softmax."""
 
     formula: Formula
     shape: RowShape | None
+    chain: Attention | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,23 @@ class Made:
 def parts(formula: Formula) -> tuple[Part, ...]:
     """The parts of a formula in its normal form, in the order in which they are run."""
     formula = replace(formula, stages=tuple(replace(each, value=_guarded(each.value)) for each in formula.stages))
+    stages = list(formula.stages)
+    for chain in chains(formula):
+        if isinstance(chain, str):
+            continue
+        members = [each for each in stages if each.name in chain.members]
+        alone = _alone(formula, members)
+        found = attention(alone, chain)
+        if isinstance(found, str):
+            continue
+        before = _before(stages, members)
+        rest = [each for each in stages if each not in members and each not in before]
+        others = [parts(_alone(formula, some)) if some else () for some in (before, rest)]
+        return (*others[0], Part(alone, None, found), *others[1])
+    return _parts_of_rows(formula)
+
+
+def _parts_of_rows(formula: Formula) -> tuple[Part, ...]:
     for stages in (formula.stages, tuple(inlined(formula))):
         whole = row_shape(formula, stages)
         if not isinstance(whole, str) and not any(is_product(formula, each) for each in stages):
@@ -205,6 +227,10 @@ class _Writing:
     reason: str = ""
 
     def part(self, part: Part, name: str) -> Made:
+        if part.chain is not None and (
+            self.schedule is None or isinstance(self.schedule, FusedAttention) or self.several
+        ):
+            return self._chain(part.chain, name)
         wants_rows = self.schedule is None or isinstance(self.schedule, Rows)
         if part.shape is not None and (wants_rows or self.several):
             return self._rows(part.formula, part.shape, name)
@@ -212,6 +238,14 @@ class _Writing:
             found = row_shape(part.formula, part.formula.stages)
             self.reason = found if isinstance(found, str) else ""
         return self._groups(part.formula, name)
+
+    def _chain(self, chain: Attention, name: str) -> Made:
+        wanted = self.schedule if isinstance(self.schedule, FusedAttention) else None
+        made = attention_code(chain, name, wanted)
+        if isinstance(made, str):
+            raise ScheduleError(made)
+        self.taken = self.taken or wanted is not None
+        return Made(made[0], (made[1],))
 
     def _rows(self, formula: Formula, shape: RowShape, name: str) -> Made:
         chosen = default(formula, shape, self.sizes)
@@ -394,6 +428,9 @@ def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
     """The schedules that a search tries at some sizes: of rows, of packs or of tiles, as the formula's shape allows."""
     found: list[Schedule] = []
     for part in parts(formula):
+        if part.chain is not None:
+            found += [FusedAttention(), FusedAttention(128, 32), FusedAttention(64, 64), FusedAttention(128, 128)]
+            continue
         if part.shape is not None:
             found += alternatives(part.formula, part.shape, sizes)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
 
@@ -38,6 +39,12 @@ def described(schedule: Schedule) -> str:
             return f"A block turns {side} x {side} elements in shared memory, {moved}."
         case CoreProduct() | TensorProduct():
             return _product(schedule)
+        case FusedAttention(rows=rows, keys=keys, warps=warps):
+            return (
+                f"A block keeps {rows} rows of the first operand in shared memory, and walks over {keys} rows of the "
+                f"others at a time. Each of {warps} warps has the scores of {rows // warps} rows and what they sum up "
+                "in registers; the softmax is online: where the largest score grows, the sums shrink."
+            )
     return ""
 
 

@@ -93,11 +93,11 @@ def attention(
     is_causal: bool = False,
     *,
     scale: float | None = None,
-    enable_gqa: bool = False,
+    enable_gqa: bool = False,  # the extents tell
 ) -> Value:
     _or_library(b)
-    if dropout_p or enable_gqa:
-        raise NoFormulaError("it drops values at random" if dropout_p else "its heads share keys")
+    if dropout_p:
+        raise NoFormulaError("it drops values at random")
     q, k, v = (in_memory(b, e, f"{b.own}_{n}") for e, n in ((q, "q"), (k, "k"), (v, "v")))
     size = q.extents[-1]
     by = Num(scale) if scale is not None else _root(size)
@@ -105,7 +105,7 @@ def attention(
     extents: Index = (*q.extents[:-1], k.extents[-2])
     index = b.dims(extents)
     (inner,) = b.dims([size], [each.name for each in index if isinstance(each, Name)])
-    both = call("*", q.at((*index[:-1], inner)), k.at((*index[:-2], index[-1], inner)))
+    both = call("*", q.at((*index[:-1], inner)), k.at((*_heads(index[:-2], q, k), index[-1], inner)))
     score = call("*", by, Reduce("sum", (Range(inner.name),), both) if isinstance(inner, Name) else both)
     if mask is not None:
         weighed = broadcast(mask, extents)(index)
@@ -125,7 +125,7 @@ def attention(
     total = b.reduce("sum", weights, [-1], kind, keep=True, name=f"{b.own}_sum")
     index = b.dims(out.extents)
     (j,) = b.dims([k.extents[-2]], [each.name for each in index if isinstance(each, Name)])
-    both = call("*", weights.at((*index[:-1], j)), v.at((*index[:-2], j, index[-1])))
+    both = call("*", weights.at((*index[:-1], j)), v.at((*_heads(index[:-2], q, v), j, index[-1])))
     summed: Expr = Reduce("sum", (Range(j.name),), both) if isinstance(j, Name) else both
     count = total.at((*index[:-1], ZERO))
     made = call("/", summed, count)
@@ -134,6 +134,16 @@ def attention(
     found = b.stage(b.own, out.extents, out.type, made, "product", index)
     b.together = ""
     return found
+
+
+def _heads(index: Index, q: Value, shared: Value) -> Index:
+    """The index of the batches and heads of keys or values, of which several heads of queries may read the same."""
+    if not index or q.extents[-3] == shared.extents[-3]:
+        return index
+    match q.extents[-3], shared.extents[-3]:
+        case Num(value=int(heads)), Num(value=int(fewer)) if fewer and heads % fewer == 0:
+            return (*index[:-1], call("//", index[-1], heads // fewer))
+    raise NoFormulaError("its heads share keys, and their number is known at run time only")
 
 
 def _root(size: Expr) -> Expr:
