@@ -14,6 +14,7 @@ from warpwright.formulas.normal import normal
 from warpwright.formulas.numpy_reference import evaluate
 from warpwright.formulas.resolve import formula_of
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
+from warpwright.writer.code import taken
 from warpwright.writer.partition import partition
 from warpwright.writer.product_shape import shape_of
 from warpwright.writer.write import ScheduleError, file_text, written
@@ -155,7 +156,7 @@ def test_the_last_tiles_share_their_depth() -> None:
     text = "y[l, i, j] = relu(sum[k] a[l, i, k] * b[l, k, j] + c[j])"
     small = CoreProduct(32, 32, 4, 4, 16, 32, 1)
     made = ready(text, small)
-    for sizes in ({"L": 133, "I": 5, "J": 4, "K": 129}, {"L": 2, "I": 33, "J": 36, "K": 132}):
+    for sizes in ({"L": 133, "I": 5, "J": 4, "K": 257}, {"L": 2, "I": 33, "J": 36, "K": 260}):
         assert kernels(run(text, sizes, small, made)) == ["product_kernel", "product_total"]
     assert kernels(run(text, {"L": 132, "I": 5, "J": 4, "K": 129}, small, made)) == ["product_kernel"]
 
@@ -231,6 +232,43 @@ def test_a_schedule_that_cannot_be_says_why() -> None:
         written(formula, "product", CoreProduct(warp_m=32))
 
 
-def test_names_that_the_kernel_has_are_left_to_the_general_one() -> None:
-    code = written(formula_of("sums[i, j] = sum[k] left[i, k] * right[k, j]"), "product")
-    assert all("128" not in each.name for each in code.kernels)
+def test_sizes_beyond_32_bits_are_left_to_the_general_kernel() -> None:
+    (step,) = written(formula_of("y[i, j] = sum[k] a[i, k] * b[k, j]"), "product").steps
+    for sizes in (
+        {"I": 1 << 31, "J": 64, "K": 2},
+        {"I": 64, "J": 64, "K": 1 << 31},
+        {"I": 1 << 24, "J": 1 << 24, "K": 1},
+    ):
+        path = taken(step, sizes, {})
+        assert path is not None
+        assert [(each.kernel, each.index) for each in path.launches] == [("product_general", "long long")]
+
+
+@pytest.mark.nvcc
+def test_names_that_the_kernel_has_are_others_there() -> None:
+    text = "sums[i, j] = relu(sum[k] left[i, k] * right[k, j] + first[i, j])"
+    assert kernels(run(text, {"I": 9, "J": 8, "K": 12})) == ["product_64x64_kernel"]
+    code = written(
+        formula_of("left: bf16 right: bf16 y[i, j] = sum[count] left[i, count] * right[count, j]"), "product"
+    )
+    assert "left_" in file_text(code)
+    assert {name for each in code.kernels for name in each.parameters} >= {"left", "right", "left__padded"}
+    refused = written(formula_of("y[i, j] = sum[k] a[i, k] * b[k, j] a: f32[tiles, K]"), "product")
+    assert all("64x64" not in each.name for each in refused.kernels)
+
+
+@pytest.mark.nvcc
+def test_complex_numbers() -> None:
+    text = "a: c64[I, K] b: c64[K, J] y: c64[I, J] y[i, j] = sum[k] a[i, k] * conj(b[k, j])"
+    sizes, random = {"I": 9, "J": 8, "K": 140}, np.random.default_rng(3)
+    code = written(formula_of(text), "product")
+    shapes = {"a": (9, 140), "b": (140, 8), "y": (9, 8)}
+    arrays = {
+        name: (random.standard_normal(shape) + 1j * random.standard_normal(shape)).astype(np.complex64)
+        for name, shape in shapes.items()
+    }
+    exact = arrays["a"] @ arrays["b"].conj()
+    ran = run_code(code, ready(text), arrays, {}, sizes)
+    assert isinstance(ran, Ran) and not ran.faults
+    found = ran.arrays["y"].view(np.complex64).reshape(9, 8)
+    assert np.linalg.norm(found - exact) <= 2e-6 * np.linalg.norm(exact)

@@ -176,7 +176,7 @@ $epilogue
     }
 }
 """
-LEAST_DEPTH = 64
+LEAST_DEPTH = 128
 """Of a part: less does not pay for the second launch."""
 
 

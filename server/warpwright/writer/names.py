@@ -82,10 +82,13 @@ def with_free_names(formula: Formula) -> Formula:
             free = free_name(name, taken)
             taken.add(free)
             new[kind][name] = free
-    return _renamed(formula, new["value"], new["dim"])
+    return renamed(formula, new["value"], new["dim"])
 
 
-def _renamed(formula: Formula, values: Mapping[str, str], dims: Mapping[str, str]) -> Formula:
+def renamed(formula: Formula, values: Mapping[str, str], dims: Mapping[str, str]) -> Formula:
+    """The formula with other names for some of its arrays, stages and numbers (`values`), and for dimensions and sizes
+    (`dims`)."""
+
     def name_of(tensor: str) -> str:
         base, dot, field = tensor.partition(".")
         return f"{values.get(base, base)}{dot}{field}" if dot else values.get(tensor, tensor)
@@ -109,15 +112,15 @@ def _renamed(formula: Formula, values: Mapping[str, str], dims: Mapping[str, str
         return replace(each, name=name_of(each.name), extents=tuple(map(of, each.extents)), strides=strides, base=base)
 
     def stage(each: Stage) -> Stage:
-        own = tuple(dims[name] for name in each.dims)
+        own = tuple(dims.get(name, name) for name in each.dims)
         return replace(each, name=name_of(each.name), dims=own, value=of(each.value), index=tuple(map(of, each.index)))
 
     return replace(
         formula,
         tensors={name_of(name): tensor(each) for name, each in formula.tensors.items()},
-        scalars={values[name]: kind for name, kind in formula.scalars.items()},
-        dims={dims[name]: of(extent) for name, extent in formula.dims.items()},
-        sizes=tuple(dims[name] for name in formula.sizes),
+        scalars={values.get(name, name): kind for name, kind in formula.scalars.items()},
+        dims={dims.get(name, name): of(extent) for name, extent in formula.dims.items()},
+        sizes=tuple(dims.get(name, name) for name in formula.sizes),
         stages=tuple(stage(each) for each in formula.stages),
         written=tuple(map(name_of, formula.written)),
     )

@@ -33,10 +33,8 @@ part_sums parts put reading result results right row rows share shared shared_at
 sums thread thread_col thread_row tile tile_cols tile_rows tiles to total totals turned values warp warp_col warp_row
 whole
 """
-_OWN_NAMES = frozenset(_OWN.split())
-"""What the texts of kernels call their own; a formula with such a name is written by the general kernel."""
-_ENDS = ("leading", "padded")
-"""How names end that begin with the name of an operand."""
+OWN_NAMES = frozenset(_OWN.split())
+"""What the texts of kernels call their own."""
 _TENSOR_TYPES = ("f16", "bf16")
 
 
@@ -70,15 +68,10 @@ class ProductText:
 
     def refusal(self) -> str:
         """Why no kernel is written for it, "" where one is."""
-        formula = self.formula
-        taken = {*formula.sizes, *formula.scalars, *(each.array for each in formula.tensors.values())}
-        taken |= {each.name for each in formula.stages if each.name not in ("left", "right")}
-        arrays = {each.tensor for side in (self.shape.left, self.shape.right) for each in side.loads}
-        own = _OWN_NAMES | {f"{each}_{end}" for each in arrays for end in _ENDS}
-        if taken & own:
-            return f"{min(taken & own)} is a name of the kernel's own."
+        if clash := OWN_NAMES & set(self.formula.sizes):
+            return f"{min(clash)} is a name of the kernel's own."
         kinds = (self.left_type, self.right_type, self.sum_type)
-        if self.words > 2 or any(each.kind in ("bool", "complex") or each.bits > 32 * self.words for each in kinds):
+        if self.words > 2 or any(each.kind == "bool" or each.bits > 32 * self.words for each in kinds):
             return "Sums take one or two words, and operands no more."
         if self.shape.padding and not all(each.is_float for each in kinds):
             return "Whole numbers have no infinity to stand beyond the end."

@@ -12,19 +12,22 @@ from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.writer.code import Kernel, Launch, Path, Step, ceiling, evaluated
 from warpwright.writer.contraction import LEAST_DEPTH, core_product, parts_of, total_kernel
 from warpwright.writer.contraction_mma import pad_kernel, tensor_product
+from warpwright.writer.names import free_name, renamed
 from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import pointwise
-from warpwright.writer.product_shape import shape_of
-from warpwright.writer.product_text import ProductText, in_words, is_number
+from warpwright.writer.product_shape import Shape, shape_of
+from warpwright.writer.product_text import OWN_NAMES, ProductText, in_words, is_number
 from warpwright.writer.scope import Scope
 from warpwright.writer.types import NAMES
 
 LARGE = CoreProduct()
 SMALL = CoreProduct(64, 64, 8, 8, 32, 64, 6, split=False)
-DOUBLE = CoreProduct(64, 64, 8, 4, 32, 32, 4, words=2)
+DOUBLE = CoreProduct(64, 64, 8, 4, 32, 32, 3, words=2)
 WIDE = TensorProduct()
 NARROW = TensorProduct(64, 128, 32, 64, 4, 2)
 _PROCESSORS = 132
+_ENDS = ("leading", "padded")
+"""How names end that begin with the name of an operand."""
 _THIN = 16
 """Rows or columns, of which fewer leave most of a tile empty."""
 _MANY = 1 << 14
@@ -56,7 +59,10 @@ def products(
     shape = shape_of(formula, group)
     if isinstance(shape, str):
         return shape
-    made = ProductText(formula, group, shape)
+    own_formula, own_group, names_back = _with_free_names(formula, group)
+    own_shape = shape if own_formula is formula else shape_of(own_formula, own_group)
+    assert isinstance(own_shape, Shape)
+    made = ProductText(own_formula, own_group, own_shape)
     if refused := made.refusal():
         return refused
     no_tensor = made.tensor_refusal()
@@ -85,12 +91,34 @@ def products(
             more = _core(made, layout, own, label, is_last)
         else:
             more = _tensor(made, layout, name, label, is_last)
-        kernels += [each for each in more.kernels if each not in kernels]
-        paths += more.paths
+        back = [replace(k, parameters=tuple(names_back.get(n, n) for n in k.parameters)) for k in more.kernels]
+        kernels += [each for each in back if each not in kernels]
+        paths += [_named_back(each, names_back) for each in more.paths]
         between += [each for each in more.between if each not in between]
         names |= more.names
     steps = [Step((*paths, *step.paths), step.count, names)]
     return [*kernels, plain], steps, between
+
+
+def _with_free_names(formula: Formula, group: Group) -> tuple[Formula, Group, Mapping[str, str]]:
+    """With other names for what has one of the kernels' own, and the names that those stand for."""
+    taken = {*formula.tensors, *formula.scalars, *(each.name for each in (*formula.stages, *group.stages))}
+    arrays = {each.tensor for stage in group.stages for each in formula.loads(stage.value)}
+    own = OWN_NAMES | {f"{each}_{end}" for each in arrays for end in _ENDS}
+    values = {name: free_name(f"{name}_", taken) for name in sorted(taken & own)}
+    if not values:
+        return formula, group, {}
+    stages = renamed(replace(formula, stages=group.stages), values, {}).stages
+    kept = frozenset(values.get(each, each) for each in group.kept)
+    return renamed(formula, values, {}), Group(group.dims, stages, kept), {new: old for old, new in values.items()}
+
+
+def _named_back(path: Path, names: Mapping[str, str]) -> Path:
+    launches = tuple(
+        replace(each, arrays={names.get(name, name): other for name, other in each.arrays.items()})
+        for each in path.launches
+    )
+    return replace(path, launches=launches, aligned={names.get(name, name): n for name, n in path.aligned.items()})
 
 
 def _one_by_one(
