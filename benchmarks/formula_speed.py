@@ -130,6 +130,20 @@ CASES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
     ("spmv_csr", "f32", {"R": 262144, "E": 8388608, "x_size": 262144}),
     ("spmm_csr", "f32", {"R": 65536, "E": 1048576, "x_size0": 65536, "K": 128}),
     ("segmented_sum_csr", "f32", {"R": 262144, "E": 8388608}),
+    # Windows and all pairs.
+    ("stencil_7_point", "f32", {"I": 512, "J": 512, "K": 512}),
+    ("laplacian_2d", "f32", {"I": 8192, "J": 8192}),
+    ("laplacian_2d", "f32", {"I": 8191, "J": 8191}),
+    ("max_pool_2x2", "f32", {"N": 32, "C": 64, "H": 112, "W": 112}),
+    ("avg_pool_2x2", "f32", {"N": 32, "C": 64, "H": 112, "W": 112}),
+    ("max_pool_3_stride_2", "f32", {"N": 32, "C": 64, "H": 56, "W": 56}),
+    ("conv2d_depthwise", "f32", {"C": 256, "N": 32, "H": 56, "W": 56}),
+    ("conv2d_depthwise", "bf16", {"C": 256, "N": 32, "H": 56, "W": 56}),
+    ("conv2d_same", "f32", {"O": 64, "I": 64, "N": 32, "H": 56, "W": 56}),
+    ("conv2d", "f32", {"O": 64, "I": 64, "R": 3, "S": 3, "N": 16, "H": 54, "W": 54}),
+    ("fir_filter", "f32", {"K": 65, "I": 16777216}),
+    ("gaussian_blur", "f32", {"H": 4320, "W": 7680}),
+    ("nbody_acceleration", "f32", {"I": 16384}),
 )
 
 

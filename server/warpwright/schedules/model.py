@@ -7,6 +7,8 @@ from typing import Literal
 
 from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
+from warpwright.schedules.pairs import Pairs
+from warpwright.schedules.windows import Windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +93,17 @@ class Segments:
     lanes: int = 32
 
 
-Schedule = Pointwise | Rows | Columns | Tile | Bins | Scan | Segments | CoreProduct | TensorProduct | FusedAttention
+Schedule = (
+    Pointwise
+    | Rows
+    | Columns
+    | Tile
+    | Bins
+    | Scan
+    | Segments
+    | Windows
+    | Pairs
+    | CoreProduct
+    | TensorProduct
+    | FusedAttention
+)

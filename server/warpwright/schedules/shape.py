@@ -108,9 +108,20 @@ def _reads_apart(formula: Formula, stages: list[Stage], rows: tuple[str, ...], c
                 map(Name, (*rows, *cols)[: len(load.index)])
             ):
                 return f"{stage.name} reads the old {load.tensor} at another element."
+            if any(_overlap(formula, each, rows, cols) for each in load.index):
+                return f"Rows of {load.tensor} overlap."
             base = along(tensors[load.tensor], load, cols, formula.dims)
             runs = runs or (base is not None and any(name in rows for key in base for name in key))
     return "" if runs else "No array is read along its rows."
+
+
+def _overlap(formula: Formula, index: Expr, rows: tuple[str, ...], cols: tuple[str, ...]) -> bool:
+    """Whether an index slides along with the row: of `x[i + k]` rows share all elements but one."""
+    terms = polynomial(index) or {}
+    own = [abs(factor) for key, factor in terms.items() if len(key) == 1 and key[0] in rows]
+    inner = [key[0] for key in terms if len(key) == 1 and key[0] in cols]
+    extents = [polynomial(formula.dims[each]) or {} for each in inner]
+    return any(set(extent) != {()} or factor < extent[()] for factor in own for extent in extents)
 
 
 def _phases(stages: Sequence[Stage], rows: tuple[str, ...]) -> dict[str, int]:

@@ -28,7 +28,7 @@ _MATH = {
     "fmin": "fmin", "fmod": "fmod", "fma": "fma", "j0": "j0", "j1": "j1",
 }  # fmt: skip
 """Functions of CUDA's mathematical library; that of a float has an f behind it."""
-_HELPERS = ("square", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus", "relu", "sign", "uniform", "normal")
+_HELPERS = ("square", "cube", "sigmoid", "silu", "gelu", "gelu_tanh", "softplus", "relu", "sign", "uniform", "normal")
 _FAST = ("sigmoid", "silu", "gelu", "gelu_tanh")
 """Helpers that have a faster version for results of 16 bits or less."""
 _KEEPS_RELATIVE_ERRORS = (
@@ -205,6 +205,8 @@ class Expressions:
                 return self._text(base, kind)
             case Num(value=2):
                 return self._function("square", (base,), kind), ATOM
+            case Num(value=3) if kind.is_float:
+                return self._function("cube", (base,), kind), ATOM
             case Num(value=0.5) if kind.is_float:
                 return f"{self._library('sqrt', kind)}({self.of(base, wanted=kind)})", ATOM
             case Num(value=-1) if kind.is_float:

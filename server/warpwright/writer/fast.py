@@ -16,8 +16,10 @@ from warpwright.schedules.access import flat, offset
 from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.schedules.model import Bins, Columns, Pointwise, Rows, Scan, Schedule, Segments, Tile
+from warpwright.schedules.pairs import Pairs, all_pairs
 from warpwright.schedules.rules import alternatives, default, legal
 from warpwright.schedules.shape import RowShape, row_shape
+from warpwright.schedules.windows import Windows, neighbours
 from warpwright.writer.attention_code import attention, attention_code
 from warpwright.writer.attention_parts import Attention
 from warpwright.writer.bins import bins
@@ -25,6 +27,7 @@ from warpwright.writer.bins import vector_of as bins_vector
 from warpwright.writer.chain import chains
 from warpwright.writer.code import Code, Kernel, Path, Step
 from warpwright.writer.packs import columns_of, packs, schedule_of
+from warpwright.writer.pairs import pairs
 from warpwright.writer.partition import Group, inlined, partition
 from warpwright.writer.pointwise import elements_each, pointwise
 from warpwright.writer.product_shape import is_product
@@ -37,6 +40,8 @@ from warpwright.writer.scatter import start
 from warpwright.writer.scatter_packs import scatter_packs
 from warpwright.writer.segments import segmented_of, segments
 from warpwright.writer.tile import schedules_of, tile, turn
+from warpwright.writer.window_launch import FEW
+from warpwright.writer.windows import windows
 
 MOST_DIMENSIONS = 5
 """Of which every order is tried."""
@@ -296,13 +301,24 @@ class _Writing:
     def _group(self, formula: Formula, group: Group, name: str) -> Made | str:
         """A group by the schedule that is made for its shape, or why none is."""
         wanted = self.schedule
-        group = _as_in_memory(formula, group)
+        laid = _as_in_memory(formula, group)
+        group = group if isinstance(group.stages[0].value, Reduce) else laid
         reason = "No schedule is made for it."
         if wanted is None or isinstance(wanted, CoreProduct | TensorProduct):
             multiplied = products(formula, group, name, () if wanted is None else (wanted,))
             if not isinstance(multiplied, str):
                 return Made(tuple(multiplied[0]), tuple(multiplied[1]), tuple(multiplied[2]))
             reason = multiplied
+        if wanted is None or isinstance(wanted, Windows):
+            near = windows(formula, laid, f"{name}_windows", wanted)
+            if not isinstance(near, str):
+                return self._first_by(near, formula, group, name)
+            reason = near
+        if wanted is None or isinstance(wanted, Pairs):
+            met = pairs(formula, group, f"{name}_pairs", wanted)
+            if not isinstance(met, str):
+                return self._first_by(met, formula, group, name)
+            reason = met
         if wanted is None or isinstance(wanted, Tile):
             turned = tile(formula, group, f"{name}_kernel", wanted)
             if not isinstance(turned, str):
@@ -338,6 +354,22 @@ class _Writing:
                 return made
             reason = made
         return reason
+
+    def _first_by(self, special: tuple[Kernel, list[Path]], formula: Formula, group: Group, name: str) -> Made:
+        """A kernel with its paths, and what is right for any size behind it: of few results each by several blocks."""
+        kernel, paths = special
+        rest = self._reduced(formula, group, name)
+        if isinstance(rest, str) or len(rest.steps) > 1 or self.schedule is not None:
+            rest = _plain(formula, group, name)
+        (step,) = rest.steps
+        few = Call("<", (step.count, Num(FEW)))
+        behind = tuple(
+            replace(each, conditions=(few, *each.conditions)) if len(each.launches) > 1 else each for each in step.paths
+        )
+        between = [
+            replace(each, extents=(Call("*", (few, each.extents[0])), *each.extents[1:])) for each in rest.temporaries
+        ]
+        return Made((kernel, *rest.kernels), (replace(step, paths=(*paths, *behind)),), tuple(between))
 
     def _reduced(self, formula: Formula, group: Group, name: str) -> Made | str:
         if not any(isinstance(each.value, Reduce) for each in group.stages):
@@ -386,7 +418,7 @@ class _Writing:
 
 def _as_in_memory(formula: Formula, group: Group) -> Group:
     """The group with its dimensions in the order in which its one result lies in memory."""
-    if len(group.stages) != 1 or group.is_scatter or isinstance(group.stages[0].value, Reduce):
+    if len(group.stages) != 1 or group.is_scatter:
         return group
     stage = group.stages[0]
     tensor = formula.tensors.get(stage.name)
@@ -443,6 +475,13 @@ def tried(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ...]:
                 continue
             if any(is_product(part.formula, each) for each in group.stages):
                 found += candidates(part.formula, group)
+                continue
+            near = neighbours(part.formula, group.dims, group.stages, None)
+            if not isinstance(near, str):
+                found += near.alternatives()
+                continue
+            if not isinstance(all_pairs(part.formula, group.dims, group.stages), str):
+                found += [Pairs(bodies, parts) for parts in (1, 4, 8, 16) for bodies in (1, 2, 4, 8)]
                 continue
             cols = columns_of(part.formula, group)
             if not isinstance(cols, str):

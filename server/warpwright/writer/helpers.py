@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from warpwright.writer.contraction_helpers import PRODUCT_HELPERS, PRODUCT_NEEDS
 from warpwright.writer.lanes import TEXTS
 from warpwright.writer.running import RUNNING
+from warpwright.writer.window_helpers import WINDOW_HELPERS
 
 PHILOX = """
 // Philox 4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3): two words of the sequence of `seed` at
@@ -72,6 +73,7 @@ def _of_any(name: str, body: str, comment: str = "", parameters: str = "T x") ->
 
 HELPERS: dict[str, Helper] = {
     "square": _of_any("square", "x * x"),
+    "cube": _of_any("cube", "x * x * x"),
     "sigmoid": _of_any("sigmoid", "T(1) / (T(1) + exp(-x))"),
     "silu": _of_any("silu", "x / (T(1) + exp(-x))"),
     "gelu": _of_any("gelu", "T(0.5) * x * (T(1) + erf(x * T(0.7071067811865476)))"),
@@ -168,7 +170,7 @@ HELPERS: dict[str, Helper] = {
         "        seen = atomicCAS(word, expected, wanted);\n"
         "    } while (seen != expected);\n}\n"
     ),
-    **{name: Helper(text.lstrip("\n"), needs) for name, (text, needs) in (TEXTS | RUNNING).items()},
+    **{name: Helper(text.lstrip("\n"), needs) for name, (text, needs) in (TEXTS | RUNNING | WINDOW_HELPERS).items()},
     **{name: Helper(text, PRODUCT_NEEDS.get(name, ())) for name, text in PRODUCT_HELPERS.items()},
 }
 """By name. Functions of T are for float and double: `exp` and others are overloaded in CUDA."""

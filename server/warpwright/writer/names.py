@@ -24,7 +24,8 @@ threadIdx blockIdx blockDim gridDim warpSize dim3 cudaStream_t cudaError_t int8_
 uint16_t uint32_t uint64_t size_t std thrust half nullptr_t INFINITY NAN INT_MIN LLONG_MIN M_PI stream workspace place
 is_packed is_small Index T value lane warp block row rows mask signal time clock rand abs min max main errno assert
 gamma y0 y1 yn j0 j1 jn pack turning along across batch is_row is_result wanted part total values before so_far kParts
-from word packed kWord kWords kGranule kLanes kRows kPerLane kVector kPacks kSide kThreads
+from word packed kWord kWords kGranule kBodies kCols kLanes kOuts kRows kStep kTile kPerLane kVector kPacks kSide
+kThreads
 """
 _MACROS = """
 BIG_ENDIAN BUFSIZ BYTE_ORDER CHAR_BIT CLOCKS_PER_SEC DECIMAL_DIG EDOM EOF ERANGE FLT_DIG FLT_EPSILON FLT_RADIX

@@ -114,7 +114,8 @@ class Scope:
         if tensor.strides is None:
             total: Expr = index[0]
             for each, extent in zip(index[1:], tensor.extents[1:], strict=True):
-                total = Call("+", (Call("*", (total, extent)), each))
+                row = Call("*", (total, extent))
+                total = row if each == Num(0) else Call("+", (row, each))
         else:
             total = Num(0)
             for each, stride in zip(index, tensor.strides, strict=True):
