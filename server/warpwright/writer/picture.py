@@ -5,6 +5,8 @@ from __future__ import annotations
 from warpwright.schedules.attention import FusedAttention
 from warpwright.schedules.contraction import CoreProduct, TensorProduct
 from warpwright.schedules.model import Columns, Pointwise, Rows, Schedule, Tile
+from warpwright.schedules.pairs import Pairs
+from warpwright.schedules.windows import Windows
 
 MOST_LINES = 4
 """Of rows of a picture; those between the first ones and the last are three dots."""
@@ -37,6 +39,11 @@ def described(schedule: Schedule) -> str:
         case Tile(side=side, rows=rows, vector=vector):
             moved = f"{rows} rows at a time, {_elements(vector)} a thread"
             return f"A block turns {side} x {side} elements in shared memory, {moved}."
+        case Windows():
+            return _window(schedule)
+        case Pairs(bodies=bodies, parts=parts):
+            shared = "" if parts == 1 else f" {parts} groups of threads share a tile."
+            return f"A thread takes {_results(bodies)}; tiles of the others pass through shared memory.{shared}"
         case CoreProduct() | TensorProduct():
             return _product(schedule)
         case FusedAttention(rows=rows, keys=keys, warps=warps):
@@ -46,6 +53,18 @@ def described(schedule: Schedule) -> str:
                 "in registers; the softmax is online: where the largest score grows, the sums shrink."
             )
     return ""
+
+
+def _window(schedule: Windows) -> str:
+    counts = ((schedule.rows, "row"), (schedule.outs, "channel"))
+    more = [f"{count} {name}s" for count, name in counts if count > 1]
+    several = f" in each of {' and '.join(more)}" if more else ""
+    own = f"A thread computes {_results(schedule.cols)} side by side{several}"
+    return f"{own} from neighbours that it holds in registers, and moves {_elements(schedule.vector)} at once."
+
+
+def _results(count: int) -> str:
+    return "1 result" if count == 1 else f"{count} results"
 
 
 def _product(schedule: CoreProduct | TensorProduct) -> str:
