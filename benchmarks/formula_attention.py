@@ -70,8 +70,9 @@ class AttentionVariant:
 ATTENTION = (
     AttentionVariant("attention_128", 128),
     AttentionVariant("attention_128_keys32", 128, schedule=FusedAttention(128, 32)),
-    AttentionVariant("attention_128_keys48", 128, schedule=FusedAttention(128, 48)),
+    AttentionVariant("attention_128_keys64", 128, schedule=FusedAttention(128, 64)),
     AttentionVariant("attention_128_causal", 128, "causal", timed=((32, 4096, 4096), (32, 1000, 1000))),
+    AttentionVariant("attention_128_causal_keys64", 128, "causal", schedule=FusedAttention(128, 64)),
     AttentionVariant("attention_128_window", 128, "window"),
     AttentionVariant("attention_128_heads_last", 128, "causal", heads_last=True),
     AttentionVariant("attention_128_shared", 128, "causal", shared=4, timed=((8, 4096, 4096),)),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.printer import shown
-from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, product, rebuilt, walk
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.attention import FusedAttention, fused_for
 from warpwright.writer.attention import Fused, Side, fused_attention
@@ -100,7 +101,10 @@ def _fused(made: Attention, name: str, schedule: FusedAttention | None) -> tuple
         sides.append(Side(label, made.place(scope, number), stride, scope.expressions.of(extent), padded))
     since, until = made.ends(scope, in_tile=True)
     rows, keys = (scope.expressions.of(made.formula.dims[each]) for each in (chain.row, chain.key))
-    kept = "" if scale is not None else scope.expressions.of(chain.score, wanted=F32)
+    score = rebuilt(chain.score, _multiplied)
+    scope.expressions.fast = frozenset(_caps(score))
+    kept = "" if scale is not None else scope.expressions.of(score, wanted=F32)
+    scope.expressions.fast = frozenset()
     most = "most[down][half]" + (f" * {literal(scale, F32)}" if scale not in (None, 1.0) else "")
     results = tile_results(made, scope, most)
     batch = tuple(made.batch_lines(scope, made.own("head")))
@@ -205,6 +209,25 @@ def _by_rows(made: Attention, name: str) -> tuple[Kernel, Path]:
     kernel = Kernel(name, text, parameters, helpers=frozenset(scope.expressions.helpers), types=frozenset(types))
     launch = Launch(name, (ceiling(count, WARPS), Num(1), Num(1)), (32 * WARPS, 1, 1))
     return kernel, Path((launch,))
+
+
+def _multiplied(node: Expr) -> Expr:
+    """A quotient by a literal as a product, which differs in the last place and is far cheaper."""
+    match node:
+        case Call(name="/", args=(above, Num(value=value))) if value and not isinstance(above, Num):
+            return Call("*", (above, Num(1.0 / value)))
+    return node
+
+
+def _caps(score: Expr) -> Iterator[Expr]:
+    """Where a score is kept small by a tanh that a number up to 100 multiplies: 2^-22 of that is far below what the
+    rounding of its exponential to 16 bits changes."""
+    for each in walk(score):
+        match each:
+            case Call(name="*", args=(Num(value=most), Call(name="tanh") as cap)) if abs(most) <= 100:
+                yield cap
+            case Call(name="*", args=(Call(name="tanh") as cap, Num(value=most))) if abs(most) <= 100:
+                yield cap
 
 
 def _positive_scale(score: Expr) -> float | None:

@@ -93,6 +93,11 @@ HELPERS: dict[str, Helper] = {
         "__fdividef(x, 1.0f + __expf(-1.5957691f * (x + 0.044715f * x * x * x)))",
         "For results of 16 bits or less: (1 + tanh(u)) / 2 is 1 / (1 + exp(-2 u)). Within 2^-20 |x|.",
     ),
+    "fast_tanh": _of_float(
+        "fast_tanh",
+        "1.0f - __fdividef(2.0f, 1.0f + __expf(2.0f * x))",
+        "For scores whose exponentials have 16 bits: within 2^-22.",
+    ),
     "softplus": _of_any("softplus", "fmax(x, T(0)) + log1p(exp(-fabs(x)))", "log(1 + exp(x)) without overflow."),
     "relu": _of_any("relu", "x < T(0) ? T(0) : x", "A NaN stays one."),
     "sign": _of_any("sign", "x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0)", "Of a NaN 0."),
