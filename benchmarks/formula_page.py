@@ -153,8 +153,9 @@ def _product_row(row: Mapping[str, Any]) -> str:
     work = row.get("operations") or 2 * math.prod(row["size"])
     rate = "-" if is_attention and "operations" not in row else f"{work / row['us'] / 1e6:.1f}"
     name = row["kernel"] if row["right"] else f"**{row['kernel']}: wrong**"
-    over = row["library_us"] / row["us"]
-    return f"| {name} | {shape} | {row['us']:.1f} | {rate} | {row['library_us']:.1f} | {over:.2f} |"
+    library = row["library_us"]
+    over = f"{library / row['us']:.2f}" if library else "-"
+    return f"| {name} | {shape} | {row['us']:.1f} | {rate} | {_us(library)} | {over} |"
 
 
 def _level_row(level: str, each: Mapping[str, float]) -> str:

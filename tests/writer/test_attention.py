@@ -233,3 +233,10 @@ def test_what_is_around_a_chain_is_written_apart() -> None:
 def test_words_say_how_it_is_laid_out() -> None:
     said = explained(written(formula_of(SCORES["causal"]), "attend"))
     assert "Tiles of 128 x 64 scores stay in registers" in said
+
+
+def test_a_small_cap_has_a_quick_tanh_and_a_large_one_none() -> None:
+    for cap, is_quick in (("20", True), ("2000", False), ("cap", False)):
+        text = file_text(written(formula_of(scored(f"{cap} * tanh({PRODUCT} / 160)")), "attend"))
+        assert (text.count("fast_tanh(") > 1) == is_quick
+        assert "tanhf(" in text  # the kernel of rows takes the library's

@@ -52,7 +52,5 @@ def in_shared(head: int) -> int:
 
 
 def fused_for(head: int) -> FusedAttention:
-    """The schedule for heads of a size: tiles as large as registers hold."""
-    if head > 128:
-        return FusedAttention(128, 64, 8, 1)
-    return FusedAttention(128, 64 if head <= 96 else 48)
+    """The schedule for heads of a size."""
+    return FusedAttention() if head <= 128 else FusedAttention(128, 64, 8, 1)
