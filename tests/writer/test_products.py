@@ -188,6 +188,9 @@ def test_the_last_tiles_share_their_depth() -> None:
         ("y[i, j, k] = sum[l] x[i, l, k] * u[j, l]", {"I": 3, "J": 9, "K": 8, "L": 10}),
         ("y[n, o, h, w] = c[o] + sum[i] x[n, i, h, w] * k[o, i]", {"N": 2, "O": 9, "I": 5, "H": 4, "W": 5}),
         ("a: f32[I, K](ld, 1) y[i, j] = sum[k] a[i, k] * b[k, j]", {"I": 9, "J": 8, "K": 16, "ld": 20}),
+        ("c[i, j, k, l] = sum[m, n] a[i, m, j, n] * b[m, k, n, l]", {"I": 3, "J": 4, "K": 3, "L": 5, "M": 3, "N": 6}),
+        ("c[i, j, k, l] = sum[m, n] a[i, m, j, n] * b[m, k, n, l]", {"I": 3, "J": 4, "K": 3, "L": 8, "M": 3, "N": 4}),
+        ("y[n, o] = sum[i, j] a[n, i] * w[o, i, j] * b[n, j]", {"N": 9, "O": 10, "I": 5, "J": 6}),
         # The new values of an array.
         ("y'[i, j] = alpha * (sum[k] a[i, k] * b[k, j]) + 2 * y[i, j]", {"I": 9, "J": 8, "K": 16}),
         # Several products of one result.

@@ -17,7 +17,7 @@ class Operand:
     neighbours in memory, the one that is summed over ("depth") or the one that it shares with the result ("free").
     `batch` tells where the elements of a batch begin, "" of an array that all batches share; `free` where those of a
     row or a column `@`; `step` is the distance of neighbours along the depth, `leading` that of the index that is not
-    `inner`."""
+    `inner`. Where the steps along the depth vary, `depth` tells where the element at `depth` lies."""
 
     name: str
     array: str
@@ -27,6 +27,7 @@ class Operand:
     free: str
     step: str
     leading: str
+    depth: str = ""
 
     @property
     def base(self) -> str:

@@ -18,7 +18,7 @@ const $element* ${o}_from[kLoads_$s];
 #pragma unroll
 for (int nth = 0; nth < kLoads_$s; ++nth) {
     const long long $index = min($first + ${s}_row + nth * kApart_$s, $extent - 1);
-    ${o}_from[nth] = $base + $free + $begin;
+    ${o}_from[nth] = $base + $free$begin;
 }
 Pack<$element, kVector> ${o}_next[kLoads_$s];
 """
@@ -27,6 +27,14 @@ _DEPTH_FETCH = """\
 for (int nth = 0; nth < kLoads_$s; ++nth) {
     ${o}_next[nth] = load_or_zero<kVector>(${o}_from[nth], from + ${s}_depth < $k_end);
     ${o}_from[nth] += $advance;
+}
+"""
+_DEPTH_FETCH_AT = """\
+#pragma unroll
+for (int nth = 0; nth < kLoads_$s; ++nth) {
+    const int depth = from + ${s}_depth;
+    const long long at = $at;
+    ${o}_next[nth] = load_or_zero<kVector>(${o}_from[nth] + at, depth < $k_end);
 }
 """
 _DEPTH_PUT = """\
@@ -46,7 +54,7 @@ const int ${s}_to = threadIdx.x % ($tile / kVector) * kVector;
 const long long ${s}_at = min($first + ${s}_to, $extent - kVector);
 """
 _FREE_BEGIN = """\
-const $element* ${o}_from = $base + $free + $begin;
+const $element* ${o}_from = $base + $free$begin;
 Pack<$element, kVector> ${o}_next[kLoads_$s];
 """
 _FREE_FETCH = """\
@@ -56,6 +64,14 @@ for (int nth = 0; nth < kLoads_$s; ++nth) {
     ${o}_next[nth] = load_or_zero<kVector>(${o}_from + $apart, is_there);
 }
 ${o}_from += $advance;
+"""
+_FREE_FETCH_AT = """\
+#pragma unroll
+for (int nth = 0; nth < kLoads_$s; ++nth) {
+    const int depth = from + ${s}_depth + nth * kApart_$s;
+    const long long at = $at;
+    ${o}_next[nth] = load_or_zero<kVector>(${o}_from + at, depth < $k_end);
+}
 """
 _FREE_PUT = """\
 #pragma unroll
@@ -122,6 +138,7 @@ class SideText:
         for each in side.operands:
             depth = f"k_begin + {side.name}_depth" if self.is_split else f"{side.name}_depth"
             begin = depth if each.step == "1" else f"static_cast<long long>({depth}) * {each.step}"
+            begin = "" if each.depth else f" + {begin}"
             free = each.free.replace("@", side.index if is_depth else f"{side.name}_at")
             out += filled(
                 _DEPTH_BEGIN if is_depth else _FREE_BEGIN,
@@ -133,6 +150,10 @@ class SideText:
     def fetch(self) -> str:
         out = ""
         for each in self.side.operands:
+            if each.depth:
+                text = _DEPTH_FETCH_AT if self.side.inner == "depth" else _FREE_FETCH_AT
+                out += filled(text, s=self.side.name, o=each.name, k_end=self.k_end, at=each.depth)
+                continue
             apart = f"nth * kApart_{self.side.name}"
             out += filled(
                 _DEPTH_FETCH if self.side.inner == "depth" else _FREE_FETCH,

@@ -112,26 +112,24 @@ def _shape(
         return "Nothing stands for what lies beyond the end."
     rows, cols = (tuple(each for each in order if each in side[1]) for side in (left, right))
     batch = tuple(each for each in order if each not in rows + cols)
-    names = tuple(each.name for each in node.ranges)
-    for depth in permutations(names):
-        sides = [
-            _side(places, values[key], free, depth, seed)
-            for key, free, seed in (("left", rows, left[0]), ("right", cols, right[0]))
-        ]
-        one, other = sides
-        if one is not None and other is not None:
-            return Shape(stage, out, body, one, other, batch, rows, cols, depth, padding)
-    return "The dimensions that are summed over lie in no common order."
+    orders = list(permutations(each.name for each in node.ranges))
+    streams = [each for key in ("left", "right") for each in walk(values[key]) if isinstance(each, Load)]
+    even = (each for each in orders if all(_dims_in(s).isdisjoint(each) or places.stride(s, each) for s in streams))
+    depth = next(even, orders[0])
+    one = _side(places, values["left"], rows, depth, left[0])
+    other = _side(places, values["right"], cols, depth, right[0])
+    if one is None or other is None:
+        return "An operand's elements do not lie at sums of multiples of dimensions."
+    return Shape(stage, out, body, one, other, batch, rows, cols, depth, padding)
 
 
 def _side(places: Places, value: Expr, free: tuple[str, ...], depth: tuple[str, ...], seed: Load) -> Side | None:
-    """The side, where the depth runs through each of its arrays in even steps."""
     inside = [each for each in walk(value) if isinstance(each, Load)]
     loads = [each for each in dict.fromkeys(inside) if _dims_in(each) & set(free) and _dims_in(each) & set(depth)]
     loads.sort(key=lambda each: each != seed)
-    if not loads or any(places.stride(each, depth) is None for each in loads):
+    if not loads or any(places.offset(each) is None for each in loads):
         return None
-    inner = "depth" if places.stride(seed, depth) == {(): 1} else "free"
+    inner = "depth" if places.stride(seed, depth[-1:]) == {(): 1} else "free"
     return Side(value, tuple(loads), free, inner)
 
 

@@ -27,11 +27,11 @@ from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read, written
 
 _OWN = """
-ahead along at band band_rows batch block both col cols count depth down down_row each fetch filling first first_col
-first_row from half in_band in_tile is_there k_begin k_end lane last left load_fragments next nth number part
-part_sums parts put reading result results right row rows share shared shared_at shared_end slice slices stage step
-sums thread thread_col thread_row tile tile_cols tile_rows tiles to total totals turned values warp warp_col warp_row
-whole
+ahead along at band band_rows batch batches block both col cols count depth down down_row each fetch filling first
+first_col first_row from half in_band in_tile is_there k_begin k_end lane last left length load_fragments next nth
+number part part_sums parts put reading result results right row rows share shared shared_at shared_end slice slices
+stage step sums thread thread_col thread_row tile tile_cols tile_rows tiles to total totals turned values warp
+warp_col warp_row whole
 """
 OWN_NAMES = frozenset(_OWN.split())
 """What the texts of kernels call their own."""
@@ -147,7 +147,8 @@ class ProductText:
             steps = {index: step} if step is not None else {}
             for name in names if step is None else ():
                 own = {tuple(n for n in one if n != name): f for one, f in whole.items() if name in one}
-                steps[self._index(key, name, index)] = own
+                at = self._index(key, name, index)
+                steps[f"static_cast<long long>{at}" if key == "depth" else at] = own
             terms += [_term(scope, each, factor) for each, factor in steps.items() if factor]
         rest = {key: factor for key, factor in whole.items() if not set(key) & self.formula.dims.keys()}
         return " + ".join([*terms, scope.expressions.of(expression(rest), PRODUCT)] if rest and start else terms)
@@ -163,6 +164,7 @@ class ProductText:
                 tensor = scope.tensors[load.tensor]
                 scope.used[tensor.array] = None
                 name = tensor.array if every.count(load.tensor) == 1 else f"{tensor.array}_{free}{number or ''}"
+                varies = self.places.stride(load, self.shape.depth) is None
                 steps = [self.places.stride(load, self.dims[key]) or {} for key in (free, "depth")]
                 step, leading = (
                     scope.expressions.of(expression(each), PRODUCT)
@@ -170,7 +172,9 @@ class ProductText:
                 )
                 batch = self._place(scope, load, {"batch": "batch"}, start=False)
                 at = self._place(scope, load, {free: "@"})
-                found[-1].append(Operand(name, tensor.array, NAMES[tensor.type], side.inner, batch, at, step, leading))
+                depth = self._place(scope, load, {"depth": "depth"}, start=False) if varies else ""
+                kind = NAMES[tensor.type]
+                found[-1].append(Operand(name, tensor.array, kind, side.inner, batch, at, step, leading, depth))
         return found
 
     def product(
@@ -191,7 +195,7 @@ class ProductText:
         epilogue = self._epilogue(scope, stored=stored) if result else ""
         names: dict[str, str] = {}
         lines: list[str] = []
-        wanted = {"batch": "batches", "row": "rows", "col": "cols", "depth": "depth"}
+        wanted = {"batch": "batches", "row": "rows", "col": "cols", "depth": "length"}
         for key, extent in self.extents.items():
             text = scope.expressions.of(extent)
             names[key] = text if isinstance(extent, Name | Num) else wanted[key]
