@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from warpwright.formulas.bounds import Polynomial, polynomial
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.normal import tensors_of
-from warpwright.formulas.tree import Expr, Load, Name, Num, Outside, Range, Reduce, product, walk
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Outside, Range, Reduce, product, rebuilt, walk
 from warpwright.formulas.types import TYPES
 
 MOST_HELD = 160
@@ -180,6 +180,34 @@ def _rows(passes: Iterable[Pass], row: str, vector: int) -> int:
     axes = [axis for each in passes for box in each.boxes for axis in box.axes if row in axis.by]
     high = max((axis.high - axis.low + 1 for axis in axes), default=1)
     return max(1, (32 if high > 3 else 16) // max(4, vector) // max((axis.by[row] for axis in axes), default=1))
+
+
+def with_outside(formula: Formula, stage: Stage) -> Stage:
+    """The stage with `x[i; clamp]` for `x[clamp(i, 0, I - 1)]`, as intermediates have it that stand where they are
+    read."""
+    arrays = tensors_of(formula)
+
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, Load) or node.outside is not None or node.tensor not in arrays:
+            return node
+        extents = arrays[node.tensor].extents
+        inner = [_unclamped(each, extent) for each, extent in zip(node.index, extents, strict=True)]
+        is_said = all(new is not None or isinstance(old, Name) for new, old in zip(inner, node.index, strict=True))
+        if not is_said or not any(inner):
+            return node
+        return replace(
+            node, index=tuple(new or old for new, old in zip(inner, node.index, strict=True)), outside="clamp"
+        )
+
+    return replace(stage, value=rebuilt(stage.value, change))
+
+
+def _unclamped(index: Expr, extent: Expr) -> Expr | None:
+    match index:
+        case Call(name="clamp", args=(inner, Num(value=0), last)):
+            ends = polynomial(last), polynomial(Call("-", (extent, Num(1))))
+            return inner if ends[0] is not None and ends[0] == ends[1] else None
+    return None
 
 
 def _refused(formula: Formula, stage: Stage) -> str:

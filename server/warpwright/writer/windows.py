@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce
 from warpwright.formulas.types import TYPES, computed
-from warpwright.schedules.windows import Box, Pass, Windows, fixed_extent, neighbours, strides_of
+from warpwright.schedules.windows import Box, Pass, Windows, fixed_extent, neighbours, strides_of, with_outside
 from warpwright.writer.code import Kernel, Path
 from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import combined
@@ -27,6 +27,7 @@ def windows(formula: Formula, group: Group, name: str, wanted: Windows | None) -
     """The kernel of a group, and the paths that launch it where indices of 32 bits reach all; or why none is made."""
     if group.is_scatter:
         return "Results go to computed places."
+    group = replace(group, stages=tuple(with_outside(formula, each) for each in group.stages))
     found = neighbours(formula, group.dims, group.stages, wanted)
     if isinstance(found, str):
         return found
@@ -97,7 +98,8 @@ class _Windows:
                 head(f"const int {first} = {at} * kCols;")
                 tests.append(f"{first} >= {self.frame.extent(col)}")
         elif others:
-            columns, at = scope.free(f"tiles_{col}"), scope.free("line")
+            is_row = len(others) == 1 and others[0] not in self.frame.tiles
+            columns, at = scope.free(f"tiles_{col}"), others[0] if is_row else scope.free("line")
             head(f"const int {columns} = ({length} + blockDim.x * kCols - 1) / (blockDim.x * kCols);")
             head(f"const int {first} = (blockIdx.x % {columns} * blockDim.x + threadIdx.x) * kCols;")
             head(f"const int {at} = blockIdx.x / {columns} * blockDim.y + threadIdx.y;")
@@ -115,7 +117,7 @@ class _Windows:
             own = at if is_last else f"{at} % {count}"
             if dim in self.frame.tiles:
                 head(f"const int {self.frame.firsts[dim]} = {own} * {self.frame.tiles[dim][1]};")
-            elif is_last or is_named(dim, text):
+            elif own != dim and (is_last or is_named(dim, text)):
                 head(f"const int {dim} = {own};")
             if is_last:
                 tests.append(f"{self.frame.firsts.get(dim, dim)} >= {self.frame.extent(dim)}")
