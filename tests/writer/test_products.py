@@ -94,8 +94,8 @@ def launched(kind: str, a: str, b: str, sizes: dict[str, int]) -> list[str]:
     if kind == "f32":
         return ["product_64x64_kernel"]
     if all(sizes[each[-1].upper()] % 8 == 0 for each in (a, b)):
-        return ["product_64x128_kernel"]
-    return ["product_pad", "product_64x128_kernel"] if sizes["K"] else ["product_general"]
+        return ["product_kernel"]
+    return ["product_pad", "product_kernel"] if sizes["K"] else ["product_general"]
 
 
 @pytest.mark.nvcc
@@ -129,8 +129,7 @@ def test_other_schedules(schedule: CoreProduct | TensorProduct) -> None:
     ],
 )  # fmt: skip
 def test_epilogues_batches_and_indices_that_lie_together(text: str, sizes: dict[str, int]) -> None:
-    tile = "64x128" if "bf16" in text else "64x64"
-    assert kernels(run(text, sizes))[-1] == f"product_{tile}_kernel"
+    assert kernels(run(text, sizes))[-1] == ("product_kernel" if "bf16" in text else "product_64x64_kernel")
 
 
 @pytest.mark.nvcc
@@ -149,6 +148,28 @@ def test_warpgroups_multiply_where_the_build_is_for_sm_90a(kind: str, a: str, b:
     assert any("wgmma.mma_async" in each for each in made.kernels.values())
     for sizes in ({"I": 65, "J": 33, "K": 17}, {"I": 264, "J": 136, "K": 344}):
         assert "product_kernel" in kernels(run(text, sizes, schedule, made))
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_90a"])
+def test_one_text_is_built_for_each_architecture(arch: str) -> None:
+    made = ready("a: f16[I, K] b: f16[K, J] y: f16[I, J] y[i, j] = sum[k] a[i, k] * b[k, j]", arch=arch)
+    products = [each for name, each in made.kernels.items() if "product_kernel" in name]
+    assert len(products) == 4
+    found = {word for word in ("wgmma.mma_async", "mma.sync", "cp.async") if all(word in each for each in products)}
+    assert found == {"sm_75": set(), "sm_90a": {"wgmma.mma_async", "cp.async"}}.get(arch, {"mma.sync", "cp.async"})
+
+
+def test_a_gpu_without_the_shared_memory_takes_another_path() -> None:
+    code = written(formula_of("a: f16[I, K] b: f16[K, J] y: f16[I, J] y[i, j] = sum[k] a[i, k] * b[k, j]"), "product")
+    text = file_text(code)
+    assert text.count("has_shared(product_kernel<") == 7
+    assert not any(each.asks_for_shared for each in code.steps[0].paths[-1].launches)
+    fixed = written(
+        formula_of("a: f16[99, 50] b: f16[50, 99] y: f16[99, 99] y[i, j] = sum[k] a[i, k] * b[k, j]"), "fixed"
+    )
+    assert "has_shared(" in file_text(fixed)
+    assert "fixed_general" in {each.name for each in fixed.kernels}
 
 
 @pytest.mark.nvcc

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _SHARED_LIMIT = 227 * 1024
 _REGISTERS = 255
-_PROCESSORS = 132  # multiprocessors of an H100 or H200
+PROCESSORS = 132  # multiprocessors of an H100 or H200
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class CoreProduct:
     @property
     def places(self) -> int:
         """How many blocks run at once on the GPU."""
-        return _PROCESSORS * self.blocks
+        return PROCESSORS * self.blocks
 
     @property
     def depth(self) -> int:
@@ -62,7 +62,8 @@ class CoreProduct:
 @dataclass(frozen=True, slots=True)
 class TensorProduct:
     """A product by tensor cores: slices of both operands come by cp.async, `stages` of them under way. A warp
-    multiplies `warp_m` x `warp_n` by mma.sync; in a build for sm_90a warpgroups share the tile of a block by rows."""
+    multiplies `warp_m` x `warp_n` by mma.sync; in a build for sm_90a warpgroups share the tile of a block by rows.
+    `through_l1`: copies pass through L1, where rows that share lines with their neighbours find them."""
 
     tile_m: int = 128
     tile_n: int = 256
@@ -70,6 +71,7 @@ class TensorProduct:
     warp_n: int = 64
     stages: int = 4
     blocks: int = 1
+    through_l1: bool = False
     depth: int = 64
 
     @property

@@ -6,7 +6,7 @@ The limits are those that an H200 showed; between measured sizes they are guesse
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from warpwright.formulas.extents import with_sizes
 from warpwright.formulas.model import Formula
@@ -14,6 +14,7 @@ from warpwright.formulas.normal import tensors_of
 from warpwright.formulas.tree import Load, walk
 from warpwright.formulas.types import TYPES
 from warpwright.schedules.access import along
+from warpwright.schedules.contraction import PROCESSORS, TensorProduct
 from warpwright.schedules.model import Rows
 from warpwright.schedules.shape import RowShape, is_sum_of_shifted
 
@@ -21,6 +22,27 @@ REGISTERS = 65536
 """Of 32 bits, that the threads of a multiprocessor share."""
 MOST_REGISTERS = 255
 """Of one thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRule:
+    """A schedule of products on tensor cores, and how many tiles it is for; 0 is no limit.
+    `is_for_lines`: for rows of whole 128-byte lines."""
+
+    schedule: TensorProduct
+    least_tiles: int = 0
+    most_tiles: int = 0
+    is_for_lines: bool = False
+
+
+TENSOR_RULES = (
+    TensorRule(TensorProduct(), least_tiles=PROCESSORS // 2),
+    # One small tile for each multiprocessor: more of its depth is under way.
+    TensorRule(TensorProduct(64, 128, 32, 64, 6), most_tiles=PROCESSORS, is_for_lines=True),
+    TensorRule(TensorProduct(64, 128, 32, 64, 6, through_l1=True), most_tiles=PROCESSORS),
+    TensorRule(TensorProduct(64, 128, 32, 64, 4, 2)),
+)
+"""By falling preference; the last is for all that is left."""
 
 
 def legal(formula: Formula, shape: RowShape, schedule: Rows) -> str:

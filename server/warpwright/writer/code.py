@@ -43,6 +43,11 @@ class Launch:
     arrays: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def asks_for_shared(self) -> bool:
+        """Whether it needs more shared memory than each GPU gives without being asked: a path that others follow."""
+        return self.shared_bytes > 48 * 1024
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments of the template."""
         return self.template or ((self.index,) if self.index else ())
@@ -160,7 +165,8 @@ def _possible(paths: Sequence[Path]) -> Iterator[Path]:
 def _takes_all(path: Path, later: Path) -> bool:
     """Whether nothing is left for a later path."""
     aligned = all(later.aligned.get(name, 1) % size == 0 for name, size in path.aligned.items())
-    return aligned and set(path.conditions) <= set(later.conditions)
+    asked, wanted = (max((o.shared_bytes for o in p.launches if o.asks_for_shared), default=0) for p in (path, later))
+    return aligned and asked <= wanted and set(path.conditions) <= set(later.conditions)
 
 
 def ceiling(count: Expr, size: int) -> Expr:

@@ -49,7 +49,7 @@ def _wgmma(kind: str, wide: int) -> str:
         ", ".join(f'"+f"(d[{at // 4}][{at % 4}])' for at in range(start, start + 8)) for start in range(0, count, 8)
     ]
     lines = [
-        f"__device__ __forceinline__ void wgmma_{kind}_{wide}(float (&d)[{wide // 8}][4], "
+        f"__device__ __forceinline__ void wgmma_{kind}(float (&d)[{wide // 8}][4], "
         "unsigned long long a, unsigned long long b) {"
     ]
     first, *more = text
@@ -75,9 +75,14 @@ __device__ __forceinline__ Pack<T, kCount> load_or_zero(const T* from, bool is_t
 """,
     "copy16": """\
 // 16 bytes without a register on their way; zeros where there is nothing.
+template <bool kThroughL1>
 __device__ __forceinline__ void copy16(unsigned to, const void* from, bool is_there) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0)
-                 : "memory");
+    const int bytes = is_there ? 16 : 0;
+    if constexpr (kThroughL1) {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    } else {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+    }
 }
 """,
     "pad_word": """\

@@ -12,12 +12,13 @@ _KERNEL = """\
 //
 // A block computes a tile of kTileM x kTileN, a warp kWarpM x kWarpN of that: built for sm_90a by wgmma, else by
 // mma.sync. kStages slices of both operands are in shared memory or on their way to it. Rows of $a and $b in memory are
-// whole 16-byte words, if need be with zeros at their ends.
+// whole 16-byte words, if need be with zeros at their ends. kThroughL1: neighbours in a row share lines.
+template <int kTileM, int kTileN, int kWarpM, int kWarpN, int kStages, int kBlocks, bool kThroughL1>
 $head
-    constexpr int kTileM = $tile_m, kTileN = $tile_n, kTileK = 64;
-    constexpr int kStages = $stages;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800  // before, no GPU has the shared memory that a launch asks for
+    constexpr int kTileK = 64;
     constexpr int kWord = $word;  // elements of $out in 16 bytes
-    constexpr int kThreads = $threads;
+    constexpr int kThreads = kTileM / kWarpM * (kTileN / kWarpN) * 32;
     constexpr int kBytesA = kTileM * kTileK * 2;
     constexpr int kBytesB = kTileK * kTileN * 2;
     constexpr int kStageBytes = kBytesA + kBytesB;
@@ -28,14 +29,14 @@ $place
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    // Four warps compute a piece of 64 rows, each 16 rows of it.
-    constexpr int kWarpM = 16 * kTileM * 128 / 64 / kThreads, kWarpN = kTileN;
-    constexpr int kApartM = 64;  // between two pieces of a warp
-    const int warp_row = warp / 4 * (kTileM * 128 / kThreads) + warp % 4 * 16;
+    // A warpgroup computes pieces of 64 rows, each of its four warps 16 rows of one.
+    constexpr int kPieces = kTileM * 128 / kThreads / 64, kCols = kTileN;
+    constexpr int kApart = 64;  // rows between two pieces of a warp
+    const int warp_row = warp / 4 * kPieces * 64 + warp % 4 * 16;
     const int warp_col = 0;
 #else
-    constexpr int kWarpM = $warp_m, kWarpN = $warp_n;
-    constexpr int kApartM = 16;
+    constexpr int kPieces = kWarpM / 16, kCols = kWarpN;  // pieces of 16 rows, and the columns of a warp
+    constexpr int kApart = 16;
     const int warp_row = warp / (kTileN / kWarpN) * kWarpM;
     const int warp_col = warp % (kTileN / kWarpN) * kWarpN;
 #endif
@@ -51,7 +52,7 @@ $begin
 $fetch
     };
 
-    float sums[kWarpM / 16][kWarpN / 8][4] = {};
+    float sums[kPieces][kCols / 8][4] = {};
     const int slices = ($k + kTileK - 1) / kTileK;
     int ahead = 0;  // where the next slice begins that is not under way
     unsigned reading = shared_at;
@@ -64,15 +65,15 @@ $mma
 $epilogue
     if ($n % kWord == 0 && reinterpret_cast<unsigned long long>($out) % 16 == 0) {
         // By way of shared memory, so that a warp stores whole 16-byte words of few rows.
-        constexpr int kPitch = kWarpN + 8;  // 8 more: no bank twice
+        constexpr int kPitch = kCols + 8;  // 8 more: no bank twice
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();  // slices are done with
         $out_element* const staged = reinterpret_cast<$out_element*>(shared) + warp * 16 * kPitch;
 #pragma unroll
-        for (int down = 0; down < kWarpM / 16; ++down) {
-            const int top = first_row + warp_row + down * kApartM;
+        for (int down = 0; down < kPieces; ++down) {
+            const int top = first_row + warp_row + down * kApart;
 #pragma unroll
-            for (int along = 0; along < kWarpN / 8; ++along) {
+            for (int along = 0; along < kCols / 8; ++along) {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     $pair* const to = reinterpret_cast<$pair*>(
@@ -82,10 +83,10 @@ $store_pair
             }
             __syncwarp();
 #pragma unroll
-            for (int at = lane * kWord; at < 16 * kWarpN; at += 32 * kWord) {
-                const int row = top + at / kWarpN;
-                const int col = first_col + warp_col + at % kWarpN;
-                const uint4 word = *reinterpret_cast<const uint4*>(&staged[at / kWarpN * kPitch + at % kWarpN]);
+            for (int at = lane * kWord; at < 16 * kCols; at += 32 * kWord) {
+                const int row = top + at / kCols;
+                const int col = first_col + warp_col + at % kCols;
+                const uint4 word = *reinterpret_cast<const uint4*>(&staged[at / kCols * kPitch + at % kCols]);
                 $out_element* const to = $out_base + static_cast<long long>(row) * $n + col;
                 if (row < $m && col < $n) *reinterpret_cast<uint4*>(to) = word;
             }
@@ -93,12 +94,12 @@ $store_pair
         }
     } else {
 #pragma unroll
-        for (int down = 0; down < kWarpM / 16; ++down) {
+        for (int down = 0; down < kPieces; ++down) {
 #pragma unroll
-            for (int along = 0; along < kWarpN / 8; ++along) {
+            for (int along = 0; along < kCols / 8; ++along) {
 #pragma unroll
                 for (int part = 0; part < 4; ++part) {
-                    const int row = first_row + warp_row + down * kApartM + part / 2 * 8 + lane / 4;
+                    const int row = first_row + warp_row + down * kApart + part / 2 * 8 + lane / 4;
                     const int col = first_col + warp_col + along * 8 + lane % 4 * 2 + part % 2;
                     if (row >= $m || col >= $n) continue;
                     $out_base[static_cast<long long>(row) * $n + col] = $one;
@@ -106,21 +107,22 @@ $store_pair
             }
         }
     }
+#endif
 }
 """
 
 _MMA = """\
     // Where this lane's fragments lie. With a step in k or along a row of a slice, only an XOR with a constant changes.
 $lanes
-    unsigned left[2][kWarpM / 16][4];
-    unsigned right[2][kWarpN / 16][4];
+    unsigned left[2][kPieces][4];
+    unsigned right[2][kCols / 16][4];
     auto load_fragments = [&](int half, unsigned stage, int step) {
 #pragma unroll
-        for (int down = 0; down < kWarpM / 16; ++down) {
+        for (int down = 0; down < kPieces; ++down) {
             $load_a;
         }
 #pragma unroll
-        for (int along = 0; along < kWarpN / 16; ++along) {
+        for (int along = 0; along < kCols / 16; ++along) {
             $load_b;
         }
     };
@@ -152,9 +154,9 @@ $lanes
                 load_fragments(half ^ 1, reading, 0);
             }
 #pragma unroll
-            for (int down = 0; down < kWarpM / 16; ++down) {
+            for (int down = 0; down < kPieces; ++down) {
 #pragma unroll
-                for (int along = 0; along < kWarpN / 8; ++along) {
+                for (int along = 0; along < kCols / 8; ++along) {
                     const unsigned* const both = &right[half][along / 2][along % 2 * 2];
                     mma_$ptx(sums[down][along], left[half][down], both[0], both[1]);
                 }
@@ -183,10 +185,10 @@ _WGMMA = """\
 #pragma unroll
         for (int step = 0; step < kTileK; step += 16) {
 #pragma unroll
-            for (int down = 0; down < kWarpM / 16; ++down) {
-                const unsigned long long a = matrix_descriptor($wgmma_a);
-                const unsigned long long b = matrix_descriptor($wgmma_b);
-                wgmma_${ptx}_$wide<$turned_a, $turned_b>(sums[down], a, b);
+            for (int down = 0; down < kPieces; ++down) {
+                const unsigned long long left = matrix_descriptor($wgmma_a);
+                const unsigned long long right = matrix_descriptor($wgmma_b);
+                wgmma_$ptx<$turned_a, $turned_b>(sums[down], left, right);
             }
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -200,9 +202,9 @@ _WGMMA = """\
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
-    for (int down = 0; down < kWarpM / 16; ++down) {
+    for (int down = 0; down < kPieces; ++down) {
 #pragma unroll
-        for (int along = 0; along < kWarpN / 8; ++along) {
+        for (int along = 0; along < kCols / 8; ++along) {
 #pragma unroll
             for (int part = 0; part < 4; ++part) asm volatile("" : "+f"(sums[down][along][part]));  // not read before
         }
@@ -231,7 +233,7 @@ _DEPTH_FETCH = """\
 #pragma unroll
 for (int nth = fetched * kCopies_$o / kFetches; nth < (fetched + 1) * kCopies_$o / kFetches; ++nth) {
     const unsigned place = to + ${o}_to + nth * kApart_$o * 128;
-    copy16(place, ${o}_from[nth], from + ${o}_depth < $k);
+    copy16<kThroughL1>(place, ${o}_from[nth], from + ${o}_depth < $k);
     ${o}_from[nth] += kTileK;
 }
 """
@@ -253,7 +255,7 @@ for (int piece = fetched * ($tile / 64) / kFetches; piece < (fetched + 1) * ($ti
 #pragma unroll
     for (int nth = 0; nth < kCopies_$o; ++nth) {
         const unsigned place = to + ${o}_to + piece * 64 * 128 + nth * kThreads / 8 * 128;
-        copy16(place, ${o}_from[piece], from + ${o}_depth + nth * kThreads / 8 < $k);
+        copy16<kThroughL1>(place, ${o}_from[piece], from + ${o}_depth + nth * kThreads / 8 < $k);
         ${o}_from[piece] += ${o}_apart;
     }
 }
@@ -289,10 +291,14 @@ _PIECES = {
 }
 
 
-def tensor_product(product: Product, schedule: TensorProduct) -> str:
-    """The kernel of a product in bf16 or f16. Raises ValueError where the schedule is not legal."""
-    if reason := schedule.refusal():
-        raise ValueError(reason)
+def template_arguments(schedule: TensorProduct) -> tuple[str, ...]:
+    """Of the instance that follows a schedule."""
+    shape = (schedule.tile_m, schedule.tile_n, schedule.warp_m, schedule.warp_n, schedule.stages, schedule.blocks)
+    return (*map(str, shape), str(schedule.through_l1).lower())
+
+
+def tensor_product(product: Product) -> str:
+    """The kernel of a product in bf16 or f16."""
     a, b, n, k, element = product.a, product.b, product.n, product.k, product.element
     placed = replace(product, operands=(_in_words(product, a, product.m), _in_words(product, b, n)))
     sides: tuple[tuple[Operand, str, str, str, str], ...] = (
@@ -318,10 +324,9 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
     one = product.result(total("part"), "row", "col")
     return filled(
         _KERNEL,
-        name=product.name, text=product.text, a=a.name, b=b.name, out=product.out, m=product.m, n=n, k=k,
-        out_element=product.out_element, out_base=product.out_base, tile_m=schedule.tile_m,
-        tile_n=schedule.tile_n, warp_m=schedule.warp_m, warp_n=schedule.warp_n, stages=schedule.stages,
-        threads=schedule.threads, head=product.head(schedule.threads, schedule.blocks),
+        text=product.text, a=a.name, b=b.name, out=product.out, m=product.m, n=n, k=k,
+        out_element=product.out_element, out_base=product.out_base,
+        head=product.head("kTileM / kWarpM * (kTileN / kWarpN) * 32", "kBlocks"),
         a_leading=_whole_words(a.leading), b_leading=_whole_words(b.leading),
         lines=indented(product.lines), place=indented(place(placed)), epilogue=indented(product.epilogue),
         begin=indented(each(_DEPTH_BEGIN, _FREE_BEGIN)),
@@ -332,7 +337,7 @@ def tensor_product(product: Product, schedule: TensorProduct) -> str:
             lanes=indented(filled(_LANES["a", a.inner], o=a.name) + filled(_LANES["b", b.inner], o=b.name)),
         ).rstrip("\n"),
         wgmma=filled(
-            _WGMMA, ptx=product.type, wide=schedule.tile_n, wgmma_a=_PIECES["a", a.inner],
+            _WGMMA, ptx=product.type, wgmma_a=_PIECES["a", a.inner],
             wgmma_b=_PIECES["b", b.inner], turned_a=int(a.inner == "free"), turned_b=int(b.inner == "free"),
         ).rstrip("\n"),
         pair=_PAIRS[product.out_type], one=f"{_NARROW[product.out_type]}({one})" if product.out_type != "f32" else one,

@@ -82,9 +82,9 @@ class Product:
         """The text of an element of the result."""
         return f"result({total}, {row}, {col})" if self.epilogue else total
 
-    def head(self, threads: int, blocks: int = 1) -> str:
+    def head(self, threads: int | str, blocks: int | str = 1) -> str:
         """The kernel's name and parameters, for blocks of so many threads, so many of them on a multiprocessor."""
-        bounds = f"{threads}, {blocks}" if blocks > 1 else str(threads)
+        bounds = f"{threads}, {blocks}" if blocks != 1 else str(threads)
         return "\n".join(
             listed(list(self.parameters), f"__global__ void __launch_bounds__({bounds}) {self.name}(", ") {")
         )

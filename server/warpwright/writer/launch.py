@@ -17,7 +17,6 @@ from warpwright.writer.types import NAMES
 
 _LEVELS = {"*": 3, "//": 3, "%": 3, "+": 2, "-": 2, "<=": 1, "<": 1, ">=": 1, ">": 1, "==": 1}
 _SIGNS = {"//": "/"}
-_SHARED_WITHOUT_ASKING = 48 * 1024
 
 
 HOST_HELPERS = {
@@ -32,6 +31,13 @@ inline bool are_countable(std::initializer_list<long long> sizes) {
         product *= static_cast<double>(std::max(size, 1LL));
     }
     return product < 9e18;
+}""",
+    "has_shared": """// Whether the GPU has so much shared memory for a block; if so, launches may ask for it.
+template <typename Kernel>
+bool has_shared(Kernel* kernel, int bytes) {
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess) return true;
+    cudaGetLastError();  // another path is taken instead
+    return false;
 }""",
     "grid_of": """// More blocks than a grid holds become none, and the launch fails.
 inline unsigned grid_of(long long blocks) { return blocks <= INT_MAX ? static_cast<unsigned>(blocks) : 0; }""",
@@ -170,15 +176,18 @@ def _paths(text: Text, code: Code, step: Step) -> None:
         return
     tests = [_tests(each) for each in special]
     named: dict[tuple[str, ...], str] = {}
-    for kind, name in (("packed", "is_packed"), ("small", "is_small")):
+    for kind, name in (("packed", "is_packed"), ("small", "is_small"), ("rest", "has_rests")):
         shared = Counter(each[kind] for each in tests)
         for number, key in enumerate((key for key, count in shared.items() if count > 1 and key), 1):
             named[key] = name if number == 1 else f"{name}_{number}"
             _lines(text, _broken(f"const bool {named[key]} = ", list(key), 116 - 4 * text.depth, ";"))
     for number, (path, each) in enumerate(zip(special, tests, strict=True)):
         whole = [*each["other"]]
-        for kind in ("small", "packed"):
+        for kind in ("small", "packed", "rest"):
             whole += [named[each[kind]]] if each[kind] in named else each[kind]
+        whole += [
+            f"has_shared({_called(code, one)}, {one.shared_bytes})" for one in path.launches if one.asks_for_shared
+        ]
         _lines(text, _broken(f"{'} else ' if number else ''}if (", whole, 116 - 4 * text.depth, ") {"))
         text.depth += 1
         if path.reason:
@@ -211,22 +220,24 @@ def _replaced(node: Expr, named: Mapping[Expr, Expr]) -> Expr:
 
 
 def _tests(path: Path) -> dict[str, tuple[str, ...]]:
-    """The tests of a path by kind: that rows are whole packs which begin where one may, that indices of 32 bits reach
-    all."""
-    found: dict[str, list[str]] = {"packed": [], "small": [], "other": []}
+    """The tests of a path by kind: that rows are whole packs which begin where one may, that they are not, that indices
+    of 32 bits reach all."""
+    found: dict[str, list[str]] = {"packed": [], "small": [], "rest": [], "other": []}
     for each in path.conditions:
-        is_small = isinstance(each, Call) and host(each.args[-1]).startswith("INT_MAX")
-        kind = "packed" if _divides(each) else "small" if is_small else "other"
-        found[kind].append(host(each, 1))
+        found[_kind(each)].append(host(each, 1))
     found["packed"] += [f"is_aligned({name}, {size})" for name, size in path.aligned.items()]
     return {kind: tuple(tests) for kind, tests in found.items()}
 
 
-def _divides(test: Expr) -> bool:
+def _kind(test: Expr) -> str:
     match test:
         case Call(name="==", args=(Call(name="%"), Num(value=0))):
-            return True
-    return False
+            return "packed"
+        case Call(name="<=", args=(_, most)) if host(most).startswith("INT_MAX"):
+            return "small"
+        case Call(name=">=", args=(_, Num(value=1))):
+            return "rest"
+    return "other"
 
 
 def _broken(head: str, tests: list[str], width: int, tail: str, sign: str = "&&") -> list[str]:
@@ -241,21 +252,19 @@ def _broken(head: str, tests: list[str], width: int, tail: str, sign: str = "&&"
     return [*lines, line]
 
 
-def _path(text: Text, code: Code, path: Path) -> None:
+def _called(code: Code, launch: Launch) -> str:
+    """The name of the kernel or of its instance; a parameter of the same name would hide it."""
     arrays_here = {each.array for each in (*code.formula.tensors.values(), *code.temporaries)}
-    parameters = {*arrays_here, *code.formula.sizes, *code.formula.scalars}
+    hidden = launch.kernel in {*arrays_here, *code.formula.sizes, *code.formula.scalars}
+    arguments = f"<{', '.join(launch.arguments)}>" if launch.arguments else ""
+    return f"{'::' if hidden else ''}{launch.kernel}{arguments}"
+
+
+def _path(text: Text, code: Code, path: Path) -> None:
     for each in path.launches:
         kernel = code.kernel(each.kernel)
         args = [_argument(code, kernel, each, name) for name in kernel.parameters]
-        # A parameter of the same name would hide the kernel.
-        called = f"{'::' if each.kernel in parameters else ''}{each.kernel}"
-        called += f"<{', '.join(each.arguments)}>" if each.arguments else ""
-        if each.shared_bytes > _SHARED_WITHOUT_ASKING:
-            limit = "cudaFuncAttributeMaxDynamicSharedMemorySize"
-            with text.block(""):
-                text(f"const auto kernel = {called};")
-                text(f"const cudaError_t error = cudaFuncSetAttribute(kernel, {limit}, {each.shared_bytes});")
-                text("if (error != cudaSuccess) return error;")
+        called = _called(code, each)
         head = f"{called}<<<{_dim3(each.grid)}, {_block(each.block)}, {each.shared_bytes}, stream>>>("
         _lines(text, listed(args, head, ");", 116 - 4 * text.depth))
 

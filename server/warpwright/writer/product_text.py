@@ -31,7 +31,7 @@ ahead along at band band_rows batch batches block both col cols count depth down
 first_col first_row from half in_band in_tile is_there k_begin k_end lane last left length load_fragments next nth
 number part part_sums parts put reading result results right row rows share shared shared_at shared_end slice slices
 stage step sums thread thread_col thread_row tile tile_cols tile_rows tiles to total totals turned values warp
-warp_col warp_row whole
+warp_col warp_row whole staged top word fetched piece place
 """
 OWN_NAMES = frozenset(_OWN.split())
 """What the texts of kernels call their own."""
