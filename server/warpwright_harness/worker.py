@@ -129,6 +129,11 @@ def _run(request: Mapping[str, Any], emit: Emit) -> None:
 
         time_formulas(request, emit, waiting)
         return
+    if request.get("measure") == "formula-checks":
+        from warpwright_harness.formula_checks import check_formulas
+
+        check_formulas(request, emit, waiting)
+        return
     reference = None
     if request["reference"]:
         try:

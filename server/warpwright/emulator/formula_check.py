@@ -13,21 +13,20 @@ from warpwright.emulator.formulas import Compiled, run_code
 from warpwright.emulator.launch import LaunchError
 from warpwright.emulator.machine.faults import FoundFault
 from warpwright.facts.profile import FaultKind
-from warpwright.formulas.inputs import NoInputsError
+from warpwright.formulas.inputs import NoInputsError, makes_indices
 from warpwright.formulas.model import Formula
-from warpwright.formulas.numpy_agreement import agreements, reference
+from warpwright.formulas.numpy_agreement import agreements, reference_of
 from warpwright.formulas.numpy_inputs import Style, drawn
-from warpwright.formulas.numpy_reference import EvaluationError
+from warpwright.formulas.numpy_reference import EvaluationError, Reference
 from warpwright.formulas.shapes import Shape, operations, to_try
-from warpwright.formulas.tree import Call, Load, walk
-from warpwright.formulas.types import TYPES
 from warpwright.missing import Missing
 from warpwright.progress import IsCancelled, never_cancelled
 from warpwright.writer.code import Code, Path
+from warpwright.writer.coverage import sizes_of
 
 MOST_ELEMENTS, MOST_OPERATIONS = 1 << 14, 1 << 18
 """Of a shape that is tried in the emulator."""
-MOST_LANE_STEPS = 400_000_000
+MOST_LANE_STEPS = 1_000_000_000
 """Of one run: some seconds."""
 LEAST_CUT = 64
 """To which a size is cut down before others are."""
@@ -58,11 +57,16 @@ class Tried:
         return not self.reason
 
 
-def shapes_for(formula: Formula, given: Mapping[str, int]) -> list[Shape]:
+def shapes_for(
+    formula: Formula,
+    given: Mapping[str, int],
+    most_elements: int = MOST_ELEMENTS,
+    most_operations: int = MOST_OPERATIONS,
+) -> list[Shape]:
     """The shapes that are tried, and before them the one that is given, if any, with its largest sizes cut down to what
     the emulator gets through; the sizes that it leaves open are small."""
-    shapes = to_try(formula, MOST_ELEMENTS, MOST_OPERATIONS)
-    found = [each for each in shapes if operations(formula, each.sizes) <= 4 * MOST_OPERATIONS]
+    shapes = to_try(formula, most_elements, most_operations)
+    found = [each for each in shapes if operations(formula, each.sizes) <= 4 * most_operations]
     if given:
         others = shapes[-1].sizes if shapes else {}
         found.insert(0, Shape("given", cut_down(formula, {**others, **given})))
@@ -91,18 +95,19 @@ def tried(
     shapes: Iterable[Shape],
     is_cancelled: IsCancelled = never_cancelled,
 ) -> Iterator[Tried | Missing]:
-    """Each shape with normal numbers, and a middle one with numbers of other kinds. Ends behind the first that is
+    """Each shape with normal numbers, and the odd one with numbers of other kinds. Ends behind the first that is
     wrong."""
     shapes = list(shapes)
-    special = shapes[min(len(shapes) - 1, 2)] if shapes else None
+    expected = reference_of(formula)
+    special = next((each for each in shapes if each.name == "odd"), shapes[-1] if shapes else None)
     runs: list[tuple[Shape, Style]] = [(shape, "normal") for shape in shapes]
-    styles = [each for each in STYLES[1:] if each == "ties" or not _makes_indices(formula)]
+    styles = [each for each in STYLES[1:] if each == "ties" or not makes_indices(formula)]
     runs += [(special, style) for style in styles if special is not None]
     for number, (shape, style) in enumerate(runs):
         if is_cancelled():
             return
         try:
-            found = compared(formula, code, made, shape.sizes, number, style)
+            found = compared(formula, code, made, expected, shape.sizes, number, style)
         except (NoInputsError, EvaluationError):
             continue  # such as an array without elements of which one is read
         yield found
@@ -116,40 +121,23 @@ def _is_cut(faults: Sequence[FoundFault]) -> bool:
     return bool(faults) and all(each.kind is FaultKind.STEP_LIMIT for each in faults)
 
 
-def _makes_indices(formula: Formula) -> bool:
-    """Whether some index is a fraction made whole: of what is not finite it would be any number."""
-    nodes = [node for stage in formula.stages for part in (stage.value, *stage.index) for node in walk(part)]
-    used = [index for node in nodes if isinstance(node, Load) for index in node.index]
-    used += [index for stage in formula.stages for index in stage.index]
-    stages = {each.name: each.value for each in formula.stages}
-    seen: set[str] = set()
-    while used:
-        for node in walk(used.pop()):
-            if isinstance(node, Call) and node.name in TYPES and TYPES[node.name].kind == "integer":
-                return True
-            if isinstance(node, Load) and node.tensor in stages and node.tensor not in seen:
-                seen.add(node.tensor)
-                used.append(stages[node.tensor])
-    return False
-
-
 def compared(
     formula: Formula,
     code: Code,
     made: Compiled,
+    reference: Reference,
     sizes: Mapping[str, int],
     seed: int = 0,
     style: Style = "normal",
     alignment: int = ALIGNMENT,
 ) -> Tried | Missing:
-    """One run, compared with the reference; all arrays begin at multiples of `alignment` bytes. Raises NoInputsError
-    and EvaluationError."""
+    """One run, compared with `reference` (`reference_of` the formula); all arrays begin at multiples of `alignment`
+    bytes. Raises NoInputsError and EvaluationError."""
     arrays, scalars = drawn(formula, sizes, seed, style)
-    expected = reference(formula, arrays, scalars, sizes)
+    expected = reference(arrays, scalars, sizes)
     own = dict(zip(formula.scalars, code.formula.scalars, strict=True))
     names = dict(zip(formula.tensors, code.formula.tensors, strict=True))
-    named = dict(zip(formula.sizes, code.formula.sizes, strict=True))
-    own_sizes = {named[name]: number for name, number in sizes.items() if name in named}
+    own_sizes = sizes_of(code, formula, sizes)
     values = {names[name]: data for name, data in arrays.items()}
     held = in_memory(code.formula, values, own_sizes, _POISON)
     numbers = {own[name]: number for name, number in scalars.items()}

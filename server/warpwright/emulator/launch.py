@@ -129,6 +129,7 @@ class Prepared:
     most_lane_steps: int
     is_cancelled: IsCancelled
     reach: Reach | None = None
+    counts_traffic: bool = True
     atomic_order: np.random.Generator | None = None
     faults: dict[tuple[Any, ...], FoundFault] = field(default_factory=lambda: {})
     printed: list[str] = field(default_factory=lambda: [])
@@ -196,6 +197,7 @@ def run(
     unwritten: Collection[str] = (),
     most_lane_steps: int = MOST_LANE_STEPS,
     with_reach: bool = False,
+    with_traffic: bool = True,
     some_blocks: int | None = None,
     ranges: Sequence[tuple[int, int]] = (),
     atomic_order: int | None = None,
@@ -208,7 +210,7 @@ def run(
     that `unwritten` names count as memory that nothing has written, so that reading what they hold is a fault. Of the
     grid, `some_blocks` from its middle are run where that is given, for counts: nobody looks at what they left. Where
     there are `ranges`, the numbers of some blocks and how many begin with each, these alone are run, and inputs that
-    change are not looked for. Lanes that add
+    change are not looked for. What memory instructions move is not counted without `with_traffic`. Lanes that add
     floats to one word together do so in lane order, or in the random order of the seed `atomic_order`: a GPU promises
     none.
     """
@@ -216,6 +218,7 @@ def run(
     prepared, placed = _prepare(
         program, launch, arguments, variables or {}, unwritten, most_lane_steps, is_cancelled, with_outputs=is_kept
     )
+    prepared.counts_traffic = with_traffic
     if with_reach:
         prepared.reach = Reach(prepared.memory.size)
     if atomic_order is not None:

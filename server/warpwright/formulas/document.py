@@ -17,7 +17,7 @@ from warpwright.formulas.literals import as_computed
 from warpwright.formulas.model import Formula, Stage
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce
 from warpwright.formulas.types import TYPES, ElementType
-from warpwright.formulas.typing_rules import operand_type, settled, type_of
+from warpwright.formulas.typing_rules import operand_type, settled, types_of
 
 
 def document_of(formula: Formula) -> dict[str, Any]:
@@ -37,8 +37,10 @@ def document_of(formula: Formula) -> dict[str, Any]:
     def named(name: str) -> ElementType:
         return TYPES["i64"] if name in formula.dims or name in formula.sizes else formula.type_of(name)
 
+    type_of = types_of(named)
+
     def kind(node: Expr) -> ElementType:
-        return settled(type_of(node, named))
+        return settled(type_of(node))
 
     def part(node: Expr | None) -> Any:
         match node:

@@ -233,3 +233,20 @@ def _outermost(node: Expr) -> Iterator[Load]:
         return
     for child in children(node):
         yield from _outermost(child)
+
+
+def makes_indices(formula: Formula) -> bool:
+    """Whether some index is a fraction made whole: of what is not finite it would be any number."""
+    nodes = [node for stage in formula.stages for part in (stage.value, *stage.index) for node in walk(part)]
+    used = [index for node in nodes if isinstance(node, Load) for index in node.index]
+    used += [index for stage in formula.stages for index in stage.index]
+    stages = {each.name: each.value for each in formula.stages}
+    seen: set[str] = set()
+    while used:
+        for node in walk(used.pop()):
+            if isinstance(node, Call) and node.name in TYPES and TYPES[node.name].kind == "integer":
+                return True
+            if isinstance(node, Load) and node.tensor in stages and node.tensor not in seen:
+                seen.add(node.tensor)
+                used.append(stages[node.tensor])
+    return False

@@ -9,7 +9,7 @@ from dataclasses import replace
 from warpwright.formulas.model import Formula
 from warpwright.formulas.tree import Call, Expr, Load, Num, Reduce
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.formulas.typing_rules import operand_type, settled, type_of
+from warpwright.formulas.typing_rules import operand_type, settled, types_of
 
 
 def as_computed(formula: Formula) -> Formula:
@@ -25,6 +25,8 @@ def as_computed(formula: Formula) -> Formula:
     def named(name: str) -> ElementType:
         return TYPES["i64"] if name in formula.dims or name in formula.sizes else formula.type_of(name)
 
+    type_of = types_of(named)
+
     def within(node: Expr, kind: ElementType) -> Expr:
         """`kind` is the type of what the expression is an operand of: that of literals alone."""
         match node:
@@ -33,11 +35,11 @@ def as_computed(formula: Formula) -> Formula:
             case Load(index=index):
                 return replace(node, index=tuple(within(each, TYPES["i64"]) for each in index))
             case Reduce(body=body):
-                return replace(node, body=within(body, settled(type_of(node, named))))
+                return replace(node, body=within(body, settled(type_of(node))))
             case Call(name=name, args=args):
-                own = type_of(node, named)
+                own = type_of(node)
                 own = own if own.bits else kind
-                types = [type_of(each, named) for each in args]
+                types = [type_of(each) for each in args]
                 operands = operand_type(name, own, types)
                 if name == "select":
                     return replace(node, args=(within(args[0], own), within(args[1], own), within(args[2], own)))

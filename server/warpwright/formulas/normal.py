@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from warpwright.formulas.bounds import Bounds, from_memory
 from warpwright.formulas.extents import names_in
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Range, Reduce, rebuilt, walk
@@ -171,13 +172,36 @@ class _Normal:
         """How many elements are reduced."""
         total: Expr | None = None
         for each in node.ranges:
-            count = self.dims[each.name] if each.upper is None else each.upper
+            end = self.dims[each.name] if each.upper is None else each.upper
             if each.upper is not None and each.closed:
-                count = Call("+", (count, Num(1)))
-            if each.lower is not None:
-                count = Call("-", (count, each.lower))
+                end = Call("+", (end, Num(1)))
+            count = end if each.lower is None else Call("-", (end, each.lower))
+            if not self._is_in_order(Num(0) if each.lower is None else each.lower, end):
+                count = Call("max", (count, Num(0)))
             total = count if total is None else Call("*", (total, count))
         return total or Num(1)
+
+    def _is_in_order(self, begin: Expr, end: Expr) -> bool:
+        """Whether a range is proved, or promised, not to end before it begins, also where a size is 0."""
+        if from_memory(begin) or from_memory(end):
+            return True
+        match begin, end:
+            case Num(value=0), Name():
+                return True
+            case Call(name="max", args=(one, other)), _:
+                return self._is_in_order(one, end) and self._is_in_order(other, end)
+            case _, Call(name="min", args=(one, other)):
+                return self._is_in_order(begin, one) and self._is_in_order(begin, other)
+            case _, Call(name="+", args=(Call(name="min", args=(one, other)), more)):
+                return all(self._is_in_order(begin, Call("+", (each, more))) for each in (one, other))
+        length = Call("-", (end, begin))
+        within = [self.dims[name] for name in names_in([length]) if name in self.dims]
+        sure = {*self.dims, *names_in(within)}  # where there is a place in a dimension, its extent is not 0
+
+        def least(node: Expr) -> Expr:
+            return Call("-", (node, Num(1))) if isinstance(node, Name) and node.name not in sure else node
+
+        return Bounds(self.dims).at_least(rebuilt(length, least), {})
 
 
 def _reading(stage: Stage, instead: Mapping[str, str]) -> Stage:

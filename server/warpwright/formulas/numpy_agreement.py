@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpwright.formulas.model import Formula
-from warpwright.formulas.numpy_reference import evaluate
+from warpwright.formulas.numpy_reference import Reference
 from warpwright.formulas.numpy_types import Array, cast, held
 from warpwright.formulas.tolerance import error_name, with_errors
 from warpwright.formulas.types import ElementType, computed
@@ -54,7 +54,12 @@ def reference(
     sizes: Mapping[str, int] | None = None,
 ) -> dict[str, Array]:
     """The outputs as by `numpy_reference.evaluate`, and the bounds of their errors under `tolerance.error_name`."""
-    return evaluate(with_errors(formula), arrays, scalars, sizes)
+    return reference_of(formula)(arrays, scalars, sizes)
+
+
+def reference_of(formula: Formula) -> Reference:
+    """What `reference` gives, for many arrays."""
+    return Reference(with_errors(formula))
 
 
 def agreements(formula: Formula, got: Mapping[str, Array], expected: Mapping[str, Array]) -> tuple[Agreement, ...]:

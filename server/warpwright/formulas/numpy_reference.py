@@ -33,7 +33,7 @@ from warpwright.formulas.numpy_types import Array, cast, held, kept, wrapped
 from warpwright.formulas.printer import shown
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Range, Reduce, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.formulas.typing_rules import operand_type, settled, type_of
+from warpwright.formulas.typing_rules import operand_type, settled, types_of
 
 _WRAPS = ("+", "-", "*", "**", "//", "<<", "neg", "~", "pow", "square", "abs", "fma")
 _AS_THEY_ARE = ("floor", "ceil", "round", "trunc")
@@ -64,8 +64,66 @@ def evaluate(
     >>> evaluate(f, {"x": np.ones((2, 3)), "w": np.arange(3.0)})
     {'y': array([3., 3.])}
     """
-    results = evaluated(formula, arrays, scalars, sizes)
-    return {each.name: results[each.name] for each in formula.outputs}
+    return Reference(formula)(arrays, scalars, sizes)
+
+
+@dataclass
+class Reference:
+    """A formula that is evaluated again and again: what does not depend on the arrays is found out once."""
+
+    formula: Formula
+
+    def __post_init__(self) -> None:
+        self.formula = as_computed(self.formula)
+        self._type_of = types_of(self._named)
+
+    def __call__(
+        self,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, float | complex] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> dict[str, Array]:
+        """As `evaluate`."""
+        results = self.stages(arrays, scalars, sizes)
+        return {each.name: results[each.name] for each in self.formula.outputs}
+
+    def stages(
+        self,
+        arrays: Mapping[str, Array],
+        scalars: Mapping[str, float | complex] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> dict[str, Array]:
+        """As `evaluated`."""
+        formula = self.formula
+        given = {**sizes_of(formula, arrays), **(sizes or {})}
+        missing = [each for each in formula.sizes if each not in given]
+        if missing:
+            raise EvaluationError(f"The size {missing[0]} is not given and no array tells it.")
+        handed = {**(scalars or {})}
+        for name in formula.scalars:
+            if name not in handed:
+                raise EvaluationError(f"The number {name} is not given.")
+        for tensor in formula.inputs:
+            if tensor.name not in arrays:
+                raise EvaluationError(f"The array {tensor.name} is not given.")
+            shape = tuple(with_sizes(each, given) for each in tensor.extents)
+            if tuple(np.shape(arrays[tensor.name])) != shape:
+                raise EvaluationError(f"{tensor.name} has the shape {np.shape(arrays[tensor.name])}, not {shape}.")
+        numbers = {name: cast(np.asarray(handed[name]), TYPES[kind]) for name, kind in formula.scalars.items()}
+        extents = {name: with_sizes(extent, given) for name, extent in formula.dims.items()}
+        held_arrays = {name: np.asarray(each) for name, each in arrays.items()}
+        evaluator = _Evaluator(formula, held_arrays, numbers, dict(given), extents, self._type_of)
+        results: dict[str, Array] = {}
+        with np.errstate(all="ignore"):
+            for stage in formula.stages:
+                results[stage.name] = evaluator.stage(stage)
+                if formula.stage(stage.name) is stage:
+                    evaluator.done[stage.name] = results[stage.name]
+        return results
+
+    def _named(self, name: str) -> ElementType:
+        formula = self.formula
+        return TYPES["i64"] if name in formula.dims or name in formula.sizes else formula.type_of(name)
 
 
 def evaluated(
@@ -75,31 +133,7 @@ def evaluated(
     sizes: Mapping[str, int] | None = None,
 ) -> dict[str, Array]:
     """As `evaluate`, with the temporary stages."""
-    formula = as_computed(formula)
-    given = {**sizes_of(formula, arrays), **(sizes or {})}
-    missing = [each for each in formula.sizes if each not in given]
-    if missing:
-        raise EvaluationError(f"The size {missing[0]} is not given and no array tells it.")
-    handed = {**(scalars or {})}
-    for name in formula.scalars:
-        if name not in handed:
-            raise EvaluationError(f"The number {name} is not given.")
-    for tensor in formula.inputs:
-        if tensor.name not in arrays:
-            raise EvaluationError(f"The array {tensor.name} is not given.")
-        shape = tuple(with_sizes(each, given) for each in tensor.extents)
-        if tuple(np.shape(arrays[tensor.name])) != shape:
-            raise EvaluationError(f"{tensor.name} has the shape {np.shape(arrays[tensor.name])}, not {shape}.")
-    numbers = {name: cast(np.asarray(handed[name]), TYPES[kind]) for name, kind in formula.scalars.items()}
-    extents = {name: with_sizes(extent, given) for name, extent in formula.dims.items()}
-    evaluator = _Evaluator(formula, {k: np.asarray(v) for k, v in arrays.items()}, numbers, dict(given), extents)
-    results: dict[str, Array] = {}
-    with np.errstate(all="ignore"):
-        for stage in formula.stages:
-            results[stage.name] = evaluator.stage(stage)
-            if formula.stage(stage.name) is stage:
-                evaluator.done[stage.name] = results[stage.name]
-    return results
+    return Reference(formula).stages(arrays, scalars, sizes)
 
 
 def sizes_of(formula: Formula, arrays: Mapping[str, Array]) -> dict[str, int]:
@@ -144,8 +178,8 @@ class _Evaluator:
     numbers: Mapping[str, Array]
     sizes: Mapping[str, int]
     extents: Mapping[str, int]
+    type_of: Callable[[Expr], ElementType]
     done: dict[str, Array] = field(default_factory=dict)
-    types: dict[int, tuple[Expr, ElementType]] = field(default_factory=dict)
 
     # Stages
 
@@ -180,10 +214,7 @@ class _Evaluator:
     # Expressions
 
     def type(self, node: Expr) -> ElementType:
-        """The type of a node. Nodes that are equal may differ in it, as 1 and 1.0, so it is kept by identity."""
-        if id(node) not in self.types:
-            self.types[id(node)] = node, settled(type_of(node, self.named))
-        return self.types[id(node)][1]
+        return settled(self.type_of(node))
 
     def named(self, name: str) -> ElementType:
         return TYPES["i64"] if name in self.extents or name in self.sizes else self.formula.type_of(name)

@@ -37,7 +37,7 @@ from warpwright.formulas.literals import as_computed
 from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, rebuilt, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
-from warpwright.formulas.typing_rules import settled, type_of
+from warpwright.formulas.typing_rules import settled, types_of
 
 SAFETY = 2.0
 DEVIATIONS = 6.0
@@ -89,6 +89,9 @@ class _Errors:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     exact: dict[str, bool] = field(default_factory=dict)
     stages: list[Stage] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._type_of = types_of(self.named)
 
     def formula(self) -> Formula:
         self.dims = dict(self.given.dims)
@@ -153,14 +156,14 @@ class _Errors:
 
     # Types
 
-    def type(self, node: Expr) -> ElementType:
-        def named(name: str) -> ElementType:
-            if name in self.dims or name in self.given.sizes:
-                return TYPES["i64"]
-            own = next((each for each in self.stages if each.name == name), None)
-            return TYPES[own.type] if own is not None else self.given.type_of(name)
+    def named(self, name: str) -> ElementType:
+        if name in self.dims or name in self.given.sizes:
+            return TYPES["i64"]
+        own = next((each for each in self.stages if each.name == name), None)
+        return TYPES[own.type] if own is not None else self.given.type_of(name)
 
-        return settled(type_of(node, named))
+    def type(self, node: Expr) -> ElementType:
+        return settled(self._type_of(node))
 
     @staticmethod
     def unit(kind: ElementType) -> float:
@@ -203,7 +206,7 @@ class _Errors:
 
     def of_call(self, node: Call, within: ElementType, last: bool) -> Terms:
         name, args, kind = node.name, node.args, self.type(node)
-        if all(isinstance(each, Num) for each in args) and kind.is_float:
+        if not self._type_of(node).bits and kind.is_float:
             kind = within
         errors = [self.of(each, kind) for each in args]
         if kind.kind == "bool":

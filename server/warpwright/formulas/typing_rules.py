@@ -44,16 +44,27 @@ def meeting(one: ElementType, other: ElementType) -> ElementType:
     return promoted(one, other)
 
 
+def types_of(named: Callable[[str], ElementType]) -> Callable[[Expr], ElementType]:
+    """What tells the type of an expression and finds that of each node once. `named` gives the types of tensors, stages
+    and scalars, and that of a dimension or an extent. What is returned raises TypeRuleError."""
+    # By identity: nodes that are equal may differ in type, as 1 and 1.0. They are kept, so that no other has their id.
+    known: dict[int, tuple[Expr, ElementType]] = {}
+
+    def of(node: Expr) -> ElementType:
+        found = known.get(id(node))
+        if found is None:
+            found = known[id(node)] = node, _typed(node, named, of)
+        return found[1]
+
+    return of
+
+
 def type_of(node: Expr, named: Callable[[str], ElementType]) -> ElementType:
-    """The type of an expression. `named` gives the types of tensors, stages and scalars, and that of a dimension or an
-    extent.
+    """The type of one expression, as by `types_of`. Raises TypeRuleError."""
+    return types_of(named)(node)
 
-    Raises TypeRuleError.
-    """
 
-    def of(each: Expr) -> ElementType:
-        return type_of(each, named)
-
+def _typed(node: Expr, named: Callable[[str], ElementType], of: Callable[[Expr], ElementType]) -> ElementType:
     match node:
         case Num(value=value):
             return TYPES["bool"] if isinstance(value, bool) else WHOLE_LITERAL if isinstance(value, int) else LITERAL

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Bounds
 from warpwright.formulas.functions import COMPARISONS, LOGIC
+from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.formulas.typing_rules import settled, type_of
@@ -72,6 +73,12 @@ class Expressions:
     def type_of(self, node: Expr) -> ElementType:
         """The type in which the expression is computed."""
         return computed(settled(type_of(node, self.type_named)))
+
+    def nothing(self, node: Reduce, kind: ElementType) -> str:
+        """What a reduction over nothing gives, as a variable of `kind` holds it: of small whole numbers the least or
+        largest that they have."""
+        own = TYPES[node.accumulate] if node.accumulate else settled(type_of(node, self.type_named))
+        return literal(identity(node.op, own), kind)
 
     def held(self, node: Expr, kind: ElementType) -> str:
         """The expression as a variable holds it of which memory of type `kind` gets the value: within the range of a

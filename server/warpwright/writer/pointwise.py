@@ -211,7 +211,7 @@ def reduced(body: Text, scope: Scope, node: Reduce, name: str, kind: ElementType
         body(f"{NAMES[of_body.name]} {best} = {literal(identity(node.op, of_body), of_body)};")
         body(f"long long {name} = 0;")
     else:
-        body(f"{NAMES[accumulate.name]} {name} = {literal(identity(node.op, accumulate), accumulate)};")
+        body(f"{NAMES[accumulate.name]} {name} = {expressions.nothing(node, accumulate)};")
     depth = body.depth
     for each in node.ranges:
         lower = "0" if each.lower is None else expressions.of(each.lower)

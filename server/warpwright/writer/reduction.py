@@ -270,7 +270,7 @@ class _Parts:
                 body(f"{NAMES[of_body.name]} {name}_best = {literal(identity(node.op, of_body), of_body)};")
                 body(f"long long {name} = 0;")
             else:
-                body(f"{NAMES[kind.name]} {name} = {literal(identity(node.op, kind), kind)};")
+                body(f"{NAMES[kind.name]} {name} = {self.scope.expressions.nothing(node, kind)};")
         begin = f"(static_cast<Index>(blockIdx.y) * {THREADS} + threadIdx.x) * kVector"
         total = scope.expressions.of(self.total, PRODUCT)
         body("#pragma unroll 4")
@@ -325,7 +325,7 @@ class _Parts:
             body(f"const Index {self.column} = {self.first} % {self.factor(self.length)};")
         for stage in found.reductions:
             node, _, kind = self._kinds(stage)
-            start = literal(identity(node.op, kind), kind)
+            start = self.scope.expressions.nothing(node, kind)
             body(f"{NAMES[kind.name]} {self._local(stage.name)}[kVector];")
             each = f"for (int {self.element} = 0; {self.element} < kVector; ++{self.element})"
             body("#pragma unroll")
@@ -417,7 +417,7 @@ def _finish(
             after(f"{helper}<kLanes>({own}_best, {own});")
             kind = TYPES["i64"]
         else:
-            after(f"{NAMES[kind.name]} {own} = {literal(identity(node.op, kind), kind)};")
+            after(f"{NAMES[kind.name]} {own} = {scope.expressions.nothing(node, kind)};")
             with after.block(f"for (int {part} = lane; {part} < {schedule.split}; {part} += kLanes)"):
                 for line in combined(scope, node, own, f"{parts[0]}[{at}]", kind, kind):
                     after(line)

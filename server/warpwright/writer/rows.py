@@ -346,7 +346,7 @@ class RowsText:
             self.body(f"{NAMES[of_body.name]} {name}_best = {literal(identity(node.op, of_body), of_body)};")
             self.body(f"long long {name} = 0;")
         else:
-            self.body(f"{NAMES[kind.name]} {name} = {literal(identity(node.op, kind), kind)};")
+            self.body(f"{NAMES[kind.name]} {name} = {self.scope.expressions.nothing(node, kind)};")
 
     def _accumulate(self, inner: Text, stage: Stage) -> None:
         node, of_body, kind, name = self._kinds(stage)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Polynomial, polynomial
 from warpwright.formulas.model import Formula, Stage
-from warpwright.formulas.normal import identity
-from warpwright.formulas.tree import Expr, Load, Num, product, walk
+from warpwright.formulas.tree import Expr, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import along, varies
 from warpwright.writer.code import Kernel
@@ -18,7 +17,7 @@ from warpwright.writer.places import base_expression, coordinates, divisible, in
 from warpwright.writer.pointwise import store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal, read, written
+from warpwright.writer.types import NAMES, read, written
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,8 @@ class ScanText:
     @property
     def start(self) -> str:
         """What changes nothing, in C++."""
-        return literal(identity(self.found.op, self.found.kind), self.found.kind)
+        assert isinstance(self.found.stage.value, Reduce)
+        return self.scope.expressions.nothing(self.found.stage.value, self.found.kind)
 
     def extent(self, *dims: str) -> str:
         """How many elements dimensions have, as a factor in C++."""

@@ -166,7 +166,7 @@ class _Text:
         is_place = node.op.startswith("arg")
         inside = stage.temporary and stage.name not in self.found.kept
         name = stage.name if inside else scope.free(f"{stage.name}_{node.op}")
-        start = literal(identity(node.op, of_body if is_place else kind), of_body if is_place else kind)
+        start = literal(identity(node.op, of_body), of_body) if is_place else expressions.nothing(node, kind)
         assert only.lower is not None and only.upper is not None
         lower, upper = expressions.of(only.lower), expressions.of(only.upper)
         sign = "<=" if only.closed else "<"

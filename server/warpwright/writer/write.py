@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from warpwright.formulas.model import Formula
 from warpwright.formulas.normal import normal, tensors_of
 from warpwright.schedules.model import Schedule
-from warpwright.writer.code import Code, Kernel, Step, pruned
+from warpwright.writer.code import Code, Kernel, Launch, Step, pruned
 from warpwright.writer.fast import ScheduleError, made_code, tried
 from warpwright.writer.helpers import helper_texts
 from warpwright.writer.launch import HOST_HELPERS, launch_function
@@ -18,7 +18,7 @@ from warpwright.writer.pointwise import pointwise
 from warpwright.writer.scatter import start
 from warpwright.writer.types import headers_for
 
-__all__ = ["ScheduleError", "candidates", "file_text", "plain", "written"]
+__all__ = ["ScheduleError", "candidates", "file_text", "instances_text", "plain", "written"]
 
 
 def plain(formula: Formula, name: str) -> Code:
@@ -65,13 +65,28 @@ def candidates(formula: Formula, sizes: Mapping[str, int]) -> tuple[Schedule, ..
 
 def file_text(*codes: Code) -> str:
     """The whole file, of one formula or several: includes, helpers, kernels, launch functions."""
-    kernels = [each for code in codes for each in code.kernels]
+    launches = [launch_function(code) for code in codes]
+    host = [text for name, text in HOST_HELPERS.items() if any(f"{name}(" in each for each in launches)]
+    parts = [*_kernels([each for code in codes for each in code.kernels], codes), *host, "}  // namespace"]
+    return "\n\n".join([*(each.rstrip() for each in parts), *launches]) + "\n"
+
+
+def instances_text(codes: Sequence[Code], launches: Iterable[Launch]) -> str:
+    """The kernels of these launches alone, for a compiler that is to make no other instances of templates."""
+    called = dict.fromkeys((each.kernel, each.arguments) for each in launches)
+    names = {kernel for kernel, _ in called}
+    parts = _kernels([each for code in codes for each in code.kernels if each.name in names], codes)
+    instances = [f"{kernel}<{', '.join(arguments)}>" if arguments else kernel for kernel, arguments in called]
+    listed = ",\n".join(f"    reinterpret_cast<const void*>({each})" for each in instances)
+    parts += ["}  // namespace", f"const void* const kernels[] = {{\n{listed}}};"]
+    return "\n\n".join(each.rstrip() for each in parts) + "\n"
+
+
+def _kernels(kernels: Sequence[Kernel], codes: Sequence[Code]) -> list[str]:
+    """The beginning of a file: includes, and in a namespace that is left open helpers and kernels."""
     types = {each for kernel in kernels for each in kernel.types}
     types |= {each.type for code in codes for each in code.formula.tensors.values()}
     headers = ["algorithm", "climits", "cmath", "cstdint", "cuda_runtime.h", *headers_for(types)]
     includes = "\n".join(f"#include <{each}>" for each in headers)
     helpers = helper_texts({each for kernel in kernels for each in kernel.helpers})
-    launches = [launch_function(code) for code in codes]
-    host = [text for name, text in HOST_HELPERS.items() if any(f"{name}(" in each for each in launches)]
-    parts = [includes, "namespace {", *helpers, *(each.text for each in kernels), *host, "}  // namespace"]
-    return "\n\n".join([*(each.rstrip() for each in parts), *launches]) + "\n"
+    return [includes, "namespace {", *helpers, *(each.text for each in kernels)]

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from warpwright.emulator.launch import Prepared
     from warpwright.emulator.machine.warpgroup import Warpgroups
 
+_Located = tuple[Stretch, Array, Allocation | None]
+"""A space's bytes, the place in them for each lane, and the array that holds all of them, if one does."""
+
 
 class Access:
     """The memories of one batch. Addresses are uint32 or uint64 arrays over a group, or one number for all of it.
@@ -121,15 +124,21 @@ class Access:
                         whole[places] = part
                 return spread
             _, _, space, address = parts[0]
-        index = self._locate(step, group, space, address, size * count)[1]
-        self._count(step, group, space, address, index, size * count)
-        return self.fetch(step, group, space, address, size, count)
+        located = self._locate(step, group, space, address, size * count)
+        self._count(step, group, space, address, located[1], size * count)
+        return self._fetched(step, group, space, address, size, count, located)
 
     def fetch(
         self, step: int, group: Group, space: str, address: Array, size: int, count: int = 1
     ) -> tuple[Array, ...]:
         """What `load` gives of one space, checked and not counted."""
-        stretch, index, holder = self._locate(step, group, space, address, size * count)
+        located = self._locate(step, group, space, address, size * count)
+        return self._fetched(step, group, space, address, size, count, located)
+
+    def _fetched(
+        self, step: int, group: Group, space: str, address: Array, size: int, count: int, located: _Located
+    ) -> tuple[Array, ...]:
+        stretch, index, holder = located
         if space in {"global", "const", "shared"} and not (holder is not None and holder.is_known):
             for k in range(count):
                 self._need_written(step, group, stretch, index + k * size, size, space, address, k * size)
@@ -160,14 +169,27 @@ class Access:
                     self._store(step, inner, there, own, size, [taken(value, places) for value in values])
                 return
             _, _, space, address = parts[0]
-        index = self._locate(step, group, space, address, total)[1]
-        self._count(step, group, space, address, index, total)
-        self.put(step, group, space, address, size, values)
+        located = self._locate(step, group, space, address, total)
+        self._count(step, group, space, address, located[1], total)
+        self._put(step, group, space, address, size, values, located)
 
     def put(self, step: int, group: Group, space: str, address: Array, size: int, values: Sequence[Array]) -> None:
         """What `store` does in one space, checked and not counted."""
+        located = self._locate(step, group, space, address, size * len(values))
+        self._put(step, group, space, address, size, values, located)
+
+    def _put(
+        self,
+        step: int,
+        group: Group,
+        space: str,
+        address: Array,
+        size: int,
+        values: Sequence[Array],
+        located: _Located,
+    ) -> None:
         total = size * len(values)
-        stretch, index, holder = self._locate(step, group, space, address, total)
+        stretch, index, holder = located
         if holder is not None and holder.is_constant:
             text = f"to {holder.name}, which is constant"
             raise KernelFaultError(self._fault(FaultKind.OUT_OF_BOUNDS, step, group, 0, space, address, text))
@@ -260,16 +282,18 @@ class Access:
             parts.append((inner, places, "global", address[places]))
         return parts
 
-    def _locate(
-        self, step: int, group: Group, space: str, address: Array, size: int
-    ) -> tuple[Stretch, Array, Allocation | None]:
+    def _locate(self, step: int, group: Group, space: str, address: Array, size: int) -> _Located:
         """The bytes of a space, the place in them for each lane, and the array that holds all of them, if one does.
 
         Raises KernelFaultError for an address that is misaligned or belongs to nothing.
         """
-        place = address.astype(np.int64)
-        low, high = int(place.min()), int(place.max())
-        if size > 1 and int(np.bitwise_or.reduce(place) if place.ndim else place) & (size - 1):
+        place: Array = address.astype(np.int64)
+        if place.ndim:
+            low, high = int(place.min()), int(place.max())
+            bits = int(np.bitwise_or.reduce(place)) if size > 1 else 0
+        else:
+            low = high = bits = int(place)
+        if bits & (size - 1):
             at = int(np.argmax(place & (size - 1) != 0)) if place.ndim else 0
             text = f"{size} bytes at an address that is not a multiple of {size}"
             raise KernelFaultError(self._fault(FaultKind.MISALIGNED, step, group, at, space, address, text))
@@ -335,6 +359,8 @@ class Access:
         if self.prepared.awaited is not None:
             first = int(address[0] if address.ndim else address)
             self.prepared.awaited[step] = (self.thread(group, 0), space, first)
+        if not self.prepared.counts_traffic:
+            return
         if step in self.program.merged:
             one = self.program.merged[step]
             if one is None:

@@ -1,0 +1,50 @@
+"""Which sizes to try a written formula at, so that they take as many of its paths as they can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from warpwright.formulas.model import Formula
+from warpwright.formulas.shapes import Shape, operations
+from warpwright.writer.code import Code, Path, taken
+
+Paths = Mapping[tuple[int, int], Path]
+"""Paths by the places of the step and of the path in it."""
+
+
+def sizes_of(code: Code, formula: Formula, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The sizes of a formula by the names that they have in its code."""
+    names = dict(zip(formula.sizes, code.formula.sizes, strict=True))
+    return {names[name]: number for name, number in sizes.items() if name in names}
+
+
+def paths_at(code: Code, formula: Formula, sizes: Mapping[str, int]) -> Paths:
+    """The paths that are taken at some sizes, where arrays begin as cudaMalloc has them."""
+    own = sizes_of(code, formula, sizes)
+    found = {}
+    for number, step in enumerate(code.steps):
+        path = taken(step, own, {})
+        if path is not None:
+            found[number, step.paths.index(path)] = path
+    return found
+
+
+def chosen(code: Code, formula: Formula, shapes: Sequence[Shape], count: int) -> tuple[list[Shape], Paths]:
+    """Some of the shapes, the ones with the least to compute first, and all paths that they take: odd sizes, then those
+    that take the most paths which none before takes, of them the ones with the least to compute; where none takes
+    another, the first."""
+    work = {each.name: operations(formula, each.sizes) for each in shapes}
+    left = [(shape, paths_at(code, formula, shape.sizes)) for shape in shapes]
+    found: list[Shape] = []
+    seen: dict[tuple[int, int], Path] = {}
+    while left and len(found) < count:
+
+        def gain(each: tuple[Shape, Paths]) -> tuple[bool, int, int]:
+            more = len(each[1].keys() - seen.keys())
+            return not found and each[0].name == "odd", more, -work[each[0].name] if more else 0
+
+        best = max(left, key=gain)
+        left.remove(best)
+        found.append(best[0])
+        seen.update(best[1])
+    return sorted(found, key=lambda each: work[each.name]), seen

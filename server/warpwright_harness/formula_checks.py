@@ -1,0 +1,124 @@
+"""Launch functions written from formulas, each run at several sizes beside the formula's evaluation by torch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from warpwright_harness.events import Emit
+from warpwright_harness.formula_agreement import agreement
+from warpwright_harness.formula_memory import Memory, drawn, from_memory, number, to_memory
+from warpwright_harness.formula_reference import EvaluationError, evaluate
+from warpwright_harness.formula_types import held
+from warpwright_harness.gpu_lock import gpu_shared
+from warpwright_harness.libraries import Library
+
+FILLS = (0x7F, 0x81)
+"""What outputs hold before the first run and before the second: elements that hold both afterwards were not written."""
+_NUMBERS: dict[str, type[Any]] = {
+    "f32": ctypes.c_float, "f64": ctypes.c_double, "i64": ctypes.c_longlong, "u64": ctypes.c_ulonglong,
+    "u32": ctypes.c_uint,
+}  # fmt: skip
+
+
+def check_formulas(request: Mapping[str, Any], emit: Emit, waiting: Callable[[], None]) -> None:
+    """Emit "formula-case" for each case of each of the request's `formulas`, with the place of both, what is `wrong`
+    ("" where nothing is) and how many elements are `unjudged`; "skipped" where no inputs are legal. A formula's further
+    cases are left out behind one that is wrong.
+
+    `verify/formula_gpu` says what a formula and a case are.
+    """
+    library = Library(request["library"])
+    for place, formula in enumerate(request["formulas"]):
+        with gpu_shared(request["lock"], waiting):
+            for which, case in enumerate(formula["cases"]):
+                emit({"event": "begin", "phase": "check", "case": which, "side": "candidate", "formula": place})
+                found = {"event": "formula-case", "formula": place, "case": which}
+                try:
+                    wrong, unjudged = _checked(library, formula, case)
+                except EvaluationError as error:
+                    emit({**found, "skipped": str(error)})
+                    continue
+                emit({**found, "wrong": wrong, "unjudged": unjudged})
+                if wrong:
+                    break
+
+
+def _checked(library: Library, formula: Mapping[str, Any], case: Mapping[str, Any]) -> tuple[str, int]:
+    """What is wrong at one case, and how many elements are unjudged. Raises EvaluationError."""
+    torch.manual_seed(case["seed"])
+    tensors = case["tensors"]
+    values = {
+        each["name"]: drawn(case["draws"][each["name"]], each["shape"], each["type"], case["style"], "cuda")
+        for each in tensors
+        if each["role"] != "out"
+    }
+    numbers = {name: number(case["draws"][name], kind) for name, kind in formula["document"]["scalars"].items()}
+    expected = evaluate(formula["document"], values, numbers, case["sizes"])
+    runs: list[list[Memory]] = []
+    for fill in FILLS:
+        arrays = [Memory(each["count"], each["type"], fill, "cuda") for each in case["arrays"]]
+        for each in tensors:
+            if each["name"] in values:
+                _view(arrays, each).copy_(to_memory(values[each["name"]], each["type"]))
+        before = [each.bytes().clone() for each in arrays]
+        error = _launched(library, formula, case, arrays, numbers)
+        if error:
+            return f"the launch function returns the CUDA error {error}", 0
+        torch.cuda.synchronize()
+        for known, array, old in zip(case["arrays"], arrays, before, strict=True):
+            if not array.is_guarded():
+                return f"it writes beside the array {known['name']}", 0
+            if known["role"] == "in" and not torch.equal(array.bytes(), old):
+                return f"the input {known['name']} was changed", 0
+        runs.append(arrays)
+    unjudged = 0
+    for each in tensors:
+        if each["role"] == "in":
+            continue
+        first, second = (_view(arrays, each) for arrays in runs)
+        if each["role"] == "out" and (missed := _unwritten(first, second)):
+            return f"{missed} of {first.numel()} elements of {each['name']} are not written", 0
+        got = held(from_memory(first, each["type"]), each["type"])
+        found = agreement(got, expected[each["name"]], expected[f"error of {each['name']}"], each["type"])
+        if found.wrong:
+            where = f"{each['name']}[{', '.join(map(str, found.place))}]" if found.place else each["name"]
+            more = f", and {found.wrong - 1} more of {got.numel()} differ" if found.wrong > 1 else ""
+            return f"{where} is {found.got}, and the reference {found.expected} +- {found.tolerance:.2g}{more}", 0
+        unjudged += found.unjudged
+    return "", unjudged
+
+
+def _view(arrays: list[Memory], tensor: Mapping[str, Any]) -> torch.Tensor:
+    found: torch.Tensor = arrays[tensor["array"]].tensor(tensor["shape"], tensor["strides"], tensor["offset"])
+    return found
+
+
+def _unwritten(first: torch.Tensor, second: torch.Tensor) -> int:
+    """How many elements hold in both runs what they held before."""
+    if not first.numel():
+        return 0
+    one, other = (each.contiguous().reshape(-1, 1).view(torch.uint8) for each in (first, second))
+    return int(((one == FILLS[0]).all(1) & (other == FILLS[1]).all(1)).sum())
+
+
+def _launched(
+    library: Library,
+    formula: Mapping[str, Any],
+    case: Mapping[str, Any],
+    arrays: list[Memory],
+    numbers: Mapping[str, Any],
+) -> int:
+    """The CUDA error that the launch function gives."""
+    sizes = [ctypes.c_longlong(each) for each in case["lengths"]]
+    given: list[Any] = [*(ctypes.c_void_p(each.address) for each in arrays), *sizes]
+    given += [_NUMBERS.get(kind, ctypes.c_int)(numbers[name]) for name, kind in formula["scalars"]]
+    if formula["has_workspace"]:
+        count = ctypes.CFUNCTYPE(ctypes.c_size_t, *map(type, sizes))(library.address(f"{formula['name']}_workspace"))
+        workspace = torch.full((max(1, count(*sizes)),), FILLS[0], dtype=torch.uint8, device="cuda")
+        given.append(ctypes.c_void_p(workspace.data_ptr()))
+    given.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+    return int(ctypes.CFUNCTYPE(ctypes.c_int, *map(type, given))(library.address(formula["name"]))(*given))
