@@ -224,7 +224,7 @@ class _Evaluator:
 
     def check(self, index: Tensor, extent: int, name: str, box: _Box) -> None:
         wrong = (index < 0) | (index >= extent)
-        if (wrong if box.active is None else wrong & box.active).any():
+        if wrong.any() and (box.active is None or (wrong & box.active).any()):
             raise EvaluationError(f"An index of {name} lies beyond its extent {extent}.")
 
     # Reductions
@@ -364,20 +364,21 @@ class _Evaluator:
             return
         lower, upper = self.ends(ranges[0], box)
         lengths = (upper - lower).clamp(min=0)
-        if box.active is not None:
+        plain = lower.numel() == upper.numel() == 1
+        if box.active is not None and not plain:
             lengths = torch.where(box.active, lengths, 0)
         most = int(lengths.max()) if lengths.numel() else 0
-        plain = lower.numel() == upper.numel() == 1
 
-        def within(first: int, last: int) -> tuple[_Box, Tensor]:
+        def within(first: int, last: int) -> tuple[_Box, Tensor | None]:
             steps = torch.arange(first, last, device=self.device).reshape(last - first, *[1] * box.rank)
-            return _Box({**box.dims, ranges[0][0]: steps + lower}, box.rank + 1, box.active), steps < lengths
+            inside = None if plain else steps < lengths
+            return _Box({**box.dims, ranges[0][0]: steps + lower}, box.rank + 1, box.active), inside
 
         one = max(self.largest(bodies, within(0, 1)[0]), lengths.numel()) if most else 1
         step = max(1, min(most, MOST_ELEMENTS // max(one, 1)))
         for first in range(0, most, step):
             inner, inside = within(first, min(first + step, most))
-            part = None if plain or inside.all() else inside
+            part = None if inside is None or inside.all() else inside
             inner = inner if part is None else inner.where(part)
             both = part if mask is None else mask if part is None else mask & part
             yield from self.pieces(ranges[1:], inner, bodies, both)

@@ -485,10 +485,10 @@ class _Evaluator:
         each = ranges[0]
         lower, upper = self.ends(each, box)
         lengths = np.maximum(upper - lower, 0)
-        if box.active is not None:
+        plain = lower.size == upper.size == 1
+        if box.active is not None and not plain:
             lengths = np.where(box.active, lengths, 0)
         most = int(lengths.max()) if lengths.size else 0
-        plain = lower.size == upper.size == 1
 
         def dim(first: int, last: int) -> Dim:
             steps = np.arange(first, last).reshape(last - first, *(1,) * box.rank)
@@ -500,8 +500,8 @@ class _Evaluator:
         for first in range(0, most, step):
             own = dim(first, min(first + step, most))
             steps = np.arange(first, min(first + step, most)).reshape(-1, *(1,) * box.rank)
-            inside = steps < lengths
-            part = None if plain or inside.all() else inside
+            inside = None if plain else steps < lengths
+            part = None if inside is None or inside.all() else inside
             both = part if mask is None else mask if part is None else mask & part
             yield from self.pieces(ranges[1:], self.within(box, each.name, own, part), bodies, both)
 

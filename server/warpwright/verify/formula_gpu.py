@@ -28,7 +28,7 @@ from warpwright.writer.coverage import chosen, sizes_of
 from warpwright.writer.launch import arrays
 from warpwright.writer.write import file_text
 
-LARGE_BYTES, LARGE_OPERATIONS = 1 << 24, 1 << 26
+LARGE_BYTES, LARGE_OPERATIONS = 1 << 24, 1 << 24
 """Of the largest shapes: the reference evaluates them in double precision, and the bounds of their errors."""
 COMPILE_SECONDS = 300.0
 STYLES = ("ties", "nan", "inf")
