@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import re
+import resource
 import sys
 import time
 from collections import Counter
@@ -26,6 +27,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
+from typing import Any
 
 from formula_catalogue import catalogue
 from warpwright.emulator.formula_batch import Outcome, check_many
@@ -50,7 +52,7 @@ TOGETHER, TOGETHER_ON_GPU = 200, 12
 """Formulas of one compilation."""
 Item = tuple[str, str, str]
 """Kind, name and text of a formula."""
-Checked = tuple[list[tuple[str, str, Outcome]], list[float]]
+Checked = tuple[list[tuple[str, str, Outcome]], list[float], float]
 
 
 def main() -> int:
@@ -64,14 +66,16 @@ def main() -> int:
     start = time.monotonic()
     found: list[tuple[str, str, Outcome]] = []
     times: list[float] = []
-    for part, seconds_of_each in _mapped(arguments)(checked, jobs):
+    busy = 0.0
+    for part, seconds_of_each, busy_with_it in _mapped(arguments)(checked, jobs):
         found += part
         times += seconds_of_each
+        busy += busy_with_it
         seconds = time.monotonic() - start
         print(f"\r{len(found):,} of {len(items):,} in {seconds:.0f} s", end="", file=sys.stderr, flush=True)
     seconds = time.monotonic() - start
     print(file=sys.stderr)
-    _show(found, seconds)
+    _show(found, seconds, busy)
     right = [(kind, each.name, text) for kind, text, each in found if each.status == "correct"]
     sample = Random(arguments.seed).sample(right, min(arguments.audit, len(right)))
     audits = [each for part in _mapped(arguments)(audited, [[each] for each in sample]) for each in part]
@@ -83,13 +87,15 @@ def main() -> int:
     to_write = {"median": median(times), "99 %": quantiles(times, n=100)[98], "largest": max(times)}
     print("From text to CUDA: " + ", ".join(f"{name} {1000 * each:.1f} ms" for name, each in to_write.items()))
     if arguments.write:
-        _write(arguments, found, seconds, to_write, audits)
+        _write(arguments, found, seconds, busy, to_write, audits)
     return 0 if all(each.status in ("correct", "refused") for _, _, each in found) else 1
 
 
 def checked(job: tuple[list[Item], argparse.Namespace]) -> Checked:
-    """What became of some formulas: kind, text, outcome; and the processor seconds from text to CUDA of each."""
+    """What became of some formulas: kind, text, outcome; the processor seconds from text to CUDA of each, and of all of
+    it, the compiler's too."""
     items, arguments = job
+    begun = _busy()
     made = []
     times: list[float] = []
     found: list[tuple[str, str, Outcome]] = []
@@ -106,7 +112,14 @@ def checked(job: tuple[list[Item], argparse.Namespace]) -> Checked:
         made.append((kind, text, code.name, formula, code))
     codes = [(name, formula, code) for _, _, name, formula, code in made]
     outcomes = (check_on_gpu if arguments.gpu else check_many)(codes, arguments.shapes)
-    return found + [(kind, text, each) for (kind, text, *_), each in zip(made, outcomes, strict=True)], times
+    found += [(kind, text, each) for (kind, text, *_), each in zip(made, outcomes, strict=True)]
+    return found, times, _busy() - begun
+
+
+def _busy() -> float:
+    """Processor seconds of this process and of those that it waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in usages)
 
 
 def check_on_gpu(codes: list[tuple[str, Formula, Code]], shapes: int) -> list[Outcome]:
@@ -147,9 +160,7 @@ def audited(items: list[Item]) -> list[tuple[str, Report]]:
     return found
 
 
-def _mapped(
-    arguments: argparse.Namespace,
-) -> Callable[..., Iterable[tuple[list[tuple[str, str, Outcome]], list[float]]]]:
+def _mapped(arguments: argparse.Namespace) -> Callable[..., Iterable[Any]]:
     if arguments.ray:
         from ray.util.multiprocessing import Pool
 
@@ -168,7 +179,7 @@ def _sampled(count: int, seed: str) -> Iterator[Item]:
         yield each.family, f"{each.family}_{number}", each.text
 
 
-def _show(found: list[tuple[str, str, Outcome]], seconds: float) -> None:
+def _show(found: list[tuple[str, str, Outcome]], seconds: float, busy: float) -> None:
     kinds = Counter((kind, each.status) for kind, _, each in found)
     statuses = sorted({status for _, status in kinds})
     print(f"{'kind':32}" + "".join(f"{status:>18}" for status in statuses))
@@ -177,7 +188,7 @@ def _show(found: list[tuple[str, str, Outcome]], seconds: float) -> None:
     for kind, text, each in [each for each in found if each[2].status not in ("correct", "refused")][:20]:
         print(f"\n{kind}, {each.name}: {each.status}\n{text}\n  {each.reason}")
     runs = sum(each.runs for _, _, each in found)
-    print(f"\n{len(found):,} formulas, {runs:,} runs, {seconds:.0f} s")
+    print(f"\n{len(found):,} formulas, {runs:,} runs, {seconds:.0f} s, of processors {busy:.0f} s")
     taken, paths = (sum(getattr(each, key) for _, _, each in found) for key in ("taken", "paths"))
     print(f"{taken:,} of {paths:,} paths taken")
 
@@ -186,6 +197,7 @@ def _write(
     arguments: argparse.Namespace,
     found: list[tuple[str, str, Outcome]],
     seconds: float,
+    busy: float,
     to_write: Mapping[str, float],
     audits: list[tuple[str, Report]],
 ) -> None:
@@ -199,6 +211,7 @@ def _write(
         "formulas": len(found),
         "runs": sum(each.runs for _, _, each in found),
         "seconds": round(seconds),
+        "processor_seconds": round(busy),
         "paths": sum(each.paths for _, _, each in found),
         "paths_taken": sum(each.taken for _, _, each in found),
         "elements_unjudged": sum(each.unjudged for _, _, each in found),

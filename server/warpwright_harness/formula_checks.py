@@ -18,6 +18,7 @@ from warpwright_harness.libraries import Library
 
 FILLS = (0x7F, 0x81)
 """What outputs hold before the first run and before the second: elements that hold both afterwards were not written."""
+DEVICE = "cuda"
 _NUMBERS: dict[str, type[Any]] = {
     "f32": ctypes.c_float, "f64": ctypes.c_double, "i64": ctypes.c_longlong, "u64": ctypes.c_ulonglong,
     "u32": ctypes.c_uint,
@@ -52,7 +53,7 @@ def _checked(library: Library, formula: Mapping[str, Any], case: Mapping[str, An
     torch.manual_seed(case["seed"])
     tensors = case["tensors"]
     values = {
-        each["name"]: drawn(case["draws"][each["name"]], each["shape"], each["type"], case["style"], "cuda")
+        each["name"]: drawn(case["draws"][each["name"]], each["shape"], each["type"], case["style"], DEVICE)
         for each in tensors
         if each["role"] != "out"
     }
@@ -60,7 +61,7 @@ def _checked(library: Library, formula: Mapping[str, Any], case: Mapping[str, An
     expected = evaluate(formula["document"], values, numbers, case["sizes"])
     runs: list[list[Memory]] = []
     for fill in FILLS:
-        arrays = [Memory(each["count"], each["type"], fill, "cuda") for each in case["arrays"]]
+        arrays = [Memory(each["count"], each["type"], fill, DEVICE) for each in case["arrays"]]
         for each in tensors:
             if each["name"] in values:
                 _view(arrays, each).copy_(to_memory(values[each["name"]], each["type"]))
@@ -68,7 +69,6 @@ def _checked(library: Library, formula: Mapping[str, Any], case: Mapping[str, An
         error = _launched(library, formula, case, arrays, numbers)
         if error:
             return f"the launch function returns the CUDA error {error}", 0
-        torch.cuda.synchronize()
         for known, array, old in zip(case["arrays"], arrays, before, strict=True):
             if not array.is_guarded():
                 return f"it writes beside the array {known['name']}", 0
@@ -101,7 +101,8 @@ def _unwritten(first: torch.Tensor, second: torch.Tensor) -> int:
     """How many elements hold in both runs what they held before."""
     if not first.numel():
         return 0
-    one, other = (each.contiguous().reshape(-1, 1).view(torch.uint8) for each in (first, second))
+    count = first.numel()
+    one, other = (each.reshape(-1).clone().view(torch.uint8).reshape(count, -1) for each in (first, second))
     return int(((one == FILLS[0]).all(1) & (other == FILLS[1]).all(1)).sum())
 
 
@@ -112,7 +113,7 @@ def _launched(
     arrays: list[Memory],
     numbers: Mapping[str, Any],
 ) -> int:
-    """The CUDA error that the launch function gives."""
+    """Runs the launch function and waits; the CUDA error that it gives."""
     sizes = [ctypes.c_longlong(each) for each in case["lengths"]]
     given: list[Any] = [*(ctypes.c_void_p(each.address) for each in arrays), *sizes]
     given += [_NUMBERS.get(kind, ctypes.c_int)(numbers[name]) for name, kind in formula["scalars"]]
@@ -121,4 +122,6 @@ def _launched(
         workspace = torch.full((max(1, count(*sizes)),), FILLS[0], dtype=torch.uint8, device="cuda")
         given.append(ctypes.c_void_p(workspace.data_ptr()))
     given.append(ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-    return int(ctypes.CFUNCTYPE(ctypes.c_int, *map(type, given))(library.address(formula["name"]))(*given))
+    error = int(ctypes.CFUNCTYPE(ctypes.c_int, *map(type, given))(library.address(formula["name"]))(*given))
+    torch.cuda.synchronize()
+    return error

@@ -163,3 +163,30 @@ def test_weights_of_16_bit_arrays_may_be_rounded_to_their_type() -> None:
     assert (bounds["bf16"] < 20 * 2.0**-8 * size).all()
     loads = formula_of("v: bf16 y: f32 y[i, d] = sum[j] x[i, j] * v[j, d]")
     assert (reference(loads, arrays)["error of y"] < bounds["bf16"] / 50).all()
+
+
+def test_a_complex_tangent_may_err_by_the_square_of_its_value_near_a_pole() -> None:
+    formula = formula_of("x: c64 y: c64 z[i] = tanh(x[i] + y[i])")
+    half = (np.array([0.003 + 1.57j, 0.5 + 0.2j]) / 2).astype(np.complex64)
+    found = reference(formula, {"x": half, "y": half})
+    errors = found["error of z"]
+    assert errors[0] > 1e-7 * np.abs(found["z"][0]) ** 2
+    assert errors[1] < 1e-4
+    near = {"z": found["z"] + 0.9 * errors}
+    assert all(each.agrees for each in agreements(formula, near, found))
+
+
+@pytest.mark.parametrize("name", ["exp", "sin", "cos", "tan", "tanh", "log", "sqrt"])
+def test_errors_of_complex_arguments_are_bounded(name: str) -> None:
+    formula = formula_of(f"x: c64 y: c64 z[i] = {name}(x[i] * y[i])")
+    random = np.random.default_rng(3)
+    x, y = ((random.standard_normal(2000) + 1j * random.standard_normal(2000)).astype(np.complex64) for _ in range(2))
+    found = reference(formula, {"x": x, "y": y})
+    assert all(each.agrees for each in agreements(formula, {"z": getattr(np, name)(x * y)}, found))
+
+
+def test_a_function_of_a_literal_is_computed_in_its_own_type() -> None:
+    formula = formula_of("x: f64 y: f64 y[i] = x[i] * tanh(1e-05)")
+    found = reference(formula, {"x": np.ones(1)})
+    in_single = {"y": np.ones(1) * float(np.tanh(np.float32(1e-05)))}
+    assert all(each.agrees for each in agreements(formula, in_single, found))

@@ -20,7 +20,8 @@ The rules, with u half the distance from 1 to the next number of the type that i
   core takes both factors alike (T. Dao et al., FlashAttention, NeurIPS 2022, as it is implemented). These roundings are
   independent: 6 roots of the sum of their squares.
 - A function errs by the units in the last place of the table in the CUDA C++ Programming Guide (Mathematical Functions
-  Appendix, Standard Functions), the largest of its editions; one that is put together by what its parts give.
+  Appendix, Standard Functions); one that is put together by what its parts give. Complex `tan` and `tanh` divide by
+  what cancels out near a pole, so their error grows with the square of the result there.
 - What jumps (`round`, `floor`, a cast to whole numbers, a comparison, `argmax`) has no error where its operand has
   none, and else errs as far as it jumps within the error of its operand.
 - All bounds are taken twice, for the terms of second order and the reference's own roundings.
@@ -48,13 +49,13 @@ Terms = tuple[Expr, ...]
 """What adds up to an error; nothing where there is none."""
 
 ULPS = {
-    "sqrt": 0.5, "rsqrt": 2, "cbrt": 1, "exp": 2, "exp2": 2, "expm1": 1, "log": 1, "log2": 1, "log10": 3, "log1p": 2,
-    "sin": 2, "cos": 2, "tan": 4, "asin": 4, "acos": 3, "atan": 2, "atan2": 3, "sinh": 3, "cosh": 2, "tanh": 2,
-    "asinh": 3, "acosh": 4, "atanh": 3, "erf": 2, "erfc": 6, "lgamma": 8, "hypot": 3, "pow": 9, "**": 9, "rcp": 1,
+    "sqrt": 0.5, "rsqrt": 2, "cbrt": 1, "exp": 2, "exp2": 2, "expm1": 1, "log": 1, "log2": 1, "log10": 2, "log1p": 1,
+    "sin": 2, "cos": 2, "tan": 4, "asin": 2, "acos": 2, "atan": 2, "atan2": 3, "sinh": 3, "cosh": 2, "tanh": 2,
+    "asinh": 3, "acosh": 4, "atanh": 3, "erf": 2, "erfc": 5, "lgamma": 6, "hypot": 3, "pow": 4, "**": 4, "rcp": 1,
     "j0": 9, "j1": 9, "sigmoid": 4, "silu": 5, "softplus": 6, "uniform": 0, "copysign": 0, "conj": 0, "real": 0,
     "imag": 0, "complex": 0, "abs": 0,
 }  # fmt: skip
-"""Units in the last place, by function, for f32 and f64."""
+"""Units in the last place, by function: the larger of f32 and f64."""
 _BESSEL_FAR = 2.2e-6
 """The largest absolute error of j0f and j1f beyond 8, of the same table."""
 _COMPLEX = 8.0
@@ -254,11 +255,15 @@ class _Errors:
                 return tuple(term for each in errors for term in each)
         if len(args) != 1:
             return self.rounding(node, kind, 2 * ULPS.get(name, 1.0))
-        handed = (_slope(name, args[0], node, totals[0]),) if errors[0] else ()
+        is_complex = self.type(args[0]).kind == "complex"
+        slope = _complex_slope if is_complex else _slope
+        handed = (slope(name, args[0], node, totals[0]),) if errors[0] else ()
         if name in _OF_ARGUMENT:
             return (*handed, _product(Num(8 * self.unit(kind)), Call("finite", (sizes[0],))))
         own = self.rounding(node, kind, 2 * ULPS.get(name, 0.0)) if name not in _EXACT else ()
-        if name == "abs" and self.type(args[0]).kind == "complex":
+        if is_complex and name in ("tan", "tanh"):
+            own = tuple(_product(each, _steepness(node)) for each in own)
+        if is_complex and name == "abs":
             own = self.rounding(node, kind, 2 * ULPS["hypot"])
         if name in ("j0", "j1"):
             own = (*own, Num(_BESSEL_FAR if kind.digits == 24 else 5e-12))
@@ -502,6 +507,25 @@ def _slope(name: str, x: Expr, value: Expr, error: Expr) -> Expr:
         case "gelu" | "gelu_tanh" | "silu" | "erf" | "erfc":
             return _product(Num(1.2), error)
     return error  # what is no steeper than 1: sin, tanh, sigmoid, relu, abs, ...
+
+
+def _complex_slope(name: str, x: Expr, value: Expr, error: Expr) -> Expr:
+    """`_slope` where x is complex."""
+    match name:
+        case "exp":
+            return _product(_size(value), Call("expm1", (error,)))
+        case "sin" | "cos":
+            return _product(error, Call("+", (_size(Call("sin", (x,))), _size(Call("cos", (x,))))))
+        case "tan" | "tanh":
+            return _product(error, _steepness(value))
+        case "log" | "sqrt" | "rcp" | "rsqrt":
+            return _slope(name, x, value, error)
+    return error
+
+
+def _steepness(tangent: Expr) -> Expr:
+    """How steep a tangent is at most, by its value."""
+    return Call("+", (Num(1.0), Call("square", (_size(tangent),))))
 
 
 def _digits(kind: str) -> int:

@@ -20,6 +20,9 @@ from warpwright.writer.explain import explained
 from warpwright.writer.scatter import ScatterError
 from warpwright.writer.write import ScheduleError, file_text, plain, written
 
+CASES_ON_GPU = 10
+"""Sizes with ordinary numbers, from nothing to large ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -103,8 +106,8 @@ def _searched(formula: Formula, asked: Asked, progress: Progress, is_cancelled: 
 def checked(
     formula: Formula, code: Code, text: str, asked: Asked, progress: Progress, is_cancelled: IsCancelled
 ) -> Report:
-    """Compiles the text and compares what it computes in the emulator with the formula's evaluation in double
-    precision."""
+    """Compiles the text and compares what it computes in the emulator, and where one is on the GPU, with the formula's
+    evaluation in double precision."""
     if find_spec("numpy") is None:
         return _report(code, Status.NOT_RUN, (Level.PARSED,), not_run_because="NumPy is not installed")
     from warpwright.emulator.formula_check import TOO_LONG, shapes_for, tried
