@@ -101,9 +101,14 @@ def _unwritten(first: torch.Tensor, second: torch.Tensor) -> int:
     """How many elements hold in both runs what they held before."""
     if not first.numel():
         return 0
-    count = first.numel()
-    one, other = (each.reshape(-1).clone().view(torch.uint8).reshape(count, -1) for each in (first, second))
+    one, other = (_rows_of_bytes(each) for each in (first, second))
     return int(((one == FILLS[0]).all(1) & (other == FILLS[1]).all(1)).sum())
+
+
+def _rows_of_bytes(values: torch.Tensor) -> torch.Tensor:
+    """The bytes of each element."""
+    packed = torch.empty(values.numel(), dtype=values.dtype, device=values.device)
+    return packed.copy_(values.reshape(-1)).view(torch.uint8).reshape(values.numel(), -1)
 
 
 def _launched(

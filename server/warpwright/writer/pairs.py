@@ -197,8 +197,9 @@ class _Pairs:
         if node.op.startswith("arg"):
             kind = self.scope.expressions.type_of(node.body)
             body(f"long long {name}[kBodies] = {{}};")
-            name = f"{name}_best"
-        begin = literal(identity(node.op, kind), kind)
+            name, begin = f"{name}_best", literal(identity(node.op, kind), kind)
+        else:
+            begin = self.scope.expressions.nothing(node, kind)
         if begin in ("0", "0.0f", "0.0", "false"):
             body(f"{NAMES[kind.name]} {name}[kBodies] = {{}};")
             return

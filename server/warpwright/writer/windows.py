@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from warpwright.formulas.model import Formula, Stage
-from warpwright.formulas.normal import identity
 from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.windows import Box, Pass, Windows, fixed_extent, neighbours, strides_of, with_outside
@@ -17,7 +16,7 @@ from warpwright.writer.partition import Group
 from warpwright.writer.pointwise import combined
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, literal, written
+from warpwright.writer.types import NAMES, written
 from warpwright.writer.window_boxes import Boxes
 from warpwright.writer.window_frame import Frame, is_named
 from warpwright.writer.window_launch import paths
@@ -169,7 +168,7 @@ class _Windows:
         node = stage.value
         assert isinstance(node, Reduce)
         kind = TYPES[node.accumulate] if node.accumulate else computed(TYPES[stage.type])
-        name, begin = self._local(stage), literal(identity(node.op, kind), kind)
+        name, begin = self._local(stage), self.frame.scope.expressions.nothing(node, kind)
         declared = f"{NAMES[kind.name]} {name}{self._counts()}"
         if begin in ("0", "0.0f", "0.0", "false"):
             self.frame.body(f"{declared} = {{}};")
