@@ -190,3 +190,13 @@ def test_a_function_of_a_literal_is_computed_in_its_own_type() -> None:
     found = reference(formula, {"x": np.ones(1)})
     in_single = {"y": np.ones(1) * float(np.tanh(np.float32(1e-05)))}
     assert all(each.agrees for each in agreements(formula, in_single, found))
+
+
+def test_a_remainder_errs_as_its_operands_and_by_a_whole_divisor_where_its_quotient_may_jump() -> None:
+    formula = formula_of("y[r] = min[c] fmod(erfc(x[r, c]), abs(v[c]) + 1)")
+    random = np.random.default_rng(1)
+    x, v = random.standard_normal((9, 5)).astype(np.float32), random.standard_normal(5).astype(np.float32)
+    found = reference(formula, {"x": x, "v": v})
+    near = {"y": found["y"] * (1 + 2.0**-23)}
+    assert all(each.agrees for each in agreements(formula, near, found))
+    assert not all(each.agrees for each in agreements(formula, {"y": found["y"] * 1.001}, found))

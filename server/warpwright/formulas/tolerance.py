@@ -237,7 +237,7 @@ class _Errors:
             case "//" | "%":
                 return self.of_remainder(node, kind, errors)
             case "fmod":
-                return (Num(math.inf),) if errors[0] or errors[1] else ()
+                return self.of_remainder(node, kind, errors) if errors[0] or errors[1] else ()
             case "max" | "min" | "fmax" | "fmin" | "clamp":
                 some = [_total(each) for each in errors if each]
                 return (_largest(some),) if some else ()
@@ -303,13 +303,14 @@ class _Errors:
 
     def of_remainder(self, node: Call, kind: ElementType, errors: list[Terms]) -> Terms:
         one, other = node.args
+        step = "trunc" if node.name == "fmod" else "floor"
         if not errors[0] and not errors[1] and (node.name == "%" or kind.kind == "integer"):
             return self.rounding(other, kind) if node.name == "%" else ()
         quotient = Call("/", (one, other))
-        jump = self.stepped(lambda x: Call("floor", (x,)), quotient, self.of(quotient, kind))
+        jump = self.stepped(lambda x: Call(step, (x,)), quotient, self.of(quotient, kind))
         if node.name == "//":
             return jump
-        whole = _product(_size(Call("floor", (quotient,))), _total(errors[1]))
+        whole = _product(_size(Call(step, (quotient,))), _total(errors[1]))
         return (*errors[0], whole, *(_product(_size(other), term) for term in jump), *self.rounding(other, kind))
 
     def of_power(self, node: Call, kind: ElementType, errors: list[Terms]) -> Terms:
@@ -404,7 +405,7 @@ class _Errors:
         up = Call("-", (replace(plain, body=Call("+", (node.body, _total(body)))), plain))
         down = Call("-", (plain, replace(plain, body=Call("-", (node.body, _total(body))))))
         own = self.rounding(node, kind, 4) if kind.digits == 53 else ()  # the reference's own, in these differences
-        return (Call("finite", (Call("max", (up, down)),)), *own)
+        return (_chosen(Call("isfinite", (plain,)), Call("max", (up, down)), Num(0.0)), *own)
 
     def of_variance(self, node: Reduce, body: Terms, u: float) -> Terms:
         variance = replace(node, op="var", accumulate="")
