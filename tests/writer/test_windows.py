@@ -213,8 +213,9 @@ def test_a_schedule_that_does_not_fit_is_refused_with_a_reason() -> None:
 
 
 def test_few_results_are_left_to_blocks_that_share_them() -> None:
-    """Of a gradient of weights there are few, each a sum over images; a workspace is asked for by them alone."""
-    formula = formula_of("dk[o, i, r, s] = sum[n, h, w] dy[n, o, h, w] * x[n, i, h + r, w + s]")
+    """Of a long filter over few places each result is a sum that blocks share; a workspace is asked for by them
+    alone."""
+    formula = formula_of("y[i] = sum[k] h[k] * x[i - k; zero]")
     code = written(formula, "tried")
     (step,) = code.steps
     assert any("parts" in path.launches[0].kernel for path in step.paths)
