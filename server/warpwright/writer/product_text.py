@@ -27,7 +27,7 @@ from warpwright.writer.text import Text
 from warpwright.writer.types import NAMES, literal, read, written
 
 _OWN = """
-ahead along at band band_rows batch batches block both col cols count depth down down_row each fetch filling first
+ahead along at band band_rows batch block both col cols count depth down down_row each fetch filling first
 first_col first_row from half in_band in_tile is_there k_begin k_end lane last left length load_fragments next nth
 number part part_sums parts put reading result results right row rows share shared shared_at shared_end slice slices
 stage step sums thread thread_col thread_row tile tile_cols tile_rows tiles to total totals turned values warp
@@ -195,12 +195,13 @@ class ProductText:
         epilogue = self._epilogue(scope, stored=stored) if result else ""
         names: dict[str, str] = {}
         lines: list[str] = []
-        wanted = {"batch": "batches", "row": "rows", "col": "cols", "depth": "length"}
-        for key, extent in self.extents.items():
+        for key, own in (("row", "rows"), ("col", "cols"), ("depth", "length")):
+            extent = self.extents[key]
             text = scope.expressions.of(extent)
-            names[key] = text if isinstance(extent, Name | Num) else wanted[key]
+            names[key] = text if isinstance(extent, Name | Num) else own
             if names[key] != text:
-                lines.append(f"const int {names[key]} = {text};")
+                lines.append(f"const int {own} = {text};")
+        batches = scope.expressions.of(self.extents["batch"], PRODUCT) if self.shape.batch else ""
         out_batch = self._place(scope, self.out_load, {"batch": "batch"})
         texts, parameters = scope.parameters("int")
         count = len(scope.arrays())
@@ -219,7 +220,7 @@ class ProductText:
             names["col"],
             names["depth"],
             tuple(texts),
-            names["batch"] if self.shape.batch else "",
+            batches,
             out_batch,
             "".join(f"{each}\n" for each in lines),
             epilogue,

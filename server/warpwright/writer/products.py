@@ -23,7 +23,7 @@ from warpwright.writer.types import NAMES
 
 LARGE = CoreProduct()
 SMALL = CoreProduct(64, 64, 8, 8, 32, 64, 6, split=False)
-DOUBLE = CoreProduct(64, 64, 8, 4, 32, 32, 3, words=2)
+DOUBLE = CoreProduct(64, 64, 8, 4, 32, 32, 4, words=2)
 _ENDS = ("leading", "padded")
 """How names end that begin with the name of an operand."""
 _THIN = 16
