@@ -45,8 +45,9 @@ processes, as it varies between them. f32 and other types as given.
 PRODUCTS = """
 ## Products and attention
 
-`{command}`: beside cuBLAS (f32 without TF32) and torch's flash backend. A size is rows x columns x depth, with the
-batch before it; of attention heads x rows x keys. `written` without a schedule in its name is what the rules choose.
+`{command}`: beside cuBLAS (f32 without TF32) and torch's flash backend, or what takes such masks there. A size is
+rows x columns x depth, with the batch before it; of attention heads x rows x keys. `written` without a schedule in its
+name is what the rules choose.
 
 | kernel | size | us | TFLOP/s | library, us | library over written |
 |---|---|--:|--:|--:|--:|
