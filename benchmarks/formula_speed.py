@@ -125,6 +125,7 @@ CASES: tuple[tuple[str, str, Mapping[str, int]], ...] = (
     ("causal_average", "f32", {"B": 16, "I": 1024, "D": 256}),
     ("prefix_sum", "f32", {"I": 100000000}),
     ("exclusive_prefix_sum", "i32", {"I": 16777216}),
+    ("log_cumsum_exp", "f32", {"R": 4096, "I": 1024}),
     ("degree", "", {"E": 8388608, "n_size": 65536}),
     ("segment_sum", "f32", {"I": 262144, "D": 128, "y_size0": 65536}),
     ("spmv_csr", "f32", {"R": 262144, "E": 8388608, "x_size": 262144}),

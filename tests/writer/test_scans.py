@@ -12,6 +12,7 @@ from warpwright.writer.write import ScheduleError, written
 ROWS = "y[r, i] = sum[j <= i] x[r, j]"
 FROM_END = "y[r, i] = sum[j >= i] x[r, j]"
 BEHIND = "x: f32[R, I] y[r, i] = sum[j > i] x[r, j]"
+LOG_SUM = "y[r, i] = logsumexp[j <= i] x[r, j]"
 COLUMNS = "y[i, c] = sum[j <= i] x[j, c]"
 LENGTHS = (0, 1, 3, 4, 31, 128, 130, 515, 2048, 4100)
 
@@ -47,9 +48,12 @@ CASES: dict[str, tuple[str, list[dict[str, int]]]] = {
         "y[r, i] = (sum[j <= i] x[r, j]) / (max[j < i] abs(x[r, j])) m[r, i] = max[j <= i] x[r, j]",
         [{"R": 3, "I": i} for i in (0, 1, 7, 132)],
     ),
-    "running logarithm of a sum": (
-        "y[r, i] = logsumexp[j <= i] x[r, j]",
-        [{"R": 3, "I": i} for i in (1, 7, 132)],
+    "running logarithm of a sum": (LOG_SUM, [{"R": 3, "I": i} for i in LENGTHS]),
+    "running logarithm of a sum, f64": (f"x: f64 y: f64 {LOG_SUM}", [{"R": 3, "I": i} for i in (1, 7, 132)]),
+    "running logarithm of a sum, bf16": (f"x: bf16 y: bf16 {LOG_SUM}", [{"R": 3, "I": i} for i in (1, 7, 136)]),
+    "running softmax of columns": (
+        "y[i, c] = exp(x[i, c] - logsumexp[j >= i] x[j, c])",
+        [{"I": i, "C": c} for i, c in ((1, 1), (5, 4), (130, 6), (300, 36))],
     ),
     "along columns": (COLUMNS, [{"I": i, "C": c} for i, c in ((0, 3), (1, 1), (5, 4), (130, 6), (300, 132))]),
     "columns, before the element": (
@@ -83,13 +87,13 @@ def test_every_size_is_right(name: str) -> None:
 
 
 @pytest.mark.nvcc
-@pytest.mark.parametrize("text", ["y[i] = sum[j <= i] x[j]", FROM_END, COLUMNS])
+@pytest.mark.parametrize("text", ["y[i] = sum[j <= i] x[j]", FROM_END, LOG_SUM, COLUMNS])
 def test_parts_are_carried_from_block_to_block(text: str) -> None:
     """Far enough that groups of parts tell each other."""
     made = built(text, Scan(2, 1, 2, 1))
     given = {"R": 2, "C": 5}
     lengths = (2, 127, 128, 129, 3 * 128, 64 * 128, 65 * 128 + 2, 66 * 128 + 3)
-    for length in lengths[: 5 if text == FROM_END else None]:  # the reference from the end is of the square of that
+    for length in lengths[: 5 if text in (FROM_END, LOG_SUM) else None]:  # whose reference takes the square of that
         own = length // 64 if text == COLUMNS else length
         made.run({name: given.get(name, own) for name in made.formula.sizes})
 
@@ -97,7 +101,7 @@ def test_parts_are_carried_from_block_to_block(text: str) -> None:
 @pytest.mark.nvcc
 @pytest.mark.parametrize("style", ["nan", "inf", "zeros", "ties"])
 def test_what_is_not_finite_is_handed_on(style: Style) -> None:
-    for text in (ROWS, "y[r, i] = max[j <= i] x[r, j]", "x: f32[R, I] y[r, i] = min[j > i] x[r, j]"):
+    for text in (ROWS, LOG_SUM, "y[r, i] = max[j <= i] x[r, j]", "x: f32[R, I] y[r, i] = min[j > i] x[r, j]"):
         made = built(text)
         for length in (7, 600):
             made.run({"R": 3, "I": length}, style=style)

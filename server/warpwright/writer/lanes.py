@@ -104,8 +104,10 @@ __device__ __forceinline__ void add_pack({kind}* to, const Pack<{kind}, kCount>&
 
 
 JOINED = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": "max_of({a}, {b})", "min": "min_of({a}, {b})", "any":
-             "{a} || {b}", "all": "{a} && {b}"}  # fmt: skip
-"""How two values meet, by reduction."""
+             "{a} || {b}", "all": "{a} && {b}", "shifted": "shifted_of({a}, {b})"}  # fmt: skip
+"""How two values meet, by reduction; "shifted" is a maximum with the sum of exponentials below it."""
+MEETING = {"max": ("max_of",), "min": ("min_of",), "shifted": ("shifted_of",)}
+"""The function that lets them."""
 
 
 def row_reduction(op: str) -> str:
@@ -183,7 +185,7 @@ TEXTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "add_pack_f16": (add_halves("__half", "__half2"), ("Pack",)),
     "add_pack_bf16": (add_halves("__nv_bfloat16", "__nv_bfloat162"), ("Pack",)),
     "stream_pack": (STREAM, ("Pack", "store_pack")),
-    **{f"row_{op}": (row_reduction(op), (f"{op}_of",) if op in ("max", "min") else ()) for op in JOINED},
+    **{f"row_{op}": (row_reduction(op), MEETING.get(op, ())) for op in JOINED},
     **{f"row_{op}": (row_place(op), ()) for op in ("argmax", "argmin")},
 }
 """The text of each, and what it calls."""

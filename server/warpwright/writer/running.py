@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpwright.writer.lanes import JOINED
+from warpwright.writer.lanes import JOINED, MEETING
 
 PART = """
 // The number of the next part, in the order in which blocks begin: those in front are under way, so that it is safe to
@@ -36,6 +36,50 @@ FRESH = """
 template <typename T>
 __device__ __forceinline__ T fresh(const T* place) {
     return *const_cast<const volatile T*>(place);
+}
+"""
+
+
+SHIFTED = """
+// The largest of some values, and the sum of exp(value - most).
+template <typename T>
+struct Shifted {
+    T most;
+    T sum;
+};
+
+template <typename T>
+__device__ __forceinline__ Shifted<T> shifted_of(const Shifted<T>& a, const Shifted<T>& b) {
+    const T most = max_of(a.most, b.most);
+    // Of equal maxima, infinite ones among them, nothing is scaled.
+    const T own = a.most == most ? a.sum : a.sum * exp(a.most - most);
+    const T other = b.most == most ? b.sum : b.sum * exp(b.most - most);
+    return {most, own + other};
+}
+
+// Lanes hand on pairs as they do numbers.
+using ::__shfl_sync;
+using ::__shfl_up_sync;
+using ::__shfl_xor_sync;
+
+template <typename T>
+__device__ __forceinline__ Shifted<T> __shfl_sync(unsigned mask, const Shifted<T>& value, int lane) {
+    return {__shfl_sync(mask, value.most, lane), __shfl_sync(mask, value.sum, lane)};
+}
+
+template <typename T>
+__device__ __forceinline__ Shifted<T> __shfl_up_sync(unsigned mask, const Shifted<T>& value, int offset) {
+    return {__shfl_up_sync(mask, value.most, offset), __shfl_up_sync(mask, value.sum, offset)};
+}
+
+template <typename T>
+__device__ __forceinline__ Shifted<T> __shfl_xor_sync(unsigned mask, const Shifted<T>& value, int offset) {
+    return {__shfl_xor_sync(mask, value.most, offset), __shfl_xor_sync(mask, value.sum, offset)};
+}
+
+template <typename T>
+__device__ __forceinline__ Shifted<T> fresh(const Shifted<T>* place) {
+    return {fresh(&place->most), fresh(&place->sum)};
 }
 """
 
@@ -212,10 +256,11 @@ __device__ __forceinline__ void running_column_parts_{op}(
 
 
 def _needs(op: str, *others: str) -> tuple[str, ...]:
-    return (*((f"{op}_of",) if op in ("max", "min") else ()), *others)
+    return (*MEETING.get(op, ()), *others)
 
 
 RUNNING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "shifted_of": (SHIFTED, ("max_of", "fresh")),
     "next_part": (PART, ()),
     "tell": (TOLD, ()),
     "wait_for": (WAITED, ()),

@@ -10,7 +10,7 @@ from itertools import product as product_of
 from warpwright.formulas.bounds import polynomial
 from warpwright.formulas.extents import with_sizes
 from warpwright.formulas.model import Formula, Stage, Tensor
-from warpwright.formulas.tree import Call, Expr, Name, Num, Reduce, product, rebuilt
+from warpwright.formulas.tree import Call, Expr, Load, Name, Num, Reduce, product, rebuilt
 from warpwright.formulas.types import TYPES, computed
 from warpwright.schedules.access import varies
 from warpwright.schedules.model import Scan
@@ -24,8 +24,8 @@ from warpwright.writer.scan_text import Running, ScanText
 
 MANY_ROWS, SHORT = 512, 16384
 """Rows that fill a GPU by themselves, and a row that is not worth parts."""
-ROW, COLUMN = 16, 16
-"""Elements of a lane along a row; rows of a thread that has columns."""
+ROW, MOST = 16, 64
+"""Elements of a lane along a row; registers for the values of a thread that has columns."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ def running_of(formula: Formula, group: Group) -> Running | str:
     stage, node = group.stages[0], group.stages[0].value
     if group.is_scatter or not isinstance(node, Reduce) or not stage.dims:
         return "Nothing is reduced."
-    if any(isinstance(each.value, Reduce) for each in group.stages[1:]) or any(e.primed for e in group.stages):
+    sums = next((each for each in group.stages if _is_shifted(each, stage)), None)
+    others = tuple(each for each in group.stages[1:] if each is not sums)
+    if any(isinstance(each.value, Reduce) for each in others) or any(e.primed for e in group.stages):
         return "More than one reduction shares the elements."
     ends = _ends(node)
     if ends is None or ends[0] not in stage.dims:
@@ -57,7 +59,17 @@ def running_of(formula: Formula, group: Group) -> Running | str:
     place = stage.dims.index(along)
     kind = TYPES[node.accumulate] if node.accumulate else computed(TYPES[stage.type])
     rows, cols = stage.dims[:place], stage.dims[place + 1 :]
-    return Running(stage, node.op, kind, body, group.stages[1:], group.kept, along, rows, cols, reverse, closed)
+    op = node.op if sums is None else "shifted"
+    return Running(stage, op, kind, body, others, group.kept, along, rows, cols, reverse, closed, sums)
+
+
+def _is_shifted(stage: Stage, most: Stage) -> bool:
+    """Whether a stage is the sum of exp(e - m) over what `most` is the maximum m of e over."""
+    if not isinstance(most.value, Reduce) or most.value.op != "max" or stage.type not in ("f32", "f64"):
+        return False
+    own = Load(most.name, tuple(map(Name, most.dims)))
+    shifted = Call("exp", (Call("-", (most.value.body, own)),))
+    return stage.type == most.type and stage.value == replace(most.value, op="sum", body=shifted)
 
 
 def _ends(node: Reduce) -> tuple[str, bool, bool] | None:
@@ -78,6 +90,8 @@ def _ends(node: Reduce) -> tuple[str, bool, bool] | None:
 def apart(formula: Formula, group: Group) -> tuple[Group, ...]:
     """Each scan by itself in front of the rest of the group, where there are several reductions."""
     reductions = [each for each in group.stages if isinstance(each.value, Reduce)]
+    if isinstance(running_of(formula, group), Running):
+        return (group,)
     alone = [
         Group(group.dims, (each,), frozenset({each.name} if each.temporary else ()))
         for each in (reductions if len(reductions) > 1 else ())
@@ -128,11 +142,12 @@ def for_length(length: int, vector: int) -> Scan:
     return Scan(warps, 1, vector, -(-length // (32 * warps * vector)))
 
 
-def _chain(wanted: Scan | None, vector: int) -> Scan:
+def _chain(found: Running, wanted: Scan | None, vector: int) -> Scan:
     """The schedule of the parts of a long row."""
     if wanted is not None:
         return replace(wanted, vector=vector, packs=wanted.packs * wanted.vector // vector)
-    return Scan(16, 1, vector, ROW if vector == 1 else 2 * ROW // vector)
+    own = 2 * ROW // found.registers
+    return Scan(16, 1, vector, max(1, own // 2 if vector == 1 else own // vector))
 
 
 def _chosen(
@@ -152,7 +167,7 @@ def _rows(
     rows = product([formula.dims[each] for each in found.rows])
     length = formula.dims[found.along]
     most = wanted.vector if wanted is not None else _vector_of(formula, found)
-    chains = {vector: _chain(wanted, vector) for vector in (most, 1)}
+    chains = {vector: _chain(found, wanted, vector) for vector in (most, 1)}
     tile = min(each.capacity for each in chains.values())
     wide, told, ready = _between(formula, found, Call("//", (length, Num(tile))), rows, rows)
     text = ScanText(wide, found)
@@ -196,7 +211,7 @@ def _columns(formula: Formula, found: Running, name: str, wanted: Scan | None) -
     length = formula.dims[found.along]
     columns = product([formula.dims[each] for each in found.cols])
     most = wanted.vector if wanted is not None else min(4, _vector_of(formula, found))
-    chosen = wanted or Scan(8, 1, most, COLUMN)
+    chosen = wanted or Scan(8, 1, most, max(1, MOST // (most * found.registers)))
     rows = chosen.warps * chosen.packs
     parts = ceiling(length, rows)
     values, stripes = product([outer, columns]), product([outer, ceiling(columns, 32)])
@@ -241,7 +256,8 @@ def _between(
     names = [
         next(n for n in (own, f"{own}_", f"{own}__") if n not in taken) for own in (f"{stem}_parts", f"{stem}_ready")
     ]
-    told = Tensor(names[0], found.kind.name, (Num(2), parts, values), "out")
+    words = 2 if found.exponentials is None else 4
+    told = Tensor(names[0], found.kind.name, (Num(words), parts, values), "out")
     flags = Call("+", (product([Num(2), parts, chains]), Num(1)))
     ready = Tensor(names[1], "i32", (flags,), "out")
     return replace(formula, tensors={**formula.tensors, told.name: told, ready.name: ready}), told, ready

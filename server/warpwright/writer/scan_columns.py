@@ -50,7 +50,7 @@ def columns_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor, sched
         whole = f"{rows} * {columns}" if found.rows else columns
         place = f"{text.row} * {columns} + {at}" if found.rows else at
         inner(f"const long long all = static_cast<long long>({whole});")
-        inner(f"{held}* const totals = {told.name} + {place};")
+        inner(f"{held}* const totals = {text.told(told)} + {place};")
         inner(f"{held}* const upto = totals + (parts - 1) * all;")
         inner(f"int* const flags = {ready.name} + 1 + 2 * (parts - 1) * (ticket % chains);")
         inner(f"running_column_parts_{found.op}<kWarps, kVector, {held}>(")

@@ -6,7 +6,7 @@ from warpwright.formulas.model import Tensor
 from warpwright.writer.code import Kernel
 from warpwright.writer.places import coordinates
 from warpwright.writer.scan_text import ScanText, names_in
-from warpwright.writer.text import Text
+from warpwright.writer.text import Text, listed
 
 SAID = """// kWarps warps share a row and keep kPacks packs of a lane in registers. In a longer row values are
 // carried from turn to turn or, where kChained, from block to block."""
@@ -59,12 +59,13 @@ def rows_kernel(text: ScanText, name: str, told: Tensor, ready: Tensor) -> Kerne
         scope.expressions.helpers |= {f"running_parts_{found.op}", "next_part"}
         row = f"{text.row} * last_part" if found.rows else "0"
         other = f"({rows} + {text.row}) * last_part" if found.rows else "last_part"
-        loop(f"{held}* const totals = {told.name} + {row};")
-        loop(f"{held}* const upto = {told.name} + {other};")
+        loop(f"{held}* const totals = {text.told(told)} + {row};")
+        loop(f"{held}* const upto = {text.told(told)} + {other};")
         flags = f"{ready.name} + 1 + 2 * {row}" if found.rows else f"{ready.name} + 1"
         loop(f"int* const flags = {flags};")
-        call = f"running_parts_{found.op}<32 * kWarps, {held}>({start}, whole, part, last_part, totals, upto, flags)"
-        loop(f"const {held} parts_front = {call};")
+        call = f"const {held} parts_front = running_parts_{found.op}<32 * kWarps, {held}>("
+        for line in listed([start, "whole", "part", "last_part", "totals", "upto", "flags"], call, ");"):
+            loop(line)
         loop(f"{front} = {text.joined('parts_front', front)};")
     loop.lines[-1] += " else {"
     loop(f"    {front} = {text.helper('running_warps')}<kWarps>({total}, {carried});")

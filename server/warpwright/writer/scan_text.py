@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass, field
 
 from warpwright.formulas.bounds import Polynomial, polynomial
-from warpwright.formulas.model import Formula, Stage
+from warpwright.formulas.model import Formula, Stage, Tensor
 from warpwright.formulas.tree import Expr, Load, Num, Reduce, product, walk
 from warpwright.formulas.types import TYPES, ElementType, computed
 from warpwright.schedules.access import along, varies
 from warpwright.writer.code import Kernel
 from warpwright.writer.expressions import PRODUCT
-from warpwright.writer.lanes import JOINED
+from warpwright.writer.lanes import JOINED, MEETING
 from warpwright.writer.places import base_expression, coordinates, divisible, inner_loads
 from warpwright.writer.pointwise import store
 from warpwright.writer.scope import Scope
 from warpwright.writer.text import Text, listed
-from warpwright.writer.types import NAMES, read, written
+from warpwright.writer.types import NAMES, literal, read, written
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,13 @@ class Running:
     cols: tuple[str, ...]
     reverse: bool
     closed: bool
+    exponentials: Stage | None = None
+    """Of a maximum m: the sum of exp(body - m) over the same elements."""
+
+    @property
+    def registers(self) -> int:
+        """How many a running value takes."""
+        return max(1, self.kind.bits // 32) * (1 if self.exponentials is None else 2)
 
     @property
     def packed(self) -> tuple[str, ...]:
@@ -46,7 +53,9 @@ class Running:
     @property
     def results(self) -> tuple[Stage, ...]:
         """The stages that are kept in memory."""
-        return tuple(each for each in (self.stage, *self.after) if not each.temporary or each.name in self.kept)
+        sums = () if self.exponentials is None else (self.exponentials,)
+        stages = (self.stage, *sums, *self.after)
+        return tuple(each for each in stages if not each.temporary or each.name in self.kept)
 
 
 @dataclass
@@ -70,7 +79,7 @@ class ScanText:
         self.row = found.rows[0] if len(found.rows) == 1 else free("row")
         self.at = free("at")
         self.moved = {}
-        own = {each.name for each in found.after} | {found.stage.name}
+        own = {each.name for each in (found.stage, found.exponentials, *found.after) if each is not None}
         values = [found.body, *(each.value for each in found.after)]
         loads = [n for value in values for n in walk(value) if isinstance(n, Load) and n.tensor not in own]
         loads = [n for n in loads if varies(n.index, found.packed)]
@@ -83,11 +92,14 @@ class ScanText:
     @property
     def held(self) -> str:
         """The type of running values in C++."""
-        return NAMES[self.found.kind.name]
+        name = NAMES[self.found.kind.name]
+        return name if self.found.exponentials is None else f"Shifted<{name}>"
 
     @property
     def start(self) -> str:
         """What changes nothing, in C++."""
+        if self.found.exponentials is not None:
+            return f"{self.held}{{-INFINITY, {literal(0, self.found.kind)}}}"
         assert isinstance(self.found.stage.value, Reduce)
         return self.scope.expressions.nothing(self.found.stage.value, self.found.kind)
 
@@ -97,9 +109,12 @@ class ScanText:
 
     def joined(self, one: str, other: str) -> str:
         """Two running values as one."""
-        if self.found.op in ("max", "min"):
-            self.scope.expressions.helpers.add(f"{self.found.op}_of")
+        self.scope.expressions.helpers |= set(MEETING.get(self.found.op, ()))
         return JOINED[self.found.op].format(a=one, b=other)
+
+    def told(self, tensor: Tensor) -> str:
+        """The array with which parts tell each other what they have."""
+        return tensor.name if self.found.exponentials is None else f"reinterpret_cast<{self.held}*>({tensor.name})"
 
     def helper(self, name: str) -> str:
         """The name of a function on running values."""
@@ -155,6 +170,8 @@ class ScanText:
         """The values of a pack at `at`, into `target`."""
         self.read_packs(body, (self.found.body,))
         value = self.scope.expressions.of(self.found.body, wanted=self.found.kind)
+        if self.found.exponentials is not None:
+            value = f"{{{value}, {literal(1, self.found.kind)}}}"
         self.elements(body, [f"{target}[{self.element}] = {value};"])
 
     def elements(self, body: Text, lines: list[str]) -> None:
@@ -176,8 +193,10 @@ class ScanText:
         inner = Text()
         own = scope.free(f"{found.stage.name}_{found.op}")
         inner(f"const {self.held} {own} = {value};")
-        scope.locals[found.stage.name] = (own, found.kind)
         values = {found.stage.name: own}
+        if found.exponentials is not None:
+            values = {found.stage.name: f"{own}.most", found.exponentials.name: f"{own}.sum"}
+        scope.locals.update({name: (text, found.kind) for name, text in values.items()})
         for stage in found.after:
             kind = computed(TYPES[stage.type])
             values[stage.name] = scope.free(f"{stage.name}_value")
