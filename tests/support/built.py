@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from warpwright.emulator.formula_check import Tried, compared
 from warpwright.emulator.formulas import Compiled, compiled
 from warpwright.formulas.model import Formula
+from warpwright.formulas.numpy_agreement import reference_of
 from warpwright.formulas.numpy_inputs import Style
 from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
@@ -26,7 +27,8 @@ class Built:
 
     def run(self, sizes: Mapping[str, int], style: Style = "normal", alignment: int = 256) -> Tried:
         """Runs it and compares every output."""
-        found = compared(self.formula, self.code, self.ptx, sizes, 1, style, alignment)
+        expected = reference_of(self.formula)
+        found = compared(self.formula, self.code, self.ptx, expected, sizes, 1, style, alignment)
         assert not isinstance(found, Missing), found
         assert found.ok, (sizes, style, found.reason)
         return found

@@ -8,6 +8,7 @@ import pytest
 from warpwright.emulator.formula_check import compared
 from warpwright.emulator.formulas import compiled
 from warpwright.formulas.normal import normal
+from warpwright.formulas.numpy_agreement import reference_of
 from warpwright.formulas.numpy_inputs import Style
 from warpwright.formulas.resolve import formula_of
 from warpwright.missing import Missing
@@ -141,7 +142,7 @@ def paths_of(
     paths = []
     for sizes in tried:
         for alignment in (256, 4) if style == "normal" else (256,):
-            found = compared(formula, code, ptx, sizes, 1, style, alignment)
+            found = compared(formula, code, ptx, reference_of(formula), sizes, 1, style, alignment)
             assert not isinstance(found, Missing), found
             assert found.ok, (sizes, alignment, style, found.reason)
             paths += [(sizes, path) for path in found.paths]
