@@ -75,7 +75,7 @@ __device__ __forceinline__ Pack<T, kCount> load_or_zero(const T* from, bool is_t
 """,
     "copy16": """\
 // 16 bytes without a register on their way; zeros where there is nothing.
-template <bool kThroughL1>
+template <bool kThroughL1 = false>
 __device__ __forceinline__ void copy16(unsigned to, const void* from, bool is_there) {
     const int bytes = is_there ? 16 : 0;
     if constexpr (kThroughL1) {
