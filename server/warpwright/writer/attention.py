@@ -89,7 +89,7 @@ $edges
 #pragma unroll
         for (int step = 0; step < kKeys / kStep; ++step) {
             const bool is_there = first_key + copy_row + step * kStep < $key_end$fetch_test;
-            copy16(to + copy_to + step * kStep * kRowBytes, from, is_there);
+            copy16<false>(to + copy_to + step * kStep * kRowBytes, from, is_there);
             from += kStep * stride;
         }
         asm volatile("cp.async.commit_group;");
@@ -100,7 +100,7 @@ $edges
         // Rows beyond the last one are read from it; they are never stored.
         const long long row = min(first_row + copy_row + step * kStep, $rows - 1);
         const $element* const from = $q_base + row * $q_stride + copy_piece * 8;
-        copy16(${q}_tile + copy_to + step * kStep * kRowBytes, from, $q_there);
+        copy16<false>(${q}_tile + copy_to + step * kStep * kRowBytes, from, $q_there);
     }
     fetch(${k}_tiles, ${k}_from, ${k}_stride, $begin$k_width);
     fetch(${v}_tiles, ${v}_from, ${v}_stride, $begin$v_width);
