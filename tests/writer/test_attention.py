@@ -82,9 +82,7 @@ def right(text: str, *sizes: dict[str, int], schedule: FusedAttention | None = N
     assert isinstance(made, Compiled), made
     for number, each in enumerate(sizes):
         for alignment, kernel in ((256, "attend_kernel"), (2, "attend_rows")):
-            found = compared(
-                formula, code, made, reference_of(formula), reference_of(formula), each, number, alignment=alignment
-            )
+            found = compared(formula, code, made, reference_of(formula), each, number, alignment=alignment)
             assert not isinstance(found, Missing), found
             assert found.ok, found.reason
             assert [launch.kernel for path in found.paths for launch in path.launches] == [kernel]
@@ -128,9 +126,7 @@ def test_heads_whose_size_is_known_at_run_time() -> None:
     made = compiled(file_text(code))
     assert isinstance(made, Compiled), made
     for size, template in ((64, ("64",)), (24, ("64",)), (128, ("128",)), (20, ()), (136, ())):
-        found = compared(
-            formula, code, made, reference_of(formula), reference_of(formula), {"H": 1, "I": 30, "J": 40, "D": size}
-        )
+        found = compared(formula, code, made, reference_of(formula), {"H": 1, "I": 30, "J": 40, "D": size})
         assert not isinstance(found, Missing), found
         assert found.ok, found.reason
         assert found.paths[0].launches[0].template == template
